@@ -1,0 +1,32 @@
+"""Molecular dynamics with many-body potentials, written once in Python.
+
+Importing this package starts no Taichi; names are loaded on first use.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "TaichiMD": "taichimd.calculator",
+    "Engine": "taichimd.engine",
+    "Simulation": "taichimd.simulation",
+    "LennardJones": "taichimd.forcefields.lennard_jones",
+    "Tersoff": "taichimd.forcefields.tersoff",
+    "pair_potential": "taichimd.forcefields.declare",
+    "triplet_potential": "taichimd.forcefields.declare",
+    "check_forcefield": "taichimd.forcefields.check",
+    "load_forcefield": "taichimd.forcefields.load",
+}
+__all__ = ["__version__", *sorted(_PUBLIC)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(import_module(_PUBLIC[name]), name)
+    raise AttributeError(f"module 'taichimd' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

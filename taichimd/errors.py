@@ -1,0 +1,63 @@
+"""Errors that a user can cause or must know of: one class per cause, one line per message.
+
+Every message says what was wrong and where (file and line, or atom), what was expected, and what to do.
+The command line prints the message and exits with `exit_code`.
+"""
+
+from ase.calculators.calculator import CalculationFailed, CalculatorSetupError, InputError
+
+
+class TaichimdError(Exception):
+    """Base of all errors that taichimd raises on purpose."""
+
+    exit_code = 2
+
+
+class StructureError(TaichimdError, InputError):
+    """A structure file or an Atoms object that cannot be simulated."""
+
+
+class ParameterFileError(TaichimdError, CalculatorSetupError):
+    """A parameter file that cannot be read; the message carries file, line and field."""
+
+
+class UnitsMismatchError(ParameterFileError):
+    """A parameter file whose UNITS tag is not the expected one."""
+
+
+class MissingParameterError(TaichimdError, InputError):
+    """An element, pair or triple of the structure that the potential does not define."""
+
+
+class SettingsError(TaichimdError, InputError):
+    """An option or a value that makes no sense."""
+
+
+class BackendError(TaichimdError, CalculatorSetupError):
+    """The requested backend cannot be started."""
+
+
+class CapacityError(TaichimdError, CalculationFailed):
+    """A list that does not fit the device's memory."""
+
+
+class OutputError(TaichimdError):
+    """Output that cannot be written: no permission, disk full, or an earlier run's files in the way."""
+
+
+class CheckpointError(TaichimdError):
+    """A checkpoint that is truncated, of another system, or of another format."""
+
+
+class BlowUpError(TaichimdError, CalculationFailed):
+    """A trajectory that left physics: a coordinate that is not finite or an atom that jumped.
+
+    Attributes:
+        step: the step at which it was noticed.
+        atom: the user's number of the first such atom.
+    """
+
+    def __init__(self, message: str, step: int, atom: int) -> None:
+        super().__init__(message)
+        self.step = step
+        self.atom = atom
