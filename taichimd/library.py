@@ -67,11 +67,10 @@ def find(name: str | os.PathLike[str]) -> Path:
         raise ParameterFileError(f"{path} is a folder, expected a parameter file such as Si.tersoff")
     bare = len(path.parts) == 1
     if bare:
-        for folder in _folders():
+        for folder in _user_folders() + _shipped_folders():
             # Not (folder / name).is_file(): on some systems that ignores upper and lower case.
-            for candidate in _files(folder):
-                if candidate.name == text:
-                    return candidate
+            if text in _names(folder):
+                return folder / text
     raise ParameterFileError(_not_found(path, bare))
 
 
@@ -100,23 +99,29 @@ def _shipped_folders() -> list[Path]:
     return []
 
 
-def _folders() -> list[Path]:
-    """Every folder that is searched for a bare name, in order."""
+def _user_folders() -> list[Path]:
+    """The folders of TAICHIMD_POTENTIALS, whether they exist or not."""
     listed = os.environ.get(SEARCH_PATH, "").split(os.pathsep)
-    return [Path(entry).expanduser() for entry in listed if entry] + _shipped_folders()
+    return [Path(entry).expanduser() for entry in listed if entry]
 
 
-def _files(folder: Path) -> list[Path]:
-    """Files of a folder with an extension that we read, sorted by name; none if it cannot be listed."""
+def _names(folder: Path) -> list[str]:
+    """Names of the plain files of a folder, sorted; none if it cannot be listed."""
     try:
-        return sorted(path for path in folder.iterdir() if path.suffix in KINDS and path.is_file())
+        return sorted(path.name for path in folder.iterdir() if path.is_file())
     except OSError:
         return []
 
 
+def _files(folder: Path) -> list[Path]:
+    """Those of a folder's files whose extension we read, sorted by name."""
+    return [folder / name for name in _names(folder) if Path(name).suffix in KINDS]
+
+
 def _not_found(path: Path, bare: bool) -> str:
     """One line: what was looked for, where, and the names that come closest."""
-    known = {candidate.name: candidate.name for folder in _folders() for candidate in _files(folder)}
+    library = _user_folders() + _shipped_folders()
+    known = {candidate.name: candidate.name for folder in library for candidate in _files(folder)}
     # A file beside the one asked for is named with its folder, and comes before a shipped one.
     known |= {candidate.name: str(candidate) for candidate in _files(path.parent)}
     near = [known[match] for match in _near(path.name, list(known))]
@@ -124,17 +129,19 @@ def _not_found(path: Path, bare: bool) -> str:
     if not bare:
         return f"no parameter file {path}; {hint}"
     where = ["the current folder"]
-    for folder in _folders()[: -len(_shipped_folders()) or None]:
+    for folder in _user_folders():
         where.append(f"{folder} (of {SEARCH_PATH}{'' if folder.is_dir() else ', no such folder'})")
     return f"no parameter file {path} in {', '.join(where)} or among the shipped files; {hint}"
 
 
 def _near(name: str, names: list[str]) -> list[str]:
-    """Names that differ in case only, or begin alike, or are spelt alike; the closest first."""
+    """Names that differ in case or lack an extension; without any, those that begin or are spelt alike."""
     wanted = name.lower()
     stem = wanted.rsplit(".", 1)[0] if Path(wanted).suffix in KINDS else wanted
     same = [other for other in names if wanted in (other.lower(), Path(other).stem.lower())]
+    if same:
+        return same[:_SUGGESTIONS]
     begins = sorted(other for other in names if stem and other.lower().startswith(stem))
     lower = {other.lower(): other for other in names}
     alike = [lower[match] for match in get_close_matches(wanted, lower, n=_SUGGESTIONS, cutoff=0.75)]
-    return list(dict.fromkeys(same + begins + alike))[:_SUGGESTIONS]
+    return list(dict.fromkeys(begins + alike))[:_SUGGESTIONS]

@@ -200,7 +200,8 @@ def _parse_entry(words: list[Word], path: Path) -> tuple[Triple, TersoffEntry]:
         extra = words[_WORDS]
         raise ParameterFileError(
             f"{path} line {extra.line}: {shorten(extra.text)} is one word too many, an entry is "
-            f"3 elements and {len(FIELDS)} numbers (tersoff/mod and tersoff/zbl files have other columns and are not read)"
+            f"3 elements and {len(FIELDS)} numbers (tersoff/mod and tersoff/zbl "
+            "files have other columns and are not read)"
         )
     entry = TersoffEntry(*numbers)
     lines = {field: word.line for field, word in zip(FIELDS, words[len(_ELEMENT_FIELDS) :], strict=True)}
