@@ -106,8 +106,9 @@ def _pairs(text: str, first_line: bool) -> list[tuple[str, str]]:
     if leading is not None and leading[1] not in _FIRST_LINE_KEYS:
         return [(leading[1], text[leading.end() :].strip())]
     found = list(_INLINE.finditer(text))
-    ends = [match.start() for match in found[1:]] + [len(text)]
-    return [(match[1], text[match.end() : end].strip()) for match, end in zip(found, ends, strict=True)]
+    # A value ends where the next key starts; the last one at the end of the line.
+    ends = [*(match.start() for match in found[1:]), len(text)]
+    return [(match[1], text[match.end() : end].strip()) for match, end in zip(found, ends, strict=False)]
 
 
 def _check_units(value: str, path: Path, line: int) -> None:

@@ -80,7 +80,11 @@ class LJFile:
         Raises:
             MissingParameterError: neither a row nor a rule gives it.
         """
-        return self.require((first, second))[_key(first, second)]
+        pair = _key(first, second)
+        entry = self._lookup(pair)
+        if entry is None:
+            raise self._missing([pair])
+        return entry
 
     def require(self, symbols: Iterable[str]) -> dict[Pair, LJEntry]:
         """Return the parameters of every pair that a structure of these elements needs.
@@ -98,10 +102,7 @@ class LJFile:
         found = {pair: self._lookup(pair) for pair in combinations_with_replacement(elements, 2)}
         missing = [pair for pair, entry in found.items() if entry is None]
         if missing:
-            raise MissingParameterError(
-                f"{self.path} has no row for {_listing(missing)}; it defines {_listing(self.pairs)} with "
-                f"mixing {self.mixing}: add the rows, or a mixing rule for unlike pairs"
-            )
+            raise self._missing(missing)
         return {pair: entry for pair, entry in found.items() if entry is not None}
 
     def cutoff(self, symbols: Iterable[str] | None = None) -> float:
@@ -112,6 +113,12 @@ class LJFile:
         """
         pairs = self.pairs if symbols is None else self.require(symbols)
         return max(entry.cutoff for entry in pairs.values())
+
+    def _missing(self, pairs: list[Pair]) -> MissingParameterError:
+        return MissingParameterError(
+            f"{self.path} has no row for {_listing(pairs)}; it defines {_listing(self.pairs)} with "
+            f"mixing {self.mixing}: add the rows, or a mixing rule for unlike pairs"
+        )
 
     def _lookup(self, pair: Pair) -> LJEntry | None:
         if pair in self.pairs:
