@@ -42,6 +42,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     pair, triplet, bond = terms.pair, terms.triplet, terms.bond_order
     read_pair = reader(pair.columns, real) if pair else None
     body = triplet or bond
+    has_pair, has_triplet, has_bond = pair is not None, triplet is not None, bond is not None
     read_body = reader(body.columns, real) if body else None
 
     # With one species its parameters are read once, into registers (`shared`), not once per tuple.
@@ -100,7 +101,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         energy = 0.0
         for s in range(count[i]):
             own = vec(0.0)
-            if ti.static(pair is not None):
+            if ti.static(has_pair):
                 shared = read_pair(pair_table, 0)
                 entry = entries[slot(i, s, n, width, by_slot)]
                 d = distance_vector(entry, shift_bits, x, pos, shifts)
@@ -111,11 +112,11 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                     own = 0.5 * w * d
                     energy += 0.5 * u
             partial[slot(i, s, n, width, by_slot)] = own
-            if ti.static(bond is not None):
+            if ti.static(has_bond):
                 zeta[slot(i, s, n, width, by_slot)] = 0.0
-        if ti.static(triplet is not None):
+        if ti.static(has_triplet):
             energy += triplets(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)
-        if ti.static(bond is not None):
+        if ti.static(has_bond):
             bond_orders(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, zeta)
             energy += bonds(
                 i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta
