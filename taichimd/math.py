@@ -30,10 +30,10 @@ _PIO2_C = 2.02226624879595063154e-21
 _PIO2_A_F32 = 1.5703125
 _PIO2_B_F32 = 4.83751296997e-4
 _PIO2_C_F32 = 7.54978995489e-8
-_EXP = [1.0 / factorial(k) for k in range(13, 1, -1)]
-_SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(8, 0, -1)]
-_COS = [(-1.0) ** k / factorial(2 * k) for k in range(9, 1, -1)]
-_ATANH = [2.0 / (2 * k + 1) for k in range(11, 0, -1)]
+_EXP = [1.0 / factorial(k) for k in range(2, 14)]
+_SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
+_COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
+_ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
 
 
 def _single() -> bool:
@@ -41,12 +41,23 @@ def _single() -> bool:
 
 
 @ti.func
-def _polynomial(x, coefficients: ti.template()):
-    """Horner's scheme, highest coefficient first."""
-    y = 1.0 * coefficients[0]
-    for k in ti.static(range(1, len(coefficients))):
-        y = y * x + coefficients[k]
-    return y
+def _four(x, x2, c: ti.template(), first: ti.template()):
+    return (c[first] + c[first + 1] * x) + (c[first + 2] + c[first + 3] * x) * x2
+
+
+@ti.func
+def _eight(x, c: ti.template()):
+    """Sum of c[k] x^k, k < 8. Estrin's scheme: short chains, where Horner's would cost their latency."""
+    x2 = x * x
+    return _four(x, x2, c, 0) + x2 * x2 * _four(x, x2, c, 4)
+
+
+@ti.func
+def _twelve(x, c: ti.template()):
+    """Sum of c[k] x^k, k < 12."""
+    x2 = x * x
+    x4 = x2 * x2
+    return _four(x, x2, c, 0) + x4 * (_four(x, x2, c, 4) + x4 * _four(x, x2, c, 8))
 
 
 @ti.func
@@ -69,7 +80,7 @@ def exp(x):
     k = ti.floor(ti.min(ti.max(x, bottom), top) * _LOG2E + 0.5)
     r = x - k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI)
     r -= k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO)
-    y = 1.0 + (r + r * r * _polynomial(r, ti.static(_EXP)))
+    y = 1.0 + (r + r * r * _twelve(r, _EXP))
     # Two factors, so that neither leaves the exponent's range.
     n = ti.cast(k, ti.i32)
     half = n >> 1
@@ -102,7 +113,7 @@ def log(x):
     s = f / (2.0 + f)
     z = s * s
     half = 0.5 * f * f
-    tail = z * _polynomial(z, ti.static(_ATANH))
+    tail = z * _twelve(z, _ATANH)
     k = 1.0 * e
     y = k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI) - (
         (half - (s * (half + tail) + k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO))) - f
@@ -129,10 +140,10 @@ def _sine_cosine(x):
     r -= k * ti.static(_PIO2_B_F32 if _single() else _PIO2_B)
     r -= k * ti.static(_PIO2_C_F32 if _single() else _PIO2_C)
     z = r * r
-    s = r + r * z * _polynomial(z, ti.static(_SIN))
+    s = r + r * z * _eight(z, _SIN)
     half = 0.5 * z
     w = 1.0 - half
-    c = w + (((1.0 - w) - half) + z * z * _polynomial(z, ti.static(_COS)))
+    c = w + (((1.0 - w) - half) + z * z * _eight(z, _COS))
     return s, c, ti.cast(k, ti.i32) & 3
 
 
