@@ -236,7 +236,8 @@ class TaichiMD(Calculator):
         virials = np.array(found.virials, dtype=np.float64)
         volume = _volume(subject)
         if volume is not None:
-            results["stresses"] = full_3x3_to_voigt_6_stress(-virials / volume)
+            # In C order, so that whoever sums the copies ASE hands out gets the bits of `stress`.
+            results["stresses"] = np.ascontiguousarray(full_3x3_to_voigt_6_stress(-virials / volume))
             results["stress"] = results["stresses"].sum(axis=0)
         self.atoms = subject.copy()
         self.results = results
@@ -350,7 +351,7 @@ def _require_finite(energy: float, forces: NDArray[np.float64], atoms: Atoms) ->
         )
     if not np.isfinite(energy):
         raise EvaluationError(
-            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for atoms on top of each other"
+            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for overlapping atoms"
         )
 
 
