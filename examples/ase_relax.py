@@ -2,8 +2,8 @@
 
 Run it:  python examples/ase_relax.py
 
-Balamane, Halicioglu and Tiller, Phys. Rev. B 46, 2250 (1992), table III, give for this potential ("T2")
-a = 5.432 angstrom, C11 = 121.7, C12 = 85.8, C44 = 10.3 (relaxed) and 92.3 GPa (fixed): its weak spot is shear.
+Balamane, Halicioglu and Tiller, Phys. Rev. B 46, 2250 (1992), give for this potential ("T2") 5.432 angstrom,
+C11 = 121.7, C12 = 85.8, C44 = 10.3 (relaxed) and 92.3 GPa (fixed): shear is its weak spot.
 """
 
 import numpy as np

@@ -241,6 +241,29 @@ def test_changes_that_matter_recalculate_and_others_do_not(count_evaluations):
         )
 
 
+def test_changes_are_those_that_ase_sees():
+    atoms = crystal()
+    calc = argon()
+    assert calc.check_state(atoms) == ase_calculator.all_changes
+    calc.get_forces(atoms)
+    for spoil in (
+        lambda a: None,
+        lambda a: a.positions.__iadd__(1e-16 * np.eye(4, 3)),
+        lambda a: a.positions.__setitem__((0, 0), 1e-15),
+        lambda a: a.positions.__setitem__((2, 1), np.nan),
+        lambda a: a.cell.__imul__(1.1),
+        lambda a: a.set_pbc(False),
+        lambda a: a.set_atomic_numbers([18, 18, 36, 18]),
+        lambda a: a.set_initial_charges([1, 2, 3, 4]),
+        lambda a: a.append("Ar"),
+        lambda a: (a.translate(0.1), a.set_pbc(False)),
+    ):
+        changed = atoms.copy()
+        spoil(changed)
+        expected = ase_calculator.compare_atoms(calc.atoms, changed, 1e-15, calc.ignored_changes)
+        assert sorted(calc.check_state(changed)) == sorted(expected)
+
+
 def test_returned_arrays_are_the_callers():
     atoms = crystal()
     atoms.calc = argon()
