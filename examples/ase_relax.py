@@ -2,8 +2,8 @@
 
 Run it:  python examples/ase_relax.py
 
-Balamane, Halicioglu and Tiller, Phys. Rev. B 46, 2250 (1992), give for this potential ("T2") 5.432 angstrom,
-C11 = 121.7, C12 = 85.8, C44 = 10.3 (relaxed) and 92.3 GPa (fixed): shear is its weak spot.
+Expect 5.4312 angstrom, -4.6304 eV/atom, C11 = 121.7, C12 = 85.8, C44 = 10.3 (relaxed) and 92.3 GPa (fixed).
+Shear is this potential's weak spot; Si_1988_T3.tersoff was made for elastic constants.
 """
 
 import numpy as np

@@ -152,7 +152,7 @@ class TaichiMD(Calculator):
     def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
         """What changed since the last calculation: ASE's answer, many times sooner on large systems.
 
-        ASE asks several times a step, and its comparison costs more than the forces of 100,000 atoms on a GPU.
+        ASE asks several times a step; comparing 100,000 atoms takes it longer than a GPU needs for forces.
 
         Args:
             atoms: the structure.

@@ -4,9 +4,9 @@ import re
 import runpy
 from pathlib import Path
 
-import fake_engine_ase
 import numpy as np
 import pytest
+from argon_systems import FAKE, rattled, record_evaluations
 from ase import Atoms, units
 from ase.build import bulk
 from ase.calculators.fd import calculate_numerical_forces, calculate_numerical_stress
@@ -19,9 +19,7 @@ from ase.mep import NEB
 from ase.optimize import BFGS, FIRE
 from ase.phonons import Phonons
 
-FAKE = fake_engine_ase.install()
-
-from taichimd import LennardJones, TaichiMD  # noqa: E402
+from taichimd import LennardJones, TaichiMD
 
 # The cutoff lies between the third and the fourth shell of fcc argon, so that no pair crosses it here.
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.95}
@@ -32,16 +30,11 @@ def argon(**settings):
     return TaichiMD(LennardJones(**ARGON), **settings)
 
 
-def rattled(atoms, seed=1, scale=0.05):
-    atoms.positions += np.random.default_rng(seed).normal(scale=scale, size=atoms.positions.shape)
-    return atoms
-
-
 def potentials():
     """Structure and calculator of each case of the finite-difference tests."""
-    yield "argon", rattled(bulk("Ar", a=5.26) * (2, 2, 1)), argon
+    yield "argon", rattled(bulk("Ar", a=5.26) * (2, 2, 1), scale=0.05), argon
     if not FAKE:
-        yield "silicon", rattled(bulk("Si")), lambda: TaichiMD("Si.tersoff")
+        yield "silicon", rattled(bulk("Si"), scale=0.05), lambda: TaichiMD("Si.tersoff")
 
 
 @pytest.mark.parametrize(("atoms", "make"), [p[1:] for p in potentials()], ids=[p[0] for p in potentials()])
@@ -66,12 +59,12 @@ def test_silicon_relaxes_to_the_published_crystal():
 
 
 @needs_tersoff
-def test_the_example_prints_the_published_elastic_constants(capsys):
+def test_the_example_prints_what_ase_tersoff_gives(capsys):
     runpy.run_path(str(Path(__file__).parent.parent / "examples" / "ase_relax.py"))
     printed = [float(re.search(r" (-?\d+\.\d+) ", line)[1]) for line in capsys.readouterr().out.splitlines()]
-    # Balamane et al., Phys. Rev. B 46, 2250 (1992); the phonon is ASE's own Tersoff calculator's.
-    expected = [5.432, -4.630, 121.7, 85.8, 10.3, 92.3, 16.66]
-    np.testing.assert_allclose(printed, expected, rtol=0.01)
+    # The same script run with ASE's own Tersoff calculator on the same parameters.
+    expected = [5.4312, -4.6304, 121.7, 85.8, 10.3, 92.3, 16.66]
+    np.testing.assert_allclose(printed, expected, rtol=1e-3, atol=0.06)
 
 
 @pytest.mark.parametrize("cell_filter", [FrechetCellFilter, UnitCellFilter])
@@ -86,11 +79,8 @@ def test_cell_filters_relax_argon_like_ase(cell_filter):
 
 
 def test_optimiser_makes_one_calculation_a_step(monkeypatch):
-    from taichimd.engine import Engine
-
-    calls, evaluate = [], Engine.evaluate
-    monkeypatch.setattr(Engine, "evaluate", lambda self: calls.append(1) or evaluate(self))
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True))
+    calls = record_evaluations(monkeypatch)
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
     atoms.calc = argon()
     optimiser = FIRE(atoms, logfile=None)
     optimiser.run(fmax=1e-9, steps=5)
@@ -160,7 +150,7 @@ def test_nudged_elastic_band(shared):
 
 
 def test_trajectory_and_database_keep_the_results(tmp_path):
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True))
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
     atoms.calc = argon()
     forces, stress = atoms.get_forces(), atoms.get_stress()
     with Trajectory(tmp_path / "run.traj", "w", atoms) as trajectory:
@@ -191,7 +181,7 @@ def test_writing_a_trajectory_calculates_nothing(tmp_path, monkeypatch):
 
 
 def test_atoms_copy_and_restart_from_a_file(tmp_path):
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True))
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
     atoms.calc = argon()
     forces = atoms.get_forces()
     write(tmp_path / "a.traj", atoms)
