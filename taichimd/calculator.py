@@ -342,13 +342,15 @@ class TaichiMD(Calculator):
         return self.__deepcopy__({})
 
     def __repr__(self) -> str:
-        """The constructor call that makes this calculator."""
+        """The constructor call that makes this calculator; of a force-field object only the name."""
         settings = "".join(
             f", {name}={self.parameters[name]!r}"
             for name, default in self.default_parameters.items()
             if self.parameters[name] != default
         )
-        return f"{type(self).__name__}({self.parameters['potential']!r}{settings})"
+        potential = self.parameters["potential"]
+        shown = repr(potential) if isinstance(potential, str) else f"<{self.forcefield.name}>"
+        return f"{type(self).__name__}({shown}{settings})"
 
 
 def _load(potential: Any) -> Any:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from argon_systems import STRUCTURES, argon, cluster, record_evaluations, reference, skewed, unwrapped
+from argon_systems import ARGON, STRUCTURES, argon, cluster, record_evaluations, reference, skewed, unwrapped
 from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
-from taichimd import TaichiMD
+from taichimd import LennardJones, TaichiMD
 from taichimd.errors import (
     PropertyError,
 )
@@ -109,3 +109,12 @@ def test_the_users_atoms_are_never_touched():
         np.testing.assert_array_equal(atoms.arrays[name], array, err_msg=name)
     np.testing.assert_array_equal(atoms.cell.array, before.cell.array)
     assert not atoms.info
+
+
+def test_single_precision_is_close_to_double():
+    atoms, twin = crystal(), crystal()
+    atoms.calc = TaichiMD(LennardJones(**ARGON), precision="float32")
+    twin.calc = argon()
+    assert atoms.get_forces().dtype == np.float64, "ASE computes in double whatever the device does"
+    np.testing.assert_allclose(atoms.get_forces(), twin.get_forces(), atol=1e-5)
+    np.testing.assert_allclose(atoms.get_stress(), twin.get_stress(), atol=1e-7)

@@ -1,14 +1,17 @@
 """Settings and errors of the ASE calculator."""
 
+import re
+
 import numpy as np
 import pytest
-from argon_systems import argon, crystal, record_evaluations
+from argon_systems import FAKE, argon, crystal, record_evaluations
 from ase import Atoms
 from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
 from taichimd import TaichiMD
 from taichimd.errors import (
+    BackendError,
     MissingParameterError,
     ParameterFileError,
     SettingsError,
@@ -24,6 +27,7 @@ def test_settings_are_plain_data_and_can_be_changed(monkeypatch):
     assert calc.todict() == {"potential": "Si.tersoff"}
     assert calc.todict(skip_default=False)["precision"] == "float64"
     assert repr(TaichiMD("Si.tersoff", skin=0.5)) == "TaichiMD('Si.tersoff', skin=0.5)"
+    assert re.fullmatch(r"TaichiMD\(<[\w-]+>\)", repr(argon())), "a force-field object is named"
     assert isinstance(argon().todict()["potential"], dict), "a force-field object is described"
     atoms = bulk("Si")
     atoms.calc = TaichiMD(**calc.todict())
@@ -116,3 +120,27 @@ def test_an_element_without_parameters():
 def test_properties_that_do_not_exist():
     with pytest.raises(ase_calculator.PropertyNotImplementedError):
         argon().get_dipole_moment(crystal())
+
+
+@pytest.mark.skipif(FAKE, reason="the stand-in engine has no backends")
+def test_a_backend_that_is_not_there():
+    from taichimd.runtime import info
+
+    crystal_calc = argon()
+    crystal_calc.get_potential_energy(crystal())
+    if info()["backend"] != "cpu":
+        pytest.skip("needs a process that runs on the CPU")
+    crystal_calc.set(backend="cuda")
+    with pytest.raises(BackendError, match="cuda") as caught:
+        crystal_calc.get_potential_energy(crystal())
+    assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
+
+
+@pytest.mark.skipif(FAKE, reason="the stand-in engine takes any setting")
+@pytest.mark.parametrize("setting", [{"backend": "gpu"}, {"precision": "double"}, {"skin": -1.0}])
+def test_values_that_make_no_sense(setting):
+    (value,) = setting.values()
+    with pytest.raises(TaichimdError, match=str(value)) as caught:
+        TaichiMD("Si.tersoff", **setting).get_potential_energy(bulk("Si"))
+    assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
+    assert "\n" not in str(caught.value)
