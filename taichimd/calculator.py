@@ -193,8 +193,8 @@ class TaichiMD(Calculator):
             PropertyError: a stress without a volume to refer it to.
             StructureError: no atoms, or atoms that cannot be evaluated.
         """
-        subject = self._subject(atoms)
-        if name in _NEED_VOLUME and _volume(subject) is None:
+        subject = self.atoms if atoms is None else atoms
+        if name in _NEED_VOLUME and subject is not None and _volume(subject) is None:
             # Said before anything is calculated: the energy of a molecule is not spent on a refusal.
             if not allow_calculation:
                 return None
@@ -245,13 +245,17 @@ class TaichiMD(Calculator):
             EvaluationError: an energy or a force that is not a finite number.
             CapacityError: the lists do not fit the device.
         """
-        subject = self._subject(atoms)
+        subject = self.atoms if atoms is None else atoms
+        if subject is None:
+            raise StructureError(
+                "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
+            )
         self.results = {}
         self._virials = None
         try:
             found = self._engine_at(subject).evaluate()
-        except Exception:
-            # Half-set device state must not be what the next call starts from.
+        except BaseException:
+            # Half-set device state must not be what the next call starts from, after Ctrl-C neither.
             self._engine = None
             raise
         energy, forces = float(found.energy), np.array(found.forces, dtype=np.float64)
@@ -271,15 +275,6 @@ class TaichiMD(Calculator):
         self.atoms = subject.copy()
         self.results = results
         self._virials = virials
-
-    def _subject(self, atoms: Atoms | None) -> Atoms:
-        """The atoms meant by a call: those given, else those of the last calculation."""
-        subject = self.atoms if atoms is None else atoms
-        if subject is None:
-            raise StructureError(
-                "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
-            )
-        return subject
 
     def _engine_at(self, atoms: Atoms) -> "Engine":
         """The engine with its state at `atoms`: the one we have if it can be moved there, else a new one."""

@@ -2,7 +2,17 @@
 
 import numpy as np
 import pytest
-from argon_systems import ARGON, STRUCTURES, argon, cluster, record_evaluations, reference, skewed, unwrapped
+from argon_systems import (
+    ARGON,
+    STRUCTURES,
+    argon,
+    cluster,
+    crystal,
+    record_evaluations,
+    reference,
+    skewed,
+    unwrapped,
+)
 from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 

@@ -117,7 +117,14 @@ def test_an_element_without_parameters():
     assert isinstance(caught.value, ase_calculator.InputError)
 
 
+def test_nothing_calculated_and_nothing_asked():
+    assert argon().get_property("stress", allow_calculation=False) is None
+    assert argon().get_property("energy", crystal(), allow_calculation=False) is None
+
+
 def test_properties_that_do_not_exist():
+    with pytest.raises(ase_calculator.PropertyNotImplementedError):
+        argon().get_property("dipole")
     with pytest.raises(ase_calculator.PropertyNotImplementedError):
         argon().get_dipole_moment(crystal())
 
