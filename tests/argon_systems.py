@@ -1,14 +1,11 @@
 """Argon in every kind of cell, with our calculator and with ASE's, for the tests of the calculator."""
 
-import fake_engine_ase
 import numpy as np
 from ase import Atoms
 from ase.build import bulk, fcc111, make_supercell
 from ase.calculators.lj import LennardJones as AseLennardJones
 
-FAKE = fake_engine_ase.install()
-
-from taichimd import LennardJones, TaichiMD  # noqa: E402
+from taichimd import LennardJones, TaichiMD
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.0}
 ARRAYS = ("energies", "forces", "stress", "stresses")

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from argon_systems import FAKE, argon, crystal, record_evaluations
+from argon_systems import argon, crystal, record_evaluations
 from ase import Atoms
 from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
@@ -129,7 +129,6 @@ def test_properties_that_do_not_exist():
         argon().get_dipole_moment(crystal())
 
 
-@pytest.mark.skipif(FAKE, reason="the stand-in engine has no backends")
 def test_a_backend_that_is_not_there():
     from taichimd.runtime import info
 
@@ -143,7 +142,6 @@ def test_a_backend_that_is_not_there():
     assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
 
 
-@pytest.mark.skipif(FAKE, reason="the stand-in engine takes any setting")
 @pytest.mark.parametrize("setting", [{"backend": "gpu"}, {"precision": "double"}, {"skin": -1.0}])
 def test_values_that_make_no_sense(setting):
     (value,) = setting.values()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from argon_systems import FAKE, rattled, record_evaluations
+from argon_systems import rattled, record_evaluations
 from ase import Atoms, units
 from ase.build import bulk
 from ase.calculators.fd import calculate_numerical_forces, calculate_numerical_stress
@@ -23,7 +23,6 @@ from taichimd import LennardJones, TaichiMD
 
 # The cutoff lies between the third and the fourth shell of fcc argon, so that no pair crosses it here.
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.95}
-needs_tersoff = pytest.mark.skipif(FAKE, reason="the stand-in engine has no Tersoff")
 
 
 def argon(**settings):
@@ -33,8 +32,7 @@ def argon(**settings):
 def potentials():
     """Structure and calculator of each case of the finite-difference tests."""
     yield "argon", rattled(bulk("Ar", a=5.26) * (2, 2, 1), scale=0.05), argon
-    if not FAKE:
-        yield "silicon", rattled(bulk("Si"), scale=0.05), lambda: TaichiMD("Si.tersoff")
+    yield "silicon", rattled(bulk("Si"), scale=0.05), lambda: TaichiMD("Si.tersoff")
 
 
 @pytest.mark.parametrize(("atoms", "make"), [p[1:] for p in potentials()], ids=[p[0] for p in potentials()])
@@ -46,7 +44,6 @@ def test_forces_and_stress_are_derivatives_of_the_energy(atoms, make):
     np.testing.assert_allclose(atoms.get_stress(), numerical, atol=2e-8, err_msg="stress against energies")
 
 
-@needs_tersoff
 def test_silicon_relaxes_to_the_published_crystal():
     atoms = bulk("Si", a=5.6)
     atoms.calc = TaichiMD("Si.tersoff")
@@ -58,7 +55,6 @@ def test_silicon_relaxes_to_the_published_crystal():
     np.testing.assert_allclose(atoms.get_stress(), 0.0, atol=1e-5)
 
 
-@needs_tersoff
 def test_the_example_prints_what_ase_tersoff_gives(capsys):
     runpy.run_path(str(Path(__file__).parent.parent / "examples" / "ase_relax.py"))
     printed = [float(re.search(r" (-?\d+\.\d+) ", line)[1]) for line in capsys.readouterr().out.splitlines()]
