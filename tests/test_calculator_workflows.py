@@ -19,7 +19,7 @@ from ase.mep import NEB
 from ase.optimize import BFGS, FIRE
 from ase.phonons import Phonons
 
-from taichimd import LennardJones, TaichiMD
+from taichimd import Engine, LennardJones, TaichiMD, load_forcefield
 
 # The cutoff lies between the third and the fourth shell of fcc argon, so that no pair crosses it here.
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.95}
@@ -184,3 +184,16 @@ def test_atoms_copy_and_restart_from_a_file(tmp_path):
     again = read(tmp_path / "a.traj")
     again.calc = argon()
     np.testing.assert_array_equal(again.get_forces(), forces)
+
+
+def test_ase_dynamics_and_the_engines_own_agree():
+    """Two integrators over the same forces: ASE's through the calculator, and the engine's."""
+    atoms = rattled(bulk("Si", cubic=True), scale=0.03)
+    momenta = np.random.default_rng(7).normal(scale=2.0, size=(len(atoms), 3))
+    atoms.set_momenta(momenta - momenta.mean(axis=0))
+    engine = Engine(atoms, load_forcefield("Si.tersoff"))
+    engine.advance(60, 1.0 * units.fs)
+    atoms.calc = TaichiMD("Si.tersoff")
+    VelocityVerlet(atoms, timestep=1.0 * units.fs).run(60)
+    np.testing.assert_allclose(atoms.positions, engine.positions(), atol=1e-11)
+    np.testing.assert_allclose(atoms.get_velocities(), engine.velocities(), atol=1e-11)
