@@ -21,7 +21,7 @@ checkpoint_format = ExternalIOFormat(
     desc="taichimd checkpoint",
     code="1S",  # one structure, read from a path
     module="taichimd.ase_plugin",
-    glob="*checkpoint.npz",
+    glob=["*checkpoint.npz"],  # a bare string would be taken for a list of letters, "*" among them
 )
 
 

@@ -73,6 +73,14 @@ def test_format_entry_point_is_accepted_by_ase(entry_points, monkeypatch):
     assert not format_.match_name("other.npz"), "other people's npz files are not ours"
 
 
+def test_format_as_a_plugin_claims_no_other_file(entry_points):
+    io = pytest.importorskip("ase._4.plugins.io", reason="ASE before 3.29")
+    plugin = io.LegacyIOFormatPlugin.from_legacy_entry_point(entry_points["ase.ioformats"])
+    assert plugin.can_read
+    assert plugin.match_name("checkpoint.npz")
+    assert not plugin.match_name("POSCAR"), "ASE takes a bare string for a list of patterns"
+
+
 def test_ase_reads_a_checkpoint(tmp_path, entry_points, monkeypatch):
     checkpoint = pytest.importorskip("taichimd.io.checkpoint")
     from ase.io import formats, read
