@@ -33,6 +33,13 @@ try:
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
 _impl: Any = import_module(f"{NAME}.lang.impl")
+if NAME == "taichi":
+    # Taichi 1.7 frees arrays of scalars when Python drops them, but forgets arrays of vectors: without this
+    # every dropped engine and every grown list would stay on the device until the process ends.
+    _matrix: Any = import_module("taichi.lang.matrix")
+    for _kind in (_matrix.VectorNdarray, _matrix.MatrixNdarray):
+        if not hasattr(_kind, "__del__"):
+            _kind.__del__ = import_module("taichi.lang._ndarray").ScalarNdarray.__del__
 
 PRECISIONS = {"float64": (ti.f64, np.float64), "float32": (ti.f32, np.float32)}
 _backend: str | None = None
