@@ -54,7 +54,8 @@ def _lennard_jones(path: Path) -> ForceField:
     parsed = read_lj(path)
     return LennardJones(
         pairs={
-            pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff} for pair, e in parsed.pairs.items()
+            pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff}
+            for pair, e in parsed.pairs.items()
         },
         mixing=parsed.mixing,
         truncation=parsed.truncation,
