@@ -7,6 +7,7 @@ from ase import units
 from ase.build import bulk
 from ase.md.velocitydistribution import MaxwellBoltzmannDistribution, Stationary
 from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
+
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
