@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import structures
-from ase import units
+from ase import Atoms, units
 from ase.build import bulk
 from ase.md.velocitydistribution import MaxwellBoltzmannDistribution, Stationary
 from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
@@ -24,14 +24,19 @@ STRESS = 1e-10
 CUTOFF = 8.5
 LAMMPS_TRUNCATION = {
     "truncated": (f"lj/cut {CUTOFF}", ()),
-    "shifted": (f"lj/cut {CUTOFF}", ("shift yes",)),
+    "energy-shifted": (f"lj/cut {CUTOFF}", ("shift yes",)),
     "force-shifted": (f"lj/smooth/linear {CUTOFF}", ()),
 }
+ARGON_COEFF = f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}"
 TERSOFF_FILES = [file for file in shipped() if file.kind == "tersoff"]
 
 
-def _assert_agrees(atoms, forcefield, reference, *, per_atom=True):
-    """One evaluation against LAMMPS; Tersoff's per-atom energies are the same division in both programs."""
+def _assert_agrees(atoms, forcefield, reference, *, per_atom=False):
+    """One evaluation against LAMMPS.
+
+    Per-atom energies are compared for pairs only: LAMMPS gives half of the Tersoff bond energy seen from i
+    to its partner j, we leave it at i, and b_ij is not b_ji.
+    """
     found = Engine(atoms, forcefield, backend="cpu").evaluate()
     assert found.energy == pytest.approx(reference.energy, rel=ENERGY_RELATIVE), "energy"
     np.testing.assert_allclose(found.forces, reference.forces, rtol=0, atol=FORCE, err_msg="forces")
@@ -54,7 +59,7 @@ def _tersoff(name):
     ("build", "name"),
     [
         (structures.silicon_216, "Si.tersoff"),
-        (structures.silicon_carbide_512, "SiC.tersoff"),
+        (structures.silicon_carbide_512, "SiC_1989.tersoff"),
         (structures.silicon_triclinic, "Si.tersoff"),
         (structures.silicon_cluster, "Si.tersoff"),
         (structures.silicon_slab, "Si.tersoff"),
@@ -106,10 +111,38 @@ def test_primitive_cell_has_the_published_energy():
 def test_lennard_jones_agrees_with_lammps(truncation):
     atoms = structures.argon_256()
     style, modify = LAMMPS_TRUNCATION[truncation]
-    pair = (f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}",)
-    reference = lammps_evaluate(atoms, style, pair, pair_modify=modify)
+    reference = lammps_evaluate(atoms, style, (ARGON_COEFF,), pair_modify=modify)
     forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, truncation=truncation)
-    _assert_agrees(atoms, forcefield, reference)
+    _assert_agrees(atoms, forcefield, reference, per_atom=True)
+
+
+@pytest.mark.parametrize("enumeration", ["neighbours", "all-pairs"])
+def test_free_argon_agrees_with_lammps(enumeration):
+    atoms = structures.argon_256()
+    atoms = Atoms(atoms.symbols, atoms.positions)
+    forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, enumeration=enumeration)
+    _assert_agrees(
+        atoms, forcefield, lammps_evaluate(atoms, f"lj/cut {CUTOFF}", (ARGON_COEFF,)), per_atom=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("mixing", "lammps_mixing"), [("lorentz-berthelot", "arithmetic"), ("geometric", "geometric")]
+)
+def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
+    """Different sigma, epsilon and cutoff: all three are mixed."""
+    atoms = structures.argon_krypton_108()
+    rows = {
+        "Ar": {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 8.0},
+        "Kr": {"epsilon": 0.0140, "sigma": 3.65, "cutoff": 9.1},
+    }
+    coefficients = [
+        f"{n} {n} {r['epsilon']} {r['sigma']} {r['cutoff']}" for n, r in enumerate(rows.values(), 1)
+    ]
+    modify = (f"mix {lammps_mixing}", "shift yes")
+    reference = lammps_evaluate(atoms, "lj/cut 10.0", coefficients, pair_modify=modify)
+    forcefield = LennardJones(pairs=rows, mixing=mixing, truncation="energy-shifted")
+    _assert_agrees(atoms, forcefield, reference, per_atom=True)
 
 
 @pytest.mark.parametrize(

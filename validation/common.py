@@ -7,6 +7,7 @@ it starts one child process for each and compares the files that they leave.
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -126,7 +127,10 @@ def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + ".partial")
-    partial.write_text(json.dumps(payload, indent=1, default=_plain) + "\n")
+    text = json.dumps(payload, indent=1, default=_plain)
+    # Lists of numbers on one line: a thousand energies are one fact, and diffs stay readable.
+    text = re.sub(r"\[\n\s*([^\[\]{}]*?)\n\s*\]", lambda m: "[" + re.sub(r"\s*\n\s*", " ", m[1]) + "]", text)
+    partial.write_text(text + "\n")
     partial.replace(target)
     return target
 

@@ -134,31 +134,51 @@ def parent(options: argparse.Namespace) -> None:
                 threads=run.threads,
             )
             results[run.label] = np.load(result_file)
-        first = results[runs[0].label]
-        pairs = [
-            compare(name, snapshots, float(state[f"{name}/timestep"]), a, b, results)
-            for a, b in itertools.combinations(runs, 2)
-            for name in options.systems
-        ]
-        report = {
-            **common.provenance(json.loads(str(first["info"]))),
-            "runs": {label: json.loads(str(found["info"])) for label, found in results.items()},
-            "snapshots": snapshots,
-            "bar": BAR,
-            "pairs": pairs,
-            "hashes": {r: hashes(found, options.systems) for r, found in results.items()},
-        }
-        if earlier is not None:
-            report["against"] = compare_hashes(earlier, report["hashes"], snapshots)
+            # After each child, so that a time limit costs the pairs that are missing and no others.
+            report = reduce_results(options.systems, snapshots, state, runs[: len(results)], results)
+            if earlier is not None:
+                report["against"] = compare_hashes(earlier, report["hashes"], snapshots)
+            common.write_json(options.out, report)
         if options.save:
-            kept = {
-                "hashes": json.dumps(report["hashes"][runs[0].label]),
-                "saved_by": json.dumps(report["machine"]),
-            }
-            np.savez(options.save, **state, **{key: np.array(text) for key, text in kept.items()})
-    path = common.write_json(options.out, report)
+            kept = {"hashes": report["hashes"][runs[0].label], "saved_by": report["machine"]}
+            np.savez(options.save, **state, **{key: np.array(json.dumps(what)) for key, what in kept.items()})
     show(report)
-    print(f"written: {path.name}")
+    print(f"written: {options.out.name}")
+
+
+def reduce_results(
+    names: list[str], snapshots: list[int], state: dict[str, Any], runs: list[Run], results: dict[str, Any]
+) -> dict[str, Any]:
+    """The report on the runs that are done."""
+    infos = {label: json.loads(str(found["info"])) for label, found in results.items()}
+    return {
+        **common.provenance(infos[runs[0].label]),
+        "runs": infos,
+        "snapshots": snapshots,
+        "bar": BAR,
+        "pairs": [
+            compare(name, snapshots, float(state[f"{name}/timestep"]), a, b, results)
+            for a, b in pairs_of(runs)
+            for name in names
+        ],
+        "hashes": {label: hashes(found, names) for label, found in results.items()},
+        "statistics": {
+            label: {name: json.loads(str(found[f"{name}/statistics"])) for name in names}
+            for label, found in results.items()
+        },
+    }
+
+
+def pairs_of(runs: list[Run]) -> list[tuple[Run, Run]]:
+    """Each run beside the first of all, of its runtime, and of its runtime and backend."""
+    pairs: dict[tuple[Run, Run], None] = {}
+    for n, run in enumerate(runs):
+        earlier = runs[:n]
+        same_runtime = [r for r in earlier if r.runtime == run.runtime]
+        same_place = [r for r in same_runtime if r.backend == run.backend]
+        for candidates in (earlier, same_runtime, same_place):
+            pairs.update({(candidate, run): None for candidate in candidates[:1]})
+    return list(pairs)
 
 
 def planned_runs(options: argparse.Namespace) -> list[Run]:

