@@ -36,6 +36,7 @@ class Reference:
         energy: potential energy (eV).
         energies: (n,) energy of each atom (eV), as LAMMPS divides it.
         forces: (n, 3) forces (eV/angstrom).
+        virial: (3, 3) sum of -1/2 r_ij (x) F_ij over pairs (eV), = -stress * volume; symmetric.
         stress: (6,) ASE's sign and Voigt order (eV/angstrom^3), None unless periodic in three directions.
         positions: (n, 3) positions (angstrom), not folded into the cell.
         velocities: (n, 3) velocities in angstrom per sqrt(amu angstrom^2/eV).
@@ -44,6 +45,7 @@ class Reference:
     energy: float
     energies: np.ndarray
     forces: np.ndarray
+    virial: np.ndarray
     stress: np.ndarray | None
     positions: np.ndarray
     velocities: np.ndarray
@@ -289,16 +291,16 @@ def _collect(lmp, box: Box, shifts: np.ndarray) -> Reference:
     n_local = lmp.extract_global("nlocal")
     order = np.argsort(lmp.numpy.extract_atom("id")[:n_local])
     energies = np.array(lmp.numpy.extract_compute("each", 1, 1))[:n_local][order]
-    stress = None
-    if box.pbc.all():
-        p_xx, p_yy, p_zz, p_xy, p_xz, p_yz = np.array(lmp.numpy.extract_compute("press", 0, 1))
-        pressure = np.array([[p_xx, p_xy, p_xz], [p_xy, p_yy, p_yz], [p_xz, p_yz, p_zz]])
-        tensor = box.rotation.T @ (-pressure / BAR_PER_EV_A3) @ box.rotation
-        stress = tensor[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]]
+    p_xx, p_yy, p_zz, p_xy, p_xz, p_yz = np.array(lmp.numpy.extract_compute("press", 0, 1))
+    pressure = np.array([[p_xx, p_xy, p_xz], [p_xy, p_yy, p_yz], [p_xz, p_yz, p_zz]]) / BAR_PER_EV_A3
+    volume = np.diag(box.cell).prod()
+    virial = box.rotation.T @ (pressure * volume) @ box.rotation
+    stress = -(virial / volume)[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] if box.pbc.all() else None
     return Reference(
         energy=float(lmp.get_thermo("pe")),
         energies=energies,
         forces=_gathered(lmp, "f") @ box.rotation,
+        virial=virial,
         stress=stress,
         positions=(_unfolded(lmp, box) + shifts) @ box.rotation,
         velocities=_gathered(lmp, "v") @ box.rotation * np.sqrt(MVV2E),
