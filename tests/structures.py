@@ -5,7 +5,7 @@ its cell is smaller than the cutoff and its energy is a published number.
 """
 
 import numpy as np
-from ase import Atoms
+from ase import Atoms, units
 from ase.build import bulk, make_supercell
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40}
@@ -16,6 +16,15 @@ def _rattled(atoms: Atoms, amplitude: float, seed: int) -> Atoms:
     """Displace every coordinate by a normal deviate of the given width (angstrom)."""
     rng = np.random.default_rng(seed)
     atoms.positions += amplitude * rng.standard_normal((len(atoms), 3))
+    return atoms
+
+
+def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
+    """Draw Maxwell-Boltzmann velocities (temperature in K) with zero net momentum, in place."""
+    masses = atoms.get_masses()[:, None]
+    widths = np.sqrt(units.kB * temperature / masses)
+    velocities = widths * np.random.default_rng(seed).standard_normal((len(atoms), 3))
+    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
     return atoms
 
 

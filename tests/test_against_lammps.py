@@ -5,7 +5,6 @@ import pytest
 import structures
 from ase import Atoms, units
 from ase.build import bulk
-from ase.md.velocitydistribution import MaxwellBoltzmannDistribution, Stationary
 from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
 
 from taichimd.engine import Engine
@@ -154,10 +153,7 @@ def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
 )
 def test_twenty_steps_agree_with_lammps(build, name):
     """Same positions after 20 steps: constants of LAMMPS's units cancel, see `oracle.lammps_nve`."""
-    atoms = build()
-    rng = np.random.default_rng(12)
-    MaxwellBoltzmannDistribution(atoms, temperature_K=900, rng=rng)
-    Stationary(atoms)
+    atoms = structures.with_velocities(build(), 900.0, seed=12)
     forcefield, lammps = _tersoff(name)
     timestep = 1.0 * units.fs
     reference = lammps_nve(atoms, *lammps, n_steps=20, timestep=timestep)

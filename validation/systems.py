@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from ase import Atoms, units
 from ase.build import bulk
-from ase.md.velocitydistribution import MaxwellBoltzmannDistribution, Stationary
 
 ARGON_EPSILON = 0.0104
 """eV"""
@@ -67,8 +66,10 @@ class System:
 
 def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
     """Draw Maxwell-Boltzmann velocities (temperature in K) with zero net momentum."""
-    MaxwellBoltzmannDistribution(atoms, temperature_K=temperature, rng=np.random.default_rng(seed))
-    Stationary(atoms)
+    masses = atoms.get_masses()[:, None]
+    widths = np.sqrt(units.kB * temperature / masses)
+    velocities = widths * np.random.default_rng(seed).standard_normal((len(atoms), 3))
+    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
     return atoms
 
 
