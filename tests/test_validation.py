@@ -9,9 +9,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from validation import common, cross_backend, energy_drift, gpu_suite  # noqa: E402
-from validation.benchmarks import roofline  # noqa: E402
-from validation.benchmarks.systems import CASES  # noqa: E402
+from validation import common, cross_backend, energy_drift, gpu_suite
+from validation.benchmarks import roofline
+from validation.benchmarks.systems import CASES
 
 
 def test_differing_bits_counts_numbers_and_bits():
@@ -55,7 +55,7 @@ def test_benchmark_sizes_are_cubes_of_cells(name):
     for n_atoms in (*case.cpu_sizes, *case.cuda_sizes):
         cells = round((n_atoms / case.atoms_per_cell) ** (1 / 3))
         assert case.atoms_per_cell * cells**3 == n_atoms
-    with pytest.raises(ValueError, match="not 8 times a cube|not 4 times a cube"):
+    with pytest.raises(ValueError, match=r"not 8 times a cube|not 4 times a cube"):
         case.system(7)
 
 
