@@ -116,7 +116,9 @@ def child(state_file: str, backend: str, result_file: str) -> None:
 
 def parent(options: argparse.Namespace) -> None:
     """Build the states, run the children, compare, report."""
-    snapshots = [s for s in SNAPSHOTS + (LONG_SNAPSHOTS if options.long else ()) if s <= (options.steps or s)]
+    snapshots = [*SNAPSHOTS, *(LONG_SNAPSHOTS if options.long else ())]
+    if options.steps:
+        snapshots = [*(s for s in snapshots if s < options.steps), options.steps]
     runs = planned_runs(options)
     with tempfile.TemporaryDirectory() as folder:
         state_file = Path(folder) / "state.npz"

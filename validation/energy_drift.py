@@ -70,13 +70,7 @@ def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
     from taichimd.engine import Engine
 
     system = CASES[name]()
-    engine = Engine(
-        system.atoms,
-        system.forcefield(),
-        backend=options.backend,
-        precision=options.precision,
-        skin=system.skin,
-    )
+    engine = Engine(system.atoms, system.forcefield(), backend=options.backend, precision=options.precision)
     print(f"{name}: {options.steps} steps ...", flush=True)
     compiled = engine.warm_up()
     engine.advance(options.equilibrate, system.timestep)

@@ -51,7 +51,6 @@ class System:
         forcefield: builds the force field (importing it starts nothing).
         timestep: in sqrt(amu angstrom^2/eV).
         lammps: the same for LAMMPS.
-        skin: of our lists (angstrom); None leaves the choice to the engine.
         notes: what a reader of the numbers should know.
     """
 
@@ -60,7 +59,6 @@ class System:
     forcefield: Callable[[], Any]
     timestep: float
     lammps: LammpsInput
-    skin: float | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
 
@@ -103,7 +101,6 @@ def silicon(cells: int, temperature: float = 300.0, *, timestep_fs: float = 1.0,
         lammps=LammpsInput(
             "tersoff", lambda: [f'* * "{tersoff_forcefield("Si.tersoff").source}" {{elements}}'], skin=1.0
         ),
-        skin=1.0,
         notes={"a": SILICON_A, "first temperature K": temperature, "timestep fs": timestep_fs},
     )
 
@@ -124,7 +121,6 @@ def lj_melt(
         timestep=timestep,
         # LAMMPS's own benchmark input: a list every 20 steps, unchecked.
         lammps=LammpsInput("lj/cut 2.5", lambda: ["* * 1.0 1.0"], 0.3, "delay 0 every 20 check no"),
-        skin=0.3,
         notes={"reduced units": "eV, angstrom, amu", "cutoff": 2.5, "truncation": truncation},
     )
 
@@ -147,7 +143,6 @@ def argon(
         forcefield=lambda: lj_forcefield(ARGON_EPSILON, ARGON_SIGMA, cutoff, truncation),
         timestep=timestep_fs * units.fs,
         lammps=LammpsInput(f"lj/cut {cutoff}", lambda: [f"* * {ARGON_EPSILON} {ARGON_SIGMA}"], skin=1.0),
-        skin=1.0,
         notes={"a": a, "cutoff": cutoff, "truncation": truncation, "first temperature K": temperature},
     )
 
@@ -156,7 +151,7 @@ def argon_liquid(
     cells: int, *, reduced_timestep: float, truncation: str = "truncated", cutoff: float = 8.5
 ) -> System:
     """The melt's state point as argon: reduced density 0.8442, first temperature 1.44 epsilon/k."""
-    argon_time = np.sqrt(39.948 * ARGON_SIGMA**2 / ARGON_EPSILON)
+    argon_time = (39.948 * ARGON_SIGMA**2 / ARGON_EPSILON) ** 0.5
     return argon(
         cells,
         MELT_TEMPERATURE * ARGON_EPSILON / units.kB,

@@ -106,22 +106,22 @@ def measure_machine() -> Machine:
     )
 
 
-def counts(atoms: Atoms, cutoff: float, skin: float) -> tuple[float, float]:
-    """Mean number of neighbours within the cutoff and within the list's radius, of a small rattled sample."""
+def neighbours_within(atoms: Atoms, cutoff: float) -> float:
+    """Mean number of neighbours within the cutoff, of a slightly rattled sample."""
     sample = atoms.copy()
     sample.positions += 0.02 * np.random.default_rng(1).standard_normal(sample.positions.shape)
-    return tuple(len(neighbor_list("i", sample, radius)) / len(sample) for radius in (cutoff, cutoff + skin))
+    return len(neighbor_list("i", sample, cutoff)) / len(sample)
 
 
 def floor(small: System) -> Floor:
-    """The floor of a case.
+    """The floor of a case: an ideal list holds the neighbours within the cutoff and no others.
 
     Args:
         small: the case with a few hundred atoms; its neighbour counts are those of any size.
     """
-    inside, listed = counts(small.atoms, small.forcefield().cutoff, small.skin or 0.0)
-    n_bytes = INTEGRATION_BYTES + FORCE_BYTES + 4 * (listed + 1)
-    flops = 18 + PAIR_LIST_FLOPS * listed
+    inside = neighbours_within(small.atoms, small.forcefield().cutoff)
+    n_bytes = INTEGRATION_BYTES + FORCE_BYTES + 4 * (inside + 1)
+    flops = 18 + PAIR_LIST_FLOPS * inside
     if small.name.startswith("tersoff"):
         triples = inside * max(inside - 1.0, 0.0)
         # Partial forces are written once and read twice (own and the neighbour's), with a reverse index.

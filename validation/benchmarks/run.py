@@ -77,7 +77,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, help="CPU threads, ours and LAMMPS's (default: all cores)")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
-    parser.add_argument("--skin", type=float, help="of our lists (angstrom; default: the case's)")
+    parser.add_argument("--skin", type=float, help="of our lists (angstrom; default: the engine's choice)")
     parser.add_argument("--settle", type=int, default=100, help="steps before the first timed one")
     parser.add_argument("--no-lammps", action="store_true")
     parser.add_argument("--no-serial", action="store_true", help="only LAMMPS with -sf omp")
@@ -107,14 +107,13 @@ def time_ours_and_theirs(
     from taichimd.runtime import ti
 
     system = CASES[name].system(n_atoms)
-    skin = options.skin or system.skin
     built = time.perf_counter()
     engine = Engine(
         system.atoms,
         system.forcefield(),
         backend=options.backend,
         precision=options.precision,
-        skin=skin,
+        skin=options.skin,
     )
     built = time.perf_counter() - built
     compiled = engine.warm_up()
@@ -153,7 +152,6 @@ def time_ours_and_theirs(
         "what": CASES[name].what,
         "atoms": n_atoms,
         "steps_per_repeat": n_steps,
-        "skin": skin,
         "setup_s": built,
         "compile_s": compiled,
         "ms_per_step": {label: 1e3 * statistics.median(s) / n_steps for label, s in seconds.items()},

@@ -42,20 +42,20 @@ CASES = {
         atoms_per_cell=8,
         cpu_sizes=(1_000, 8_000, 64_000),
         cuda_sizes=(8_000, 64_000, 512_000),
-        what="Tersoff Si (1988), a = 5.432 angstrom, 300 K, skin 1 angstrom, 1 fs",
+        what="Tersoff Si (1988), a = 5.432 angstrom, 300 K, 1 fs",
     ),
     "lj-melt": Case(
         build=systems.lj_melt,
         atoms_per_cell=4,
         cpu_sizes=(4_000, 32_000),
         cuda_sizes=(32_000, 256_000, 1_048_576),
-        what="LJ melt, reduced density 0.8442, T* 1.44, cutoff 2.5, skin 0.3, dt 0.005",
+        what="LJ melt, reduced density 0.8442, T* 1.44, cutoff 2.5, dt 0.005",
     ),
     "lj-argon": Case(
         build=lambda cells: systems.argon(cells, 300.0, cutoff=10.0, timestep_fs=1.0),
         atoms_per_cell=4,
         cpu_sizes=(32_000,),
         cuda_sizes=(32_000, 1_048_576),
-        what="LJ argon, fcc a = 5.35 angstrom, cutoff 10 angstrom, 300 K, skin 1 angstrom, 1 fs",
+        what="LJ argon, fcc a = 5.35 angstrom, cutoff 10 angstrom, 300 K, 1 fs",
     ),
 }
