@@ -25,20 +25,20 @@ def lennard_jones(r2, p):
 
 
 def lorentz_berthelot(a: Row, b: Row) -> Row:
-    """Arithmetic mean of sigma, geometric mean of epsilon, the longer cutoff."""
+    """Arithmetic means of sigma and of the cutoff, geometric mean of epsilon (as LAMMPS's `mix arithmetic`)."""
     return {
         "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
         "sigma": 0.5 * (a["sigma"] + b["sigma"]),
-        "cutoff": max(a["cutoff"], b["cutoff"]),
+        "cutoff": 0.5 * (a["cutoff"] + b["cutoff"]),
     }
 
 
 def geometric(a: Row, b: Row) -> Row:
-    """Geometric means of sigma and epsilon, the longer cutoff."""
+    """Geometric means of sigma, epsilon and the cutoff (as LAMMPS's `mix geometric`)."""
     return {
         "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
         "sigma": sqrt(a["sigma"] * b["sigma"]),
-        "cutoff": max(a["cutoff"], b["cutoff"]),
+        "cutoff": sqrt(a["cutoff"] * b["cutoff"]),
     }
 
 
