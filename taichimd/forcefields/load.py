@@ -24,8 +24,8 @@ def load_forcefield(spec: Any) -> ForceField:
         return spec
     if not isinstance(spec, str | PathLike):
         raise ParameterFileError(
-            f"potential is a {type(spec).__name__}, expected a file, a shipped name, 'my_file.py:my_potential' "
-            "or a force field object"
+            f"potential is a {type(spec).__name__}, expected a file, a shipped name, "
+            "'my_file.py:my_potential' or a force field object"
         )
     text = str(spec)
     file, colon, name = text.rpartition(":")
