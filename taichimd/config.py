@@ -44,7 +44,9 @@ class RunSettings(BaseModel):
     )
     timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
     steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
-    time: str | None = Field(None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"')
+    time: str | None = Field(
+        None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"'
+    )
     output: str = Field("taichimd-run", description="a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")

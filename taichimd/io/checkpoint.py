@@ -99,11 +99,15 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
         ) from None
     if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
-        raise CheckpointError(f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it")
+        raise CheckpointError(
+            f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it"
+        )
     n = len(arrays["numbers"])
     for name in ("positions", "velocities", "forces"):
         if arrays[name].shape != (n, 3) or not np.isfinite(arrays[name]).all():
-            raise CheckpointError(f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one")
+            raise CheckpointError(
+                f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
+            )
     try:
         return Checkpoint(**meta, **arrays)
     except TypeError:

@@ -48,7 +48,15 @@ class ThermoWriter:
         """Append one row; a pressure or volume that is not defined is an empty field."""
         pressure = None if thermo.pressure is None else thermo.pressure / GPA
         total = thermo.potential + thermo.kinetic
-        values = (time_ps, thermo.temperature, thermo.potential, thermo.kinetic, total, pressure, thermo.volume)
+        values = (
+            time_ps,
+            thermo.temperature,
+            thermo.potential,
+            thermo.kinetic,
+            total,
+            pressure,
+            thermo.volume,
+        )
         fields = ["" if value is None else repr(float(value)) for value in values]
         with writing(self.path):
             self._file.write(",".join([str(thermo.step), *fields]) + "\n")
@@ -72,7 +80,9 @@ def _offset_of(path: Path, step: int) -> int:
         for line in file:
             if offset == 0:
                 if line != _HEADER.encode():
-                    raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
+                    raise OutputError(
+                        f"{path} is not a thermo table of this version; choose another --output"
+                    )
             elif not line.endswith(b"\n") or int(line.split(b",", 1)[0]) >= step:
                 break
             offset += len(line)

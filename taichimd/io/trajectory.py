@@ -38,7 +38,12 @@ class TrajectoryWriter:
     """
 
     def __init__(
-        self, path: Path, symbols: list[str], cell: Array, pbc: NDArray[np.bool_], drop_from: int | None = None
+        self,
+        path: Path,
+        symbols: list[str],
+        cell: Array,
+        pbc: NDArray[np.bool_],
+        drop_from: int | None = None,
     ) -> None:
         self.path = path
         self._symbols = list(symbols)
