@@ -34,6 +34,7 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
     total = columns["total_eV"]
     figure = Figure(figsize=(9.0, 6.0), dpi=120, layout="constrained")
     figure.suptitle(title, fontsize=12)
+    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr]
     axes = figure.subplots(2, 2, sharex=True)
     _line(axes[0, 0], time, columns["temperature_K"], _RED)
     axes[0, 0].set_ylabel("temperature (K)")
@@ -53,7 +54,12 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
         axes[1, 1].set_ylabel("pressure (GPa)")
     else:
         axes[1, 1].set_axis_off()
-        axes[1, 1].text(0.5, 0.5, "no volume, no pressure", ha="center", va="center", color=_GREY)
+        box = axes[1, 1].transAxes
+        axes[1, 1].text(
+            0.5, 0.5, "no volume, no pressure", ha="center", va="center", color=_GREY, transform=box
+        )
+        axes[0, 1].tick_params(labelbottom=True)
+        axes[0, 1].set_xlabel("time (ps)")
     for axis in axes.flat:
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
