@@ -27,14 +27,15 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
     Raises:
         OutputError: the picture cannot be written.
     """
-    from matplotlib.figure import Figure  # half a second; and no pyplot, so no display and no global state
+    # Half a second, so not at the top; and no pyplot, so no display and no global state.
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     columns = read_thermo(table)
     time = columns["time_ps"]
     total = columns["total_eV"]
-    figure = Figure(figsize=(9.0, 6.0), dpi=120, layout="constrained")
+    figure = Figure(figsize=(9.0, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
     figure.suptitle(title, fontsize=12)
-    figure.get_layout_engine().set(w_pad=0.1, h_pad=0.08)  # type: ignore[union-attr]
     axes = figure.subplots(2, 2, sharex=True)
     _line(axes[0, 0], time, columns["temperature_K"], _RED)
     axes[0, 0].set_ylabel("temperature (K)")
