@@ -1,0 +1,465 @@
+"""One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd import units
+from taichimd.dynamics.verlet import step_kernels
+from taichimd.errors import BlowUpError, SettingsError, StructureError
+from taichimd.forcefields.base import ForceField
+from taichimd.neighbours.box import Frame, make_frame
+from taichimd.neighbours.kernels import NONE
+from taichimd.neighbours.prune import BLOWN, DONE, REBUILD, REMAINING, STALE, control_size
+from taichimd.neighbours.verlet_list import VerletList
+from taichimd.reduce import totals
+from taichimd.runtime import PRECISIONS, literals, start, ti
+from taichimd.state import State
+
+Array = NDArray[np.float64]
+VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Energy and its derivatives at one configuration, float64, in the user's order.
+
+    Attributes:
+        energy: eV. energies: (n,) eV, sum = energy.
+        forces: (n, 3) eV/angstrom.
+        virials: (n, 3, 3) eV, W_i = -1/2 sum_j r_ij (x) F_ij; sum = -stress * volume.
+        stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume.
+    """
+
+    energy: float
+    energies: Array
+    forces: Array
+    virials: Array
+    stress: Array | None
+
+
+@dataclass(frozen=True)
+class Thermo:
+    """Totals at one step: eV, K, eV/angstrom^3, angstrom^3.
+
+    Attributes:
+        pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
+        stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
+    """
+
+    step: int
+    potential: float
+    kinetic: float
+    temperature: float
+    pressure: float | None
+    volume: float | None
+    stress: Array | None
+
+
+class Engine:
+    """Evaluates and integrates one set of atoms under one force field.
+
+    Args:
+        atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
+        forcefield: see `taichimd.load_forcefield`.
+        backend: "auto", "cuda" or "cpu".
+        precision: "float64" or "float32".
+        skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
+            depends on it.
+
+    Raises:
+        StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
+            periodic directions, masses that are not positive.
+        MissingParameterError: species that the force field does not know.
+        SettingsError: unknown precision, negative skin, an enumeration that does not fit the system.
+        BackendError: the backend cannot be started.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        forcefield: ForceField,
+        *,
+        backend: str = "auto",
+        precision: str = "float64",
+        skin: float | None = None,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
+        if skin is not None and not 0.0 < skin < np.inf:
+            raise SettingsError(f"skin is {skin} angstrom, expected a positive length")
+        if not isinstance(forcefield, ForceField):
+            raise SettingsError(
+                f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"
+            )
+        _check_atoms(atoms)
+        self.forcefield = forcefield
+        self.precision = precision
+        self.n_atoms = n = len(atoms)
+        self.symbols = list(atoms.symbols)
+        self.masses: Array = atoms.get_masses().astype(float)
+        self.cell: Array = atoms.cell.array.copy()
+        self.pbc = atoms.pbc.copy()
+        species = sorted(set(self.symbols))
+        bound = forcefield.bind(species)
+        self._frame: Frame = make_frame(self.cell, self.pbc)
+        self._all_pairs = forcefield.enumeration == "all-pairs"
+        self._check_all_pairs(bound.terms.many_body)
+        self.backend = start(backend)
+        self.step = 0
+        self.compile_seconds = 0.0
+
+        self._state = state = State(
+            np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
+        )
+        real, dtype = state.real, state.numpy_real
+        self._unroll = 10 if self.backend == "cuda" else 2
+        self._run = step_kernels(bound.terms, real, self.backend, self._unroll, self._all_pairs)
+        self._many_body = bound.terms.many_body
+        self._reach = max(float(bound.cutoffs.max()), 1e-3)
+        self._cutoffs = bound.cutoffs
+        self._outer = skin if skin is not None else 0.24 * self._reach
+        self._inner = 0.35 * self._outer
+        self._most_step2 = (0.25 * self._reach) ** 2
+        self._list = VerletList(state)
+        self._tables = [_device(table, real, dtype) for table in (bound.pair_table, bound.body_table)]
+        self._limits2 = ti.ndarray(real, bound.cutoffs.size)
+        self._set_skins()
+        self._near_count = ti.ndarray(ti.i32, n)
+        self._pruned_at = ti.ndarray(state.vec, n)
+        self._control = ti.ndarray(ti.i32, control_size(self._unroll))
+        self._control[BLOWN] = NONE
+        self._lattice = ti.ndarray(state.vec, 6)
+        self._set_lattice()
+        self._rows = -1
+        self._reverse = self._partial = self._zeta = None
+        self._outputs: Any = None
+        self._forces_known = False
+        self._steps_per_build = 50.0
+        self._since_build = 0
+        state.set("pos", atoms.positions)
+        state.set("vel", atoms.get_velocities())
+        self._rebuild(atoms.positions)
+
+    # State, in the user's order and in float64.
+
+    def positions(self) -> Array:
+        """(n, 3) angstrom, never folded into the cell."""
+        return self._state.get("pos")
+
+    def velocities(self) -> Array:
+        """(n, 3) angstrom per internal time unit (ASE's)."""
+        return self._state.get("vel")
+
+    def forces(self) -> Array:
+        """(n, 3) eV/angstrom at the present positions."""
+        self._need_forces()
+        return self._state.get("force")
+
+    @property
+    def volume(self) -> float | None:
+        """Volume of the cell (angstrom^3) if it is periodic in three directions, else None."""
+        return abs(float(np.linalg.det(self.cell))) if self.pbc.all() else None
+
+    def set_state(
+        self,
+        *,
+        positions: Array | None = None,
+        velocities: Array | None = None,
+        forces: Array | None = None,
+        step: int | None = None,
+        cell: Array | None = None,
+    ) -> None:
+        """Set parts of the state, (n, 3) in the user's order; the list is kept as long as it holds.
+
+        Args:
+            positions: angstrom. velocities: angstrom per internal time unit.
+            forces: eV/angstrom, of these positions (a restart); computed when needed if None.
+            step: the step counter. cell: (3, 3) angstrom.
+
+        Raises:
+            StructureError: as for a new engine.
+        """
+        if cell is not None and not np.array_equal(cell, self.cell):
+            frame = make_frame(np.asarray(cell, float), self.pbc)
+            self.cell, self._frame = np.array(cell, float), frame
+            self._check_all_pairs(self._many_body)
+            self._set_lattice()
+            self._forces_known = False
+            # A deformed lattice moves pairs apart in a way the displacement test does not see.
+            self._control[REBUILD] = 1
+        if positions is not None:
+            positions = np.asarray(positions, float)
+            _check_positions(positions, self.n_atoms)
+            self._state.set("pos", positions)
+            self._forces_known = False
+            self._call(self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control)
+        if velocities is not None:
+            self._state.set("vel", np.asarray(velocities, float))
+        if forces is not None:
+            self._state.set("force", np.asarray(forces, float))
+            self._forces_known = True
+        if step is not None:
+            self.step = step
+
+    # Evaluation.
+
+    def evaluate(self) -> Evaluation:
+        """Energies, forces and virials at the present positions; the state is not disturbed."""
+        energy, _, virial = self._evaluate()
+        state = self._state
+        order = state.sorted_of.to_numpy()
+        energies, forces, virials = (array.to_numpy() for array in self._outputs)
+        return Evaluation(
+            energy,
+            energies[order].astype(float),
+            forces[order].astype(float),
+            virials.reshape(-1, 3, 3)[order].astype(float),
+            self._stress(virial),
+        )
+
+    def thermo(self) -> Thermo:
+        """Totals at the present positions and velocities."""
+        potential, kinetic, virial = self._evaluate()
+        stress = self._stress(virial) if self.pbc.all() else None
+        pressure = None
+        if self.volume is not None:
+            pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume)
+        freedom = max(3 * self.n_atoms - 3, 3)
+        temperature = 2.0 * kinetic / (freedom * units.KB)
+        return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress)
+
+    def _evaluate(self) -> tuple[float, float, Array]:
+        n, state = self.n_atoms, self._state
+        if self._outputs is None:
+            self._outputs = (
+                ti.ndarray(state.real, n), ti.ndarray(state.vec, n), ti.ndarray(state.real, 9 * n)
+            )  # fmt: skip
+        self._with_valid_list(
+            lambda: self._call(
+                self._run.evaluate, *self._sizes(), self._drift2, state.pos, state.kind,
+                *self._lists(), *self._outputs, self._control,
+            )  # fmt: skip
+        )
+        return totals(state, self._outputs[0], self._outputs[2])
+
+    def _stress(self, virial: Array) -> Array | None:
+        """Symmetric part of -virial/volume, for any cell with a volume."""
+        volume = abs(float(np.linalg.det(self.cell)))
+        if volume == 0.0:
+            return None
+        return -0.5 * (virial + virial.T)[VOIGT] / volume
+
+    # Time.
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Velocity Verlet in the NVE ensemble.
+
+        Args:
+            n_steps: how many steps. timestep: internal time units (see `units.FS`).
+
+        Raises:
+            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, or left the finite
+                numbers; the state is then that of the failed step.
+        """
+        if n_steps <= 0:
+            return
+        if not timestep > 0.0:
+            raise SettingsError(f"timestep is {timestep}, expected a positive time")
+        self._need_forces()
+        state, control, run = self._state, self._control, self._run
+        first = self.step
+        control[REMAINING], control[DONE], control[BLOWN] = n_steps - 1, 0, NONE
+        self._call(
+            run.open_step, self.n_atoms, timestep, self._most_step2, self._near2, state.pos, state.vel,
+            state.force, state.inverse_mass, state.ident, self._pruned_at, control,
+        )  # fmt: skip
+        self._forces_known = False
+        done = 0
+        while True:
+            self.step = first + 1 + done
+            self._check_blow_up(first)
+            if done == n_steps - 1:
+                break
+            for _ in range(self._batches(n_steps - 1 - done)):
+                self._step_batch(timestep)
+            before, done = done, control[DONE]
+            self._since_build += done - before
+            if control[REBUILD]:
+                self._rebuild()
+        self._close(timestep)
+
+    def _step_batch(self, timestep: float) -> None:
+        state = self._state
+        self._call(
+            self._run.steps, *self._sizes(), timestep, self._most_step2, self._near2, self._drift2,
+            state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
+            *self._lists(), self._control,
+        )  # fmt: skip
+
+    def _batches(self, remaining: int) -> int:
+        """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""
+        ahead = max(0.9 * self._steps_per_build - self._since_build, self._unroll)
+        return max(1, int(min(ahead, remaining, 100) / self._unroll))
+
+    def _close(self, timestep: float) -> None:
+        state = self._state
+        self._with_valid_list(
+            lambda: self._call(
+                self._run.close_step, *self._sizes(), timestep, self._drift2, state.pos, state.vel,
+                state.force, state.inverse_mass, state.kind, *self._lists(), self._control,
+            )  # fmt: skip
+        )
+        self._forces_known = True
+
+    def _need_forces(self) -> None:
+        if not self._forces_known:
+            self._close(0.0)
+
+    def _check_blow_up(self, first: int) -> None:
+        atom = self._control[BLOWN]
+        if atom == NONE:
+            return
+        self._control[REBUILD] = 1
+        x = self.positions()[atom]
+        raise BlowUpError(
+            f"the run exploded at step {self.step}: atom {atom} ({self.symbols[atom]}) moved by more than "
+            f"{self._most_step2**0.5:.2f} angstrom in one step, to {x.round(3).tolist()}; use a smaller time "
+            "step, or relax the structure first",
+            self.step,
+            atom,
+        )
+
+    def warm_up(self) -> float:
+        """Compile what a run needs without changing the state; returns the seconds it took."""
+        begin = time.perf_counter()
+        self._need_forces()
+        self._control[REMAINING] = 0
+        self._step_batch(1.0)
+        self._evaluate()
+        ti.sync()
+        self.compile_seconds += time.perf_counter() - begin
+        return time.perf_counter() - begin
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        ti.sync()
+
+    def statistics(self) -> dict[str, Any]:
+        """Neighbour-list figures for reports."""
+        counts = self._list.count.to_numpy() if not self._all_pairs else np.full(self.n_atoms, self.n_atoms - 1)
+        return {
+            "rebuilds": self._list.builds,
+            "neighbours_mean": float(counts.mean()),
+            "neighbours_max": int(counts.max()),
+            "cutoff_A": self._reach,
+            "outer_skin_A": self._outer,
+            "inner_skin_A": self._inner,
+            "steps_per_call": self._unroll,
+        }
+
+    # Lists.
+
+    def _call(self, kernel: Any, *args: Any) -> None:
+        with literals(self._state.real):
+            kernel(*args)
+
+    def _sizes(self) -> tuple[int, int, int, int]:
+        lists = self._list
+        width = max(lists.width, 1)
+        return self.n_atoms, width, lists.shift_bits, int(np.prod(2 * lists.most_image + 1)) - 1
+
+    def _lists(self) -> tuple[Any, ...]:
+        """The arguments that all force kernels share, in their order."""
+        lists = self._list
+        return (
+            lists.count, lists.entries, self._lattice if self._all_pairs else lists.shifts, self._limits2,
+            lists.built_at, self._near_count, lists.scratch, self._reverse, self._pruned_at,
+            *self._tables, self._partial, self._zeta,
+        )  # fmt: skip
+
+    def _with_valid_list(self, call: Any) -> None:
+        """Repeat a call that refuses to work with an outdated list."""
+        if self._control[REBUILD]:
+            self._rebuild()
+        call()
+        if self._control[REBUILD]:
+            self._rebuild()
+            call()
+
+    def _rebuild(self, positions: Array | None = None) -> None:
+        state, lists = self._state, self._list
+        if self._all_pairs:
+            self._near2 = np.inf
+            lists.entries = lists.scratch = self._reverse = ti.ndarray(ti.i32, 1)
+            self._partial, self._zeta = ti.ndarray(state.vec, 1), ti.ndarray(state.real, 1)
+        else:
+            if self._since_build:
+                self._steps_per_build = 0.5 * (self._steps_per_build + self._since_build)
+            lists.build(state, self._frame, self._reach + self._outer, positions)
+            if self._rows != lists.width:
+                self._rows = lists.width
+                rows = lists.width * self.n_atoms if self._many_body else 1
+                self._reverse = ti.ndarray(ti.i32, rows)
+                self._partial = ti.ndarray(state.vec, rows)
+                self._zeta = ti.ndarray(state.real, rows)
+        self._since_build = 0
+        self._control[STALE] = 1
+        self._control[REBUILD] = 0
+
+    def _set_skins(self) -> None:
+        near = np.where(self._cutoffs > 0, self._cutoffs + self._inner, 0.0) ** 2
+        near[self._cutoffs <= 0] = -1.0
+        self._limits2.from_numpy(near.ravel().astype(self._state.numpy_real))
+        self._near2 = (0.5 * self._inner) ** 2
+        self._drift2 = (0.5 * (self._outer - self._inner)) ** 2
+
+    def _set_lattice(self) -> None:
+        lattice = np.vstack([self._frame.vectors, self._frame.inverse])
+        lattice[:3][~self.pbc] = 0.0
+        self._lattice.from_numpy(lattice.astype(self._state.numpy_real))
+
+    def _check_all_pairs(self, many_body: bool) -> None:
+        if not self._all_pairs:
+            return
+        if many_body:
+            raise SettingsError("enumeration all-pairs is for pair potentials; use neighbours")
+        heights = self._frame.heights[self.pbc]
+        if len(heights) and heights.min() < 2 * self.forcefield.cutoff:
+            raise SettingsError(
+                f"enumeration all-pairs needs a cell at least twice the cutoff across "
+                f"({2 * self.forcefield.cutoff:.3f} angstrom), this one has {heights.min():.3f}; use neighbours"
+            )
+
+
+def _device(table: Array, real: Any, dtype: Any) -> Any:
+    array = ti.ndarray(real, table.size)
+    array.from_numpy(np.ascontiguousarray(table, dtype))
+    return array
+
+
+def _check_positions(positions: Array, n: int) -> None:
+    if positions.shape != (n, 3):
+        raise StructureError(f"positions have shape {positions.shape}, expected ({n}, 3)")
+    bad = ~np.isfinite(positions).all(axis=1)
+    if bad.any():
+        atom = int(np.argmax(bad))
+        raise StructureError(
+            f"the position of atom {atom} (counted from 0) is {positions[atom].tolist()}, expected finite numbers"
+        )
+
+
+def _check_atoms(atoms: Atoms) -> None:
+    if len(atoms) == 0:
+        raise StructureError("the structure has no atoms")
+    _check_positions(atoms.positions, len(atoms))
+    masses = atoms.get_masses()
+    if not (masses > 0).all():
+        atom = int(np.argmin(masses > 0))
+        raise StructureError(
+            f"the mass of atom {atom} ({atoms.symbols[atom]}) is {masses[atom]} amu, expected a positive number"
+        )

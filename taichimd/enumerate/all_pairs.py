@@ -1,0 +1,101 @@
+"""All pairs: no list, every pair of atoms in the order of their numbers.
+
+On CUDA a block of threads loads the positions of a tile of atoms into shared memory once and all its
+threads visit them there (DePrince, Scientific programming with GPUs; L. Nyland, M. Harris, J. Prins, GPU
+Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop: same order, same bits.
+
+Periodic directions take the nearest image by rounding fractional coordinates. That is the only image within
+the cutoff as long as the cell is at least twice the cutoff between opposite faces; the engine checks that.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+from taichimd.enumerate.parameters import reader
+from taichimd.forcefields.terms import Terms
+from taichimd.runtime import ti
+
+TILE = 128
+
+
+@lru_cache(maxsize=None)
+def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
+    """The device function that fills forces (and energies, virials) of all atoms; holds its own loop.
+
+    `lattice` holds the frame's vectors in rows 0-2 and its inverse in rows 3-5, zero where not periodic.
+    """
+    vec = ti.types.vector(3, real)
+    pair = terms.pair
+    read = reader(pair.columns, real) if pair else None
+    n_kinds = terms.n_kinds
+
+    @ti.func
+    def interact(i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template()):
+        d = y - x
+        fractional = d[0] * lattice[3] + d[1] * lattice[4] + d[2] * lattice[5]
+        turns = ti.floor(fractional + 0.5)
+        d -= turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2]
+        r2 = d.dot(d)
+        p = read(table, kind[i] * n_kinds + kind[j] if ti.static(n_kinds > 1) else 0)
+        u, w = 0.0, 0.0
+        if i != j and r2 < p.cutoff * p.cutoff:
+            u, w = pair.function(r2, p)
+        return d, u, w
+
+    @ti.func
+    def tiled(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
+        padded = (n + TILE - 1) // TILE * TILE
+        ti.loop_config(block_dim=TILE)
+        for i in range(padded):
+            # Threads beyond the last atom stay for the barriers and store nothing.
+            tile = ti.simt.block.SharedArray((TILE, 3), real)
+            lane = i % TILE
+            own = ti.min(i, n - 1)
+            x = pos[own]
+            f = vec(0.0)
+            e = 0.0
+            w9 = ti.Matrix.zero(real, 3, 3)
+            for block in range(padded // TILE):
+                loaded = pos[ti.min(block * TILE + lane, n - 1)]
+                for a in ti.static(range(3)):
+                    tile[lane, a] = loaded[a]
+                ti.simt.block.sync()
+                for k in range(ti.min(TILE, n - block * TILE)):
+                    j = block * TILE + k
+                    y = vec(tile[k, 0], tile[k, 1], tile[k, 2])
+                    d, u, w = interact(own, j, x, y, kind, lattice, table)
+                    f += w * d
+                    if ti.static(want):
+                        e += 0.5 * u
+                        w9 -= 0.5 * d.outer_product(w * d)
+                ti.simt.block.sync()
+            if i < n and control[frozen] == 0:
+                force[i] = f
+                if ti.static(want):
+                    energy[i] = e
+                    for a in ti.static(range(3)):
+                        for b in ti.static(range(3)):
+                            virial[9 * i + 3 * a + b] = w9[a, b]
+
+    @ti.func
+    def plain(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
+        for i in range(n):
+            if control[frozen] == 0:
+                x = pos[i]
+                f = vec(0.0)
+                e = 0.0
+                w9 = ti.Matrix.zero(real, 3, 3)
+                for j in range(n):
+                    d, u, w = interact(i, j, x, pos[j], kind, lattice, table)
+                    f += w * d
+                    if ti.static(want):
+                        e += 0.5 * u
+                        w9 -= 0.5 * d.outer_product(w * d)
+                force[i] = f
+                if ti.static(want):
+                    energy[i] = e
+                    for a in ti.static(range(3)):
+                        for b in ti.static(range(3)):
+                            virial[9 * i + 3 * a + b] = w9[a, b]
+
+    return tiled if backend == "cuda" else plain

@@ -1,0 +1,1 @@
+"""Force fields: small functions of pairs, triplets and bond orders, and the tables of their parameters."""

@@ -1,0 +1,107 @@
+"""Lennard-Jones: u(r) = 4 epsilon [(sigma/r)^12 - (sigma/r)^6]."""
+
+from collections.abc import Mapping
+from math import sqrt
+from typing import Any
+
+from taichimd.errors import SettingsError
+from taichimd.forcefields.base import ANY, ForceField, Row, Table
+from taichimd.forcefields.truncate import check_truncation
+from taichimd.runtime import ti
+
+COLUMNS = ("epsilon", "sigma", "cutoff")
+CITATION = "J. E. Jones, Proc. R. Soc. Lond. A 106, 463 (1924), doi:10.1098/rspa.1924.0082"
+
+
+@ti.func
+def lennard_jones(r2, p):
+    """Energy and u'/r of a pair at squared distance r2 (angstrom^2); no square root is needed."""
+    inverse = 1.0 / r2
+    s2 = p.sigma * p.sigma * inverse
+    s6 = s2 * s2 * s2
+    u = 4.0 * p.epsilon * s6 * (s6 - 1.0)
+    w = -24.0 * p.epsilon * s6 * (2.0 * s6 - 1.0) * inverse
+    return u, w
+
+
+def lorentz_berthelot(a: Row, b: Row) -> Row:
+    """Arithmetic mean of sigma, geometric mean of epsilon, the longer cutoff."""
+    return {
+        "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
+        "sigma": 0.5 * (a["sigma"] + b["sigma"]),
+        "cutoff": max(a["cutoff"], b["cutoff"]),
+    }
+
+
+def geometric(a: Row, b: Row) -> Row:
+    """Geometric means of sigma and epsilon, the longer cutoff."""
+    return {
+        "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
+        "sigma": sqrt(a["sigma"] * b["sigma"]),
+        "cutoff": max(a["cutoff"], b["cutoff"]),
+    }
+
+
+MIXING = {"lorentz-berthelot": lorentz_berthelot, "geometric": geometric, "none": None}
+
+
+def LennardJones(  # noqa: N802 - reads as the force field it makes
+    epsilon: float | None = None,
+    sigma: float | None = None,
+    cutoff: float | None = None,
+    *,
+    pairs: Mapping[Any, Mapping[str, float]] | None = None,
+    mixing: str = "lorentz-berthelot",
+    truncation: str = "truncated",
+    enumeration: str = "neighbours",
+    name: str = "Lennard-Jones",
+    citation: str | None = CITATION,
+    source: str | None = None,
+) -> ForceField:
+    """A Lennard-Jones force field.
+
+    One set of parameters for all atoms, or one per pair of elements:
+    `LennardJones(cutoff=10.0, pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, ("Ar", "Kr"): {...}})`.
+
+    Args:
+        epsilon: depth of the well, eV. sigma: distance of zero energy, angstrom.
+        cutoff: angstrom; also the default of every pair in `pairs`.
+        pairs: by element ("Ar" or ("Ar", "Ar")) or by pair of elements, in either order.
+        mixing: what makes pairs that are not given: lorentz-berthelot, geometric, or none.
+        truncation: truncated, energy-shifted or force-shifted (see `truncate`).
+        enumeration: "neighbours", or "all-pairs" (no list; for isolated clusters and boxes at least twice
+            the cutoff across).
+
+    Raises:
+        SettingsError: a parameter that is missing, not positive or unknown.
+    """
+    if mixing not in MIXING:
+        raise SettingsError(f"mixing is '{mixing}', expected one of {', '.join(MIXING)}")
+    if enumeration not in ("neighbours", "all-pairs"):
+        raise SettingsError(f"enumeration is '{enumeration}', expected neighbours or all-pairs")
+    given: dict[tuple[str, ...], dict[str, float]] = {}
+    if pairs is None:
+        given[(ANY, ANY)] = _row("(any, any)", {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff})
+    else:
+        for key, values in pairs.items():
+            elements = (key, key) if isinstance(key, str) else tuple(key)
+            given[elements] = _row(str(key), {"cutoff": cutoff, **values})
+    return ForceField(
+        name=name,
+        pair=(lennard_jones, Table(2, COLUMNS, given, MIXING[mixing])),
+        truncation=check_truncation(truncation),
+        citation=citation,
+        source=source,
+        settings={"mixing": mixing, "truncation": check_truncation(truncation)},
+        enumeration=enumeration,
+    )
+
+
+def _row(where: str, values: Mapping[str, Any]) -> dict[str, float]:
+    if unknown := set(values) - set(COLUMNS):
+        raise SettingsError(f"Lennard-Jones {where}: unknown parameter {sorted(unknown)}, expected {COLUMNS}")
+    for column in COLUMNS:
+        value = values.get(column)
+        if value is None or not float(value) > 0.0:
+            raise SettingsError(f"Lennard-Jones {where}: {column} is {value}, expected a positive number")
+    return {column: float(values[column]) for column in COLUMNS}

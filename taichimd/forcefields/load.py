@@ -1,0 +1,88 @@
+"""From what a user writes to a force field: a file, a shipped name, a Python object."""
+
+import importlib.util
+import sys
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from taichimd.errors import ParameterFileError
+from taichimd.forcefields.base import ForceField
+
+
+def load_forcefield(spec: Any) -> ForceField:
+    """Make a force field.
+
+    Args:
+        spec: a parameter file (path or shipped name; its suffix says the kind), "my_file.py:my_potential"
+            (a ForceField, or something that makes one when called without arguments), or a ForceField.
+
+    Raises:
+        ParameterFileError: no such file, unknown suffix, or a malformed file.
+    """
+    if isinstance(spec, ForceField):
+        return spec
+    if not isinstance(spec, str | PathLike):
+        raise ParameterFileError(
+            f"potential is a {type(spec).__name__}, expected a file, a shipped name, 'my_file.py:my_potential' "
+            "or a force field object"
+        )
+    text = str(spec)
+    file, colon, name = text.rpartition(":")
+    if colon and file.endswith(".py"):
+        return _from_python(Path(file), name)
+    if text.endswith(".py"):
+        raise ParameterFileError(f"{text}: say which force field to take from it, as {text}:my_potential")
+    from taichimd import library
+
+    path = library.find(text)
+    if path.suffix == ".tersoff":
+        from taichimd.forcefields.tersoff import Tersoff
+
+        return Tersoff(path)
+    if path.suffix == ".lj":
+        return _lennard_jones(path)
+    raise ParameterFileError(
+        f"{path.name}: unknown kind of parameter file '{path.suffix}', expected .tersoff, .lj or file.py:name"
+    )
+
+
+def _lennard_jones(path: Path) -> ForceField:
+    from taichimd.forcefields.lennard_jones import LennardJones
+    from taichimd.formats.lj import read_lj
+
+    parsed = read_lj(path)
+    return LennardJones(
+        pairs={
+            pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff} for pair, e in parsed.pairs.items()
+        },
+        mixing=parsed.mixing,
+        truncation=parsed.truncation,
+        name=path.name,
+        citation=parsed.header.citation,
+        source=str(path),
+    )
+
+
+def _from_python(file: Path, name: str) -> ForceField:
+    if not file.is_file():
+        raise ParameterFileError(f"{file}: no such file")
+    module_name = f"taichimd_user_{file.stem}"
+    specification = importlib.util.spec_from_file_location(module_name, file)
+    if specification is None or specification.loader is None:
+        raise ParameterFileError(f"{file}: cannot be imported as Python")
+    module = importlib.util.module_from_spec(specification)
+    sys.modules[module_name] = module
+    try:
+        specification.loader.exec_module(module)
+    except Exception as error:
+        raise ParameterFileError(f"{file}: {type(error).__name__}: {error}") from error
+    found = getattr(module, name, None)
+    if found is None:
+        public = ", ".join(k for k, v in vars(module).items() if isinstance(v, ForceField)) or "none"
+        raise ParameterFileError(f"{file} has no '{name}'; force fields it defines: {public}")
+    if callable(found) and not isinstance(found, ForceField):
+        found = found()
+    if not isinstance(found, ForceField):
+        raise ParameterFileError(f"{file}:{name} is a {type(found).__name__}, expected a force field")
+    return found

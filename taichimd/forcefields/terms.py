@@ -1,0 +1,56 @@
+"""What the kernels need of a force field: compiled functions and the names of their parameters.
+
+Terms are hashable: kernels are made once per set of terms and precision, and every engine with the same
+terms uses them, whatever its atoms or parameter values.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class PairTerm:
+    """`function(r2, p) -> (u, u'/r)`, with p.cutoff (angstrom) among the columns."""
+
+    function: Any
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class TripletTerm:
+    """`function(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k)."""
+
+    function: Any
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class BondOrderTerm:
+    """Sum over bonds of `bond(r_ij, zeta_ij, p_ijj)`, zeta_ij the sum over k of `zeta(r_ij, r_ik, cos, p_ijk)`.
+
+    `bond` returns (u, du/dr, du/dzeta), `zeta` returns (z, dz/dr_ij, dz/dr_ik, dz/dcos).
+    """
+
+    zeta: Any
+    bond: Any
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """The terms of one force field on a number of species."""
+
+    pair: PairTerm | None
+    triplet: TripletTerm | None
+    bond_order: BondOrderTerm | None
+    n_kinds: int
+
+    @property
+    def one_species(self) -> bool:
+        """Kernels for one species read its parameters once instead of once per tuple."""
+        return self.n_kinds == 1
+
+    @property
+    def many_body(self) -> bool:
+        """Whether partial forces are needed."""
+        return self.triplet is not None or self.bond_order is not None

@@ -1,0 +1,112 @@
+"""Tersoff's bond-order potential, in the generality of the `.tersoff` files.
+
+    U = 1/2 sum_i sum_{j != i} f_C(r_ij) [A exp(-lambda1 r_ij) - b_ij B exp(-lambda2 r_ij)]
+    b_ij = (1 + (beta zeta_ij)^n)^(-1/(2n))
+    zeta_ij = sum_{k != i,j} f_C(r_ik) g(theta_ijk) exp[(lambda3 (r_ij - r_ik))^m]
+    g(theta) = gamma (1 + c^2/d^2 - c^2/(d^2 + (cos theta - cos theta0)^2))
+    f_C(r) = 1 below R - D, 0 above R + D, 1/2 - 1/2 sin(pi/2 (r - R)/D) between.
+
+J. Tersoff, Phys. Rev. B 37, 6991 (1988), doi:10.1103/PhysRevB.37.6991; multi-element form Phys. Rev. B 39,
+5566 (1989), doi:10.1103/PhysRevB.39.5566; m, gamma as in Nord et al., J. Phys.: Condens. Matter 15, 5649
+(2003).
+
+An entry (i, j, k) of a file is for centre i, bond i-j, third body k. f_C(r_ik), g and lambda3, m are taken
+from (i, j, k); everything of the bond itself from (i, j, j).
+"""
+
+from os import PathLike
+
+from taichimd.forcefields.base import ForceField, Table
+from taichimd.formats.tersoff import read_tersoff
+from taichimd.math import exp, power, sin, cos
+from taichimd.runtime import ti
+
+COLUMNS = (
+    "m", "gamma", "lambda3", "c", "d", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A",
+    "cutoff",
+)  # fmt: skip
+HALF_PI = 1.5707963267948966
+
+
+@ti.func
+def cutoff_function(r, p):
+    """f_C and its derivative at r < R + D."""
+    f, df = 1.0, 0.0
+    if r > p.R - p.D:
+        x = HALF_PI * (r - p.R) / p.D
+        f = 0.5 - 0.5 * sin(x)
+        df = -0.5 * HALF_PI / p.D * cos(x)
+    return f, df
+
+
+def make_zeta(with_lambda3: bool):
+    """The third-body function; without lambda3 it needs no exponential."""
+
+    @ti.func
+    def zeta(r_ij, r_ik, cos_jik, p):
+        """One term of zeta_ij and its derivatives to r_ij, r_ik, cos."""
+        f, df = cutoff_function(r_ik, p)
+        c2 = p.c * p.c
+        d2 = p.d * p.d
+        h = cos_jik - p.costheta0
+        quotient = c2 / (d2 + h * h)
+        g = p.gamma * (1.0 + c2 / d2 - quotient)
+        dg = p.gamma * 2.0 * h * quotient / (d2 + h * h)
+        z = f * g
+        dz_dij = 0.0
+        dz_dik = df * g
+        dz_dcos = f * dg
+        if ti.static(with_lambda3):
+            x = p.lambda3 * (r_ij - r_ik)
+            slope = p.lambda3
+            if p.m > 2.0:
+                slope *= 3.0 * x * x
+                x = x * x * x
+            e = exp(x)
+            z *= e
+            dz_dij = z * slope
+            dz_dik = dz_dik * e - dz_dij
+            dz_dcos *= e
+        return z, dz_dij, dz_dik, dz_dcos
+
+    return zeta
+
+
+@ti.func
+def bond(r, zeta, p):
+    """Energy of the bond i-j seen from i, and its derivatives to r and zeta."""
+    f, df = cutoff_function(r, p)
+    repulsion = p.A * exp(-p.lambda1 * r)
+    attraction = p.B * exp(-p.lambda2 * r)
+    b, db = 1.0, 0.0
+    if zeta > 0.0:
+        x = power(p.beta * zeta, p.n)
+        b = power(1.0 + x, -0.5 / p.n)
+        db = -0.5 * b * x / (zeta * (1.0 + x))
+    u = f * (repulsion - b * attraction)
+    du = df * (repulsion - b * attraction)
+    du += f * (b * p.lambda2 * attraction - p.lambda1 * repulsion)
+    return u, du, -f * attraction * db
+
+
+ZETA = {flag: make_zeta(flag) for flag in (False, True)}
+
+
+def Tersoff(file: str | PathLike[str]) -> ForceField:  # noqa: N802 - reads as the force field it makes
+    """A Tersoff force field from a `.tersoff` file (a path, or the name of a shipped file).
+
+    Raises:
+        ParameterFileError: a file that cannot be found or read; with line and field.
+    """
+    parsed = read_tersoff(file)
+    rows = {}
+    for key, entry in parsed.entries.items():
+        row = {name: float(getattr(entry, name)) for name in COLUMNS[:-1]}
+        rows[key] = {**row, "cutoff": entry.R + entry.D}
+    with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
+    return ForceField(
+        name=parsed.path.name,
+        bond_order=(ZETA[with_lambda3], bond, Table(3, COLUMNS, rows)),
+        citation=parsed.header.citation,
+        source=str(parsed.path),
+    )

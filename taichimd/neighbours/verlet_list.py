@@ -1,0 +1,189 @@
+"""The Verlet list: buffers that grow by themselves, and the build that fills them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.errors import CapacityError, StructureError
+from taichimd.neighbours import kernels as nk
+from taichimd.neighbours.box import Frame, make_grid
+from taichimd.runtime import backend, literals, ti
+from taichimd.state import State
+
+
+class VerletList:
+    """Neighbours of all atoms within `radius`, both directions, every periodic image.
+
+    Attributes:
+        width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels).
+        shift_bits: low bits of an entry that hold the image code.
+        shifts: the image vectors T by code, angstrom.
+        built_at: positions at the last build. builds: how many there were.
+    """
+
+    def __init__(self, state: State) -> None:
+        self.by_slot = backend() == "cuda"
+        self.width = 0
+        self.most_image = np.zeros(3, np.int64)
+        self.builds = 0
+        n = state.n
+        self.count = ti.ndarray(ti.i32, n)
+        self.built_at = ti.ndarray(state.vec, n)
+        self._turns = ti.ndarray(ti.types.vector(3, ti.i32), n)
+        self._turns_sorted = ti.ndarray(ti.types.vector(3, ti.i32), n)
+        self._bin_of = ti.ndarray(ti.i32, n)
+        self._bin_sorted = ti.ndarray(ti.i32, n)
+        self._order = ti.ndarray(ti.i32, n)
+        self._folded = ti.ndarray(state.vec, n)
+        self._status = ti.ndarray(ti.i32, nk.STATUS_SIZE)
+        self._vectors = {name: ti.ndarray(state.vec, 3) for name in ("frame", "inverse", "geometry")}
+        self._bin_capacity = 0
+        self.entries: Any = None
+        self.scratch: Any = None
+        self.shifts: Any = None
+        self.shift_bits = 0
+
+    def build(self, state: State, frame: Frame, radius: float, positions: NDArray[np.float64] | None) -> None:
+        """Sort the atoms in space and fill the list.
+
+        Args:
+            state: the atoms; their arrays change places.
+            frame: the lattice.
+            radius: cutoff plus skin, angstrom.
+            positions: (n, 3) where the caller has them; needed to span directions without periodicity.
+
+        Raises:
+            StructureError: two atoms less than 0.001 angstrom apart.
+            CapacityError: more entries than memory or 32-bit entries can hold.
+        """
+        run = nk.list_kernels(state.real, self.by_slot)
+        span = positions
+        if span is None:
+            span = state.get("pos") if not frame.pbc.all() else np.zeros((state.n, 3))
+        grid = make_grid(frame, span, radius)
+        n, n_bins = state.n, int(np.prod(grid.bins))
+        self._reserve_bins(n_bins)
+        real = state.numpy_real
+        self._vectors["frame"].from_numpy(frame.vectors.astype(real))
+        # Rows: the kernel adds x[a] * row a.
+        self._vectors["inverse"].from_numpy(frame.inverse.astype(real))
+        per_unit = grid.bins / grid.extent
+        self._vectors["geometry"].from_numpy(np.array([grid.origin, per_unit, per_unit], real))
+        bins, periodic = ti.Vector(grid.bins.tolist()), ti.Vector(frame.pbc.astype(int).tolist())
+        vectors = self._vectors
+        with literals(state.real):
+            run.bin_atoms(
+                n, n_bins, state.pos, vectors["inverse"], vectors["geometry"], bins, periodic,
+                self._bin_of, self._turns, self._counts, self._status,
+            )  # fmt: skip
+            nk.exclusive_scan(n_bins, self._counts, self._starts, self._sums)
+            run.place_atoms(n, n_bins, self._bin_of, self._starts, self._counts, self._order)
+            spare = state.spare
+            run.sort_atoms(
+                n, vectors["frame"], self._bin_of, self._starts, self._order, self._turns,
+                state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
+                spare["pos"], spare["vel"], spare["force"], spare["inverse_mass"], spare["ident"], spare["kind"],
+                state.sorted_of, self._folded, self._turns_sorted, self._bin_sorted, self.built_at,
+            )  # fmt: skip
+            state.swap()
+            needed_image = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
+            self._set_images(np.maximum(self.most_image, needed_image), n)
+            if self.width == 0:
+                self._reserve_rows(state, _guess(state, frame, radius))
+            while True:
+                run.fill_rows(
+                    n, self.width, radius * radius, bins, ti.Vector(grid.reach.tolist()), periodic,
+                    ti.Vector(self.most_image.tolist()), self.shift_bits, vectors["frame"],
+                    self._bin_sorted, self._starts, self._folded, self._turns_sorted, state.ident,
+                    self.count, self.scratch, self._status,
+                )  # fmt: skip
+                status = [self._status[k] for k in range(nk.STATUS_SIZE)]
+                if status[nk.CLOSE] != nk.NONE:
+                    raise StructureError(_coincident(state, frame, status[nk.CLOSE]))
+                seen = np.array(status[nk.IMAGE_X : nk.IMAGE_Z + 1])
+                if status[nk.MOST] <= self.width and (seen <= self.most_image).all():
+                    break
+                if status[nk.MOST] > self.width:
+                    self._reserve_rows(state, status[nk.MOST])
+                self._set_images(np.maximum(self.most_image, seen), n)
+                for k in range(nk.STATUS_SIZE - 1):
+                    self._status[k] = 0
+            run.order_rows(n, self.width, self.shift_bits, state.sorted_of, self.count, self.scratch, self.entries)
+        self._set_shifts(frame, real)
+        self.builds += 1
+
+    def set_frame(self, frame: Frame, real: Any) -> None:
+        """Follow a cell that changed by so little that the list still holds."""
+        self._set_shifts(frame, real)
+
+    def _reserve_bins(self, n_bins: int) -> None:
+        if n_bins <= self._bin_capacity:
+            return
+        self._bin_capacity = n_bins + n_bins // 4
+        pieces = -(-self._bin_capacity // nk.BLOCK)
+        self._counts = ti.ndarray(ti.i32, self._bin_capacity)
+        self._starts = ti.ndarray(ti.i32, self._bin_capacity + 1)
+        self._sums = ti.ndarray(ti.i32, pieces + pieces // nk.BLOCK + 2)
+
+    def _reserve_rows(self, state: State, need: int) -> None:
+        """Rows for `need` neighbours and a quarter more, in multiples of 4."""
+        width = -(-max(need + need // 4, 4) // 4) * 4
+        self.entries = self.scratch = None
+        try:
+            if width * state.n >= 2**31:
+                raise MemoryError("an index of 32 bits")
+            self.entries = ti.ndarray(ti.i32, width * state.n)
+            # Keys before they are ordered; afterwards the engine keeps its pruned rows here.
+            self.scratch = ti.ndarray(ti.i32, width * state.n)
+        except (MemoryError, RuntimeError) as error:
+            raise CapacityError(
+                f"the neighbour list needs {need} neighbours for each of {state.n} atoms "
+                f"({2 * 4 * width * state.n / 2**30:.1f} GiB), which does not fit ({error}); "
+                "shorten the cutoff, lower the density or use fewer atoms"
+            ) from error
+        self.width = width
+
+    def _set_images(self, most: NDArray[np.int64], n: int) -> None:
+        codes = int(np.prod(2 * most + 1))
+        self.most_image = most
+        self.shift_bits = max(codes - 1, 1).bit_length()
+        if n > 2 ** (31 - self.shift_bits):
+            raise CapacityError(
+                f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
+                "entries; wrap the positions into the cell, or use fewer atoms"
+            )
+
+    def _set_shifts(self, frame: Frame, real: Any) -> None:
+        grids = np.meshgrid(*[np.arange(-m, m + 1) for m in self.most_image], indexing="ij")
+        images = np.stack(grids, axis=-1).reshape(-1, 3)
+        # Term by term, so that T and -T are exact negatives of each other.
+        v = frame.vectors
+        shifts = (images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]).astype(real)
+        if self.shifts is None or self.shifts.shape[0] != len(shifts):
+            vec = ti.types.vector(3, ti.f32 if real == np.float32 else ti.f64)
+            self.shifts = ti.ndarray(vec, len(shifts))
+        self.shifts.from_numpy(shifts)
+
+
+def _guess(state: State, frame: Frame, radius: float) -> int:
+    """Mean number of neighbours at the system's density: a first width, never a limit."""
+    if not frame.pbc.all():
+        return 16
+    volume = abs(float(np.linalg.det(frame.vectors)))
+    return int(min(4.19 * radius**3 * state.n / volume, 4096)) + 8
+
+
+def _coincident(state: State, frame: Frame, atom: int) -> str:
+    """Name the partner of an atom that has another one on top of it."""
+    x = state.get("pos")
+    d = x - x[atom]
+    fractional = d @ frame.inverse
+    d = (fractional - np.where(frame.pbc, np.round(fractional), 0)) @ frame.vectors
+    r = np.linalg.norm(d, axis=1)
+    r[atom] = np.inf
+    other = int(np.argmin(r))
+    return (
+        f"atoms {atom} and {other} (counted from 0) are {r[other]:.2g} angstrom apart; "
+        "remove duplicate atoms or check the cell and the periodic directions"
+    )

@@ -1,0 +1,137 @@
+"""The backends: the one place that picks the runtime and starts it.
+
+`from taichimd.runtime import ti` gives Taichi, or its fork quadrants with TAICHIMD_RUNTIME=quadrants.
+The same kernels run under both; under quadrants CPU and CUDA agree to the last bit, because it does not
+contract a*b+c into a fused multiply-add where the source does not say so.
+"""
+
+import ctypes
+import os
+import platform
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from taichimd.errors import BackendError, SettingsError
+
+NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
+if NAME not in ("taichi", "quadrants"):
+    raise BackendError(f"TAICHIMD_RUNTIME is '{NAME}', expected 'taichi' or 'quadrants'")
+# The banner would land in front of every command's output.
+os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
+os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
+try:
+    ti: Any = import_module(NAME)
+except ImportError as error:
+    raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
+_impl: Any = import_module(f"{NAME}.lang.impl")
+
+PRECISIONS = {"float64": (ti.f64, np.float64), "float32": (ti.f32, np.float32)}
+_backend: str | None = None
+
+
+def start(backend: str = "auto") -> str:
+    """Start the runtime once per process and return the backend that runs: "cuda" or "cpu".
+
+    "auto" takes what already runs, else CUDA if there is a device, else the CPU.
+
+    Raises:
+        SettingsError: unknown backend.
+        BackendError: no CUDA device, or another backend already runs in this process.
+    """
+    global _backend
+    if backend not in ("auto", "cuda", "cpu"):
+        raise SettingsError(f"backend is '{backend}', expected auto, cuda or cpu")
+    if _backend is None:
+        has_cuda = backend != "cpu" and _cuda_devices() > 0
+        if backend == "cuda" and not has_cuda:
+            raise BackendError(
+                "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
+            )
+        chosen = "cuda" if has_cuda else "cpu"
+        options: dict[str, Any] = {"default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "verbose": False}
+        if threads := os.environ.get("TAICHIMD_THREADS"):
+            options["cpu_max_num_threads"] = int(threads)
+        ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+        _backend = chosen
+    elif backend not in ("auto", _backend):
+        raise BackendError(
+            f"backend {backend} was asked for, but this process already runs on {_backend}; "
+            "use one backend per process"
+        )
+    return _backend
+
+
+def _cuda_devices() -> int:
+    """Number of CUDA devices, asked of the driver itself: the runtimes' own test prints warnings."""
+    try:
+        driver = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return 0
+    count = ctypes.c_int(0)
+    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return 0
+    return count.value
+
+
+def backend() -> str:
+    """The running backend; starts the default one if none runs."""
+    return _backend or start()
+
+
+@contextmanager
+def literals(real: Any) -> Iterator[None]:
+    """While kernels compile inside this context, their literals are of type `real`.
+
+    A float64 literal would promote float32 arithmetic; so each precision compiles under its own default.
+    """
+    runtime = _impl.get_runtime()
+    before = runtime.default_fp
+    runtime.default_fp = real
+    try:
+        yield
+    finally:
+        runtime.default_fp = before
+
+
+def literal_type() -> Any:
+    """The floating-point type that literals have in the kernel being compiled."""
+    return _impl.get_runtime().default_fp
+
+
+def info() -> dict[str, Any]:
+    """Runtime, backend, device and versions, for reports: a JSON-able dictionary."""
+    running = backend()
+    return {
+        "taichimd": version("taichimd"),
+        "runtime": f"{NAME} {version(NAME)}",
+        "backend": running,
+        "device": _gpu_name() if running == "cuda" else _cpu_name(),
+        "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "ase": version("ase"),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return names[0] if names else platform.processor()
+    except OSError:
+        return platform.processor()
+
+
+def _gpu_name() -> str:
+    try:
+        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip() or "CUDA device"
+    except (OSError, subprocess.TimeoutExpired):
+        return "CUDA device"
