@@ -138,8 +138,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     from taichimd.forcefields.load import load_forcefield
 
     settings, checkpoint = job.settings, job.checkpoint
-    forcefield = load_forcefield(settings.potential, sorted(set(job.atoms.get_chemical_symbols())))
-    if checkpoint is not None and potential_hash(forcefield) != checkpoint.potential_hash:
+    forcefield = load_forcefield(settings.potential)
+    if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
         raise CheckpointError(
             f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
             "give the same file, or start a new run from the last frame of its trajectory"
@@ -209,7 +209,7 @@ class _Run:
         self.first_step = simulation.step
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(job.checkpoint.first_total if job.checkpoint else None)
-        self.fingerprint = potential_hash(forcefield)
+        self.fingerprint = potential_hash(forcefield, job.settings.potential)
         self.started = time.time()
         self.clock = time.perf_counter()
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 PLAIN_SECONDS = 5.0
 """Least time between plain lines, so that a log of a long run stays short."""
+_FIRST_LINE_SECONDS = 1.0
 _STALE_SECONDS = 2.0
 _FS_PER_NS = 1.0e6
 _SECONDS_PER_DAY = 86400.0
@@ -54,6 +55,7 @@ class ProgressObserver(Observer):
 
     def __enter__(self) -> "ProgressObserver":
         self._started = time.perf_counter()
+        self._printed = self._started - PLAIN_SECONDS + _FIRST_LINE_SECONDS
         if self._console.is_terminal:
             self._live = Live(self._bar, console=self._console, refresh_per_second=4)
             self._live.start()

@@ -9,15 +9,35 @@ Array = NDArray[np.float64]
 
 
 class ThermoLike(Protocol):
-    """State functions at one step, as `Engine.thermo` returns them (eV, K, Å; pressure in eV/Å^3)."""
+    """State functions at one step, as `Engine.thermo` returns them."""
 
-    step: int
-    potential: float
-    kinetic: float
-    temperature: float
-    pressure: float | None
-    volume: float | None
-    stress: Array | None
+    @property
+    def step(self) -> int:
+        """MD step."""
+
+    @property
+    def potential(self) -> float:
+        """Energy in eV."""
+
+    @property
+    def kinetic(self) -> float:
+        """Energy in eV."""
+
+    @property
+    def temperature(self) -> float:
+        """K."""
+
+    @property
+    def pressure(self) -> float | None:
+        """In eV/Å^3, with the kinetic part; None without a volume."""
+
+    @property
+    def volume(self) -> float | None:
+        """Å^3, or None."""
+
+    @property
+    def stress(self) -> Array | None:
+        """(6,) eV/Å^3, potential part, ASE's sign and order; None without a volume."""
 
 
 class EngineLike(Protocol):
@@ -41,8 +61,15 @@ class EngineLike(Protocol):
     def forces(self) -> Array:
         """(n, 3) eV/Å, the user's order."""
 
-    def set_state(self, **state: Any) -> None:
-        """Replace positions, velocities, forces, step or cell; what is not given stays."""
+    def set_state(
+        self,
+        *,
+        positions: Array | None = None,
+        velocities: Array | None = None,
+        forces: Array | None = None,
+        step: int | None = None,
+    ) -> None:
+        """Replace positions, velocities, forces or step; what is not given stays."""
 
     def advance(self, n_steps: int, timestep: float) -> None:
         """Velocity Verlet; time step in internal units."""

@@ -108,7 +108,7 @@ class Simulation:
 
         _check_positive("temperature", temperature, "K")
         self._start(timestep)
-        potential = load_forcefield(forcefield, sorted(set(atoms.get_chemical_symbols())))
+        potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(atoms, potential, backend=backend, precision=precision)
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())

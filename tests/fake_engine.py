@@ -131,7 +131,7 @@ class FakeEngine:
         return {"steps": self.step, "rebuilds": 0}
 
 
-def load_forcefield(spec, elements=None):
+def load_forcefield(spec):
     from pathlib import Path
 
     if not isinstance(spec, str):

@@ -34,7 +34,7 @@ def demo(
         "potential": "Si.tersoff",
         "temperature": TEMPERATURE,
         "steps": steps,
-        "every": 20,
+        "every": 50,
         "backend": backend,
         "output": output,
         "overwrite": structure.exists(),  # the demo's own earlier output, never somebody else's run

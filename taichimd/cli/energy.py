@@ -28,7 +28,7 @@ def energy(
 
     make_settings({"backend": backend, "precision": precision})
     atoms = read_structure(structure)
-    forcefield = load_forcefield(potential, sorted(set(atoms.get_chemical_symbols())))
+    forcefield = load_forcefield(potential)
     result = Engine(atoms, forcefield, backend=backend, precision=precision).evaluate()
     if json:
         typer.echo(_as_json(structure, atoms, forcefield.name, result))

@@ -17,13 +17,12 @@ def info(
 
     make_settings({"backend": backend})
     start(backend)
-    content: dict[str, Any] = {**runtime_info(), "host": host(), "versions": versions()}
+    content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
     if json:
         typer.echo(_as_json(content))
         return
     for key, value in content.items():
-        for name, entry in value.items() if isinstance(value, dict) else [(key, value)]:
-            typer.echo(f"{name:<12} {entry}")
+        typer.echo(f"{key:<12} {value}")
 
 
 def _as_json(content: dict[str, Any]) -> str:

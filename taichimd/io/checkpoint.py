@@ -138,14 +138,19 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs("the cell differs")
 
 
-def potential_hash(forcefield: Any) -> str:
-    """Fingerprint of a potential: of the bytes of its file, or else of what it says about itself.
+def potential_hash(forcefield: Any, spec: str | None = None) -> str:
+    """Fingerprint of a potential: of the bytes of its files, or else of what it says about itself.
 
-    The file's bytes, not its path, so that a run can go on in another folder or on another machine.
+    The files' bytes, not their paths, so that a run can go on in another folder or on another machine.
+
+    Args:
+        forcefield: the loaded potential.
+        spec: what the user gave; of "file.py:name" the file counts, too.
     """
-    source = getattr(forcefield, "source", None)
-    if source is not None and Path(source).is_file():
-        content = Path(source).read_bytes()
-    else:
-        content = json.dumps(forcefield.describe(), sort_keys=True, default=str).encode()
-    return hashlib.sha256(forcefield.name.encode() + b"\0" + content).hexdigest()[:16]
+    files = [Path(spec.rpartition(":")[0])] if spec and ".py:" in spec else []
+    if forcefield.source is not None:
+        files.append(Path(forcefield.source))
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    if not contents:
+        contents = [json.dumps(forcefield.describe(), sort_keys=True, default=str).encode()]
+    return hashlib.sha256(b"\0".join([forcefield.name.encode(), *contents])).hexdigest()[:16]
