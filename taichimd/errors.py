@@ -4,7 +4,12 @@ Every message says what was wrong and where (file and line, or atom), what was e
 The command line prints the message and exits with `exit_code`.
 """
 
-from ase.calculators.calculator import CalculationFailed, CalculatorSetupError, InputError
+from ase.calculators.calculator import (
+    CalculationFailed,
+    CalculatorSetupError,
+    InputError,
+    PropertyNotImplementedError,
+)
 
 
 class TaichimdError(Exception):
@@ -35,6 +40,14 @@ class SettingsError(TaichimdError, InputError):
 
 class BackendError(TaichimdError, CalculatorSetupError):
     """The requested backend cannot be started."""
+
+
+class PropertyError(TaichimdError, PropertyNotImplementedError):
+    """A property that this structure does not have, such as the stress of a molecule without a cell."""
+
+
+class EvaluationError(TaichimdError, CalculationFailed):
+    """An energy or a force that is not a finite number."""
 
 
 class CapacityError(TaichimdError, CalculationFailed):

@@ -10,12 +10,15 @@ import os
 import platform
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.metadata import version
+from io import StringIO
 from typing import Any
 
 import numpy as np
+
+import taichimd
 
 from taichimd.errors import BackendError, SettingsError
 
@@ -30,6 +33,13 @@ try:
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
 _impl: Any = import_module(f"{NAME}.lang.impl")
+if NAME == "taichi":
+    # Taichi 1.7 frees arrays of scalars when Python drops them, but forgets arrays of vectors: without this
+    # every dropped engine and every grown list would stay on the device until the process ends.
+    _matrix: Any = import_module("taichi.lang.matrix")
+    for _kind in (_matrix.VectorNdarray, _matrix.MatrixNdarray):
+        if not hasattr(_kind, "__del__"):
+            _kind.__del__ = import_module("taichi.lang._ndarray").ScalarNdarray.__del__
 
 PRECISIONS = {"float64": (ti.f64, np.float64), "float32": (ti.f32, np.float32)}
 _backend: str | None = None
@@ -54,10 +64,12 @@ def start(backend: str = "auto") -> str:
                 "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
             )
         chosen = "cuda" if has_cuda else "cpu"
-        options: dict[str, Any] = {"default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "verbose": False}
+        options: dict[str, Any] = {"default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR}
         if threads := os.environ.get("TAICHIMD_THREADS"):
             options["cpu_max_num_threads"] = int(threads)
-        ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+        # Both runtimes announce themselves on stdout, where commands print results.
+        with redirect_stdout(StringIO()):
+            ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
         _backend = chosen
     elif backend not in ("auto", _backend):
         raise BackendError(
@@ -108,7 +120,7 @@ def info() -> dict[str, Any]:
     """Runtime, backend, device and versions, for reports: a JSON-able dictionary."""
     running = backend()
     return {
-        "taichimd": version("taichimd"),
+        "taichimd": taichimd.__version__,
         "runtime": f"{NAME} {version(NAME)}",
         "backend": running,
         "device": _gpu_name() if running == "cuda" else _cpu_name(),

@@ -1,0 +1,393 @@
+"""ASE's door to the engine: `atoms.calc = TaichiMD("Si.tersoff")`.
+
+The calculator decides one thing only: whether the engine it holds can go on with the new atoms (same
+species, same periodic directions: its neighbour lists live on, skin and all) or a new one is needed. All
+physics is the engine's. Units are ASE's: eV, angstrom, eV/angstrom^3.
+
+Importing this module registers the name "taichimd" with ASE and starts no Taichi.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from ase import Atoms
+from ase.calculators import calculator as ase_calculator
+from ase.calculators.calculator import Calculator, all_changes
+from ase.stress import full_3x3_to_voigt_6_stress
+from numpy.typing import NDArray
+
+from taichimd.errors import EvaluationError, PropertyError, SettingsError, StructureError
+
+if TYPE_CHECKING:
+    from taichimd.engine import Engine
+
+_NEED_VOLUME = frozenset({"stress", "stresses"})
+
+
+class TaichiMD(Calculator):
+    """Energies, forces and stresses of a taichimd force field, for everything in ASE that takes a calculator.
+
+    The results of one calculation, all set together:
+
+    - `energy`, `free_energy`: potential energy (eV); always equal, there are no electrons here.
+    - `energies`: (n,) the atoms' shares of it (eV).
+    - `forces`: (n, 3) (eV/angstrom).
+    - `stress`: (6,) derivative of the energy with respect to strain over the volume (eV/angstrom^3), tension
+      positive, in the order xx yy zz yz xz xy, without the kinetic part (ASE adds it on request). It exists
+      when the three cell vectors span a volume, whatever the periodic directions, as in ASE's own pair
+      potentials; otherwise asking for it raises `PropertyError`.
+    - `stresses`: (n, 6) the atoms' shares: symmetric part, over the same volume; their sum is `stress`.
+
+    `per_atom_virial` has all nine components, which a heat current needs.
+
+    The user's Atoms are read, never wrapped or changed; masses, momenta, charges and constraints play no
+    part. A calculator may serve different Atoms in turn, but only calls for the same species and periodic
+    directions share an engine: give each system of a comparison its own calculator. Copies (`copy.copy`,
+    `copy.deepcopy`, pickle) carry parameters and results but build their own engine when they calculate.
+
+    Args:
+        potential: path of a parameter file, name of a shipped one ("Si.tersoff"), "my_file.py:my_potential",
+            or a force-field object such as `LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)`.
+        backend: "auto" (CUDA where there is one), "cuda" or "cpu"; one per process.
+        precision: "float64" or "float32".
+        skin: thickness (angstrom) of the shell of neighbours kept beyond the cutoff, so that lists survive
+            small moves; results do not depend on it. None leaves the choice to the engine.
+
+    Raises:
+        ParameterFileError: the potential cannot be found or read.
+        SettingsError: an unknown setting or a value that makes no sense.
+    """
+
+    # Lists, dicts and sets on the class are ASE's contract.
+    implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]  # noqa: RUF012
+    default_parameters = {"backend": "auto", "precision": "float64", "skin": None}  # noqa: RUF012
+    ignored_changes = {"initial_charges", "initial_magmoms"}  # noqa: RUF012
+    discard_results_on_any_change = True
+
+    def __init__(
+        self,
+        potential: Any,
+        *,
+        backend: str = "auto",
+        precision: str = "float64",
+        skin: float | None = None,
+    ) -> None:
+        self._engine: Engine | None = None
+        self._forcefield: Any = None
+        self._virials: NDArray[np.float64] | None = None
+        # What the engine was last set to; only cell, numbers and periodic directions are looked at.
+        self._held: Atoms | None = None
+        super().__init__(potential=potential, backend=backend, precision=precision, skin=skin)
+
+    @property
+    def forcefield(self) -> Any:
+        """The force field in use, loaded from the potential if that is a name or path.
+
+        Raises:
+            ParameterFileError: it cannot be found or read.
+        """
+        if self._forcefield is None:
+            self._forcefield = _load(self.parameters["potential"])
+        return self._forcefield
+
+    @property
+    def engine(self) -> "Engine | None":
+        """The engine that made the last results; None before the first calculation or after `reset()`."""
+        return self._engine
+
+    def set(self, **kwargs: Any) -> dict[str, Any]:
+        """Change settings; results and engine are dropped if any value is new.
+
+        Args:
+            **kwargs: potential, backend, precision or skin, as for the constructor.
+
+        Returns:
+            The settings that changed.
+
+        Raises:
+            SettingsError: an unknown setting.
+            ParameterFileError: a new potential that cannot be found or read.
+        """
+        known = ("potential", *self.default_parameters)
+        for name in kwargs:
+            if name not in known:
+                raise SettingsError(f"TaichiMD: unknown setting {name!r}; expected one of {', '.join(known)}")
+        forcefield = self._forcefield
+        if "potential" in kwargs:
+            if isinstance(kwargs["potential"], os.PathLike):
+                kwargs["potential"] = os.fspath(kwargs["potential"])
+            # Loaded here and now: a wrong potential is reported where it is written, not at the first
+            # energy, and leaves the calculator as it was.
+            forcefield = _load(kwargs["potential"])
+        changed: dict[str, Any] = super().set(**kwargs)
+        self._forcefield = forcefield
+        return changed
+
+    def reset(self) -> None:
+        """Forget results and engine; what it held on the device is freed."""
+        super().reset()
+        self._virials = None
+        self._engine = None
+
+    def todict(self, skip_default: bool = True) -> dict[str, Any]:
+        """Settings as plain data, for ASE's trajectories and databases.
+
+        Args:
+            skip_default: leave out settings at their default value.
+
+        Returns:
+            The settings; a force-field object is described by its own `describe()`.
+        """
+        settings = dict(self.parameters)
+        if skip_default:
+            for name, default in self.default_parameters.items():
+                if settings[name] == default:
+                    del settings[name]
+        if not isinstance(settings["potential"], str):
+            settings["potential"] = self.forcefield.describe()
+        return settings
+
+    def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
+        """What changed since the last calculation: ASE's answer, many times sooner on large systems.
+
+        ASE asks several times a step; comparing 100,000 atoms takes it longer than a GPU needs for forces.
+
+        Args:
+            atoms: the structure.
+            tol: largest absolute difference (angstrom) that still counts as equal.
+
+        Returns:
+            Some of "cell", "pbc", "positions", "numbers".
+        """
+        last = self.atoms
+        if last is None or len(last) != len(atoms):
+            changes: list[str] = super().check_state(atoms, tol)
+            return changes
+        pairs = {
+            "cell": (last.cell.array, atoms.cell.array),
+            "pbc": (last.pbc, atoms.pbc),
+            "positions": (last.positions, atoms.positions),
+            "numbers": (last.numbers, atoms.numbers),
+        }
+        # Equal arrays are told in one pass; only floats that differ are worth subtracting.
+        return [
+            name
+            for name, (a, b) in pairs.items()
+            if not (np.array_equal(a, b) or (a.dtype.kind == "f" and bool((np.abs(a - b) <= tol).all())))
+        ]
+
+    def get_property(self, name: str, atoms: Atoms | None = None, allow_calculation: bool = True) -> Any:
+        """One result, calculated if the atoms changed since the last call (ASE's protocol).
+
+        Args:
+            name: one of `implemented_properties`.
+            atoms: the structure; None means that of the last calculation.
+            allow_calculation: if False, return None rather than calculate.
+
+        Returns:
+            A float, or a copy of an array.
+
+        Raises:
+            PropertyError: a stress without a volume to refer it to.
+            StructureError: no atoms, or atoms that cannot be evaluated.
+        """
+        subject = self.atoms if atoms is None else atoms
+        if name in _NEED_VOLUME and subject is not None and _volume(subject) is None:
+            # Said before anything is calculated: the energy of a molecule is not spent on a refusal.
+            if not allow_calculation:
+                return None
+            raise PropertyError(
+                f"TaichiMD: {name} needs a cell whose three vectors span a volume, got "
+                f"{subject.cell.tolist()}; set atoms.cell, or use per_atom_virial()"
+            )
+        return super().get_property(name, atoms, allow_calculation)
+
+    def per_atom_virial(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
+        """The nine components of each atom's virial, which needs no cell.
+
+        W_i[a, b] sums r_a F_b over the neighbours as the engine defines it; it is not symmetric for many-body
+        force fields. The sum over atoms is symmetric and equals -stress * volume.
+
+        Args:
+            atoms: the structure; None means that of the last calculation.
+
+        Returns:
+            (n, 3, 3) virials (eV), in the order of the atoms.
+
+        Raises:
+            StructureError: no atoms, or atoms that cannot be evaluated.
+        """
+        self.get_property("forces", atoms)
+        assert self._virials is not None, "a calculation sets the virials with the forces"
+        return self._virials.copy()
+
+    def calculate(
+        self,
+        atoms: Atoms | None = None,
+        properties: list[str] | None = None,
+        system_changes: list[str] = all_changes,
+    ) -> None:
+        """Evaluate the force field once and set every result.
+
+        What changed is found by comparison with the engine's own state, not from `system_changes`: the
+        latter refers to the last *successful or failed* call and says nothing about a shared calculator.
+
+        Args:
+            atoms: the structure; None means that of the last calculation.
+            properties: ignored: all are set.
+            system_changes: ignored, see above.
+
+        Raises:
+            StructureError: no atoms, NaN or coincident atoms, or a cell without volume.
+            MissingParameterError: an element that the potential lacks.
+            EvaluationError: an energy or a force that is not a finite number.
+            CapacityError: the lists do not fit the device.
+        """
+        subject = self.atoms if atoms is None else atoms
+        if subject is None:
+            raise StructureError(
+                "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
+            )
+        self.results = {}
+        self._virials = None
+        try:
+            found = self._engine_at(subject).evaluate()
+        except BaseException:
+            # Half-set device state must not be what the next call starts from, after Ctrl-C neither.
+            self._engine = None
+            raise
+        energy, forces = float(found.energy), np.array(found.forces, dtype=np.float64)
+        _require_finite(energy, forces, subject)
+        results: dict[str, Any] = {
+            "energy": energy,
+            "free_energy": energy,
+            "energies": np.array(found.energies, dtype=np.float64),
+            "forces": forces,
+        }
+        virials = np.array(found.virials, dtype=np.float64)
+        volume = _volume(subject)
+        if volume is not None:
+            # In C order, so that whoever sums the copies ASE hands out gets the bits of `stress`.
+            results["stresses"] = np.ascontiguousarray(full_3x3_to_voigt_6_stress(-virials / volume))
+            results["stress"] = results["stresses"].sum(axis=0)
+        self.atoms = subject.copy()
+        self.results = results
+        self._virials = virials
+
+    def _engine_at(self, atoms: Atoms) -> "Engine":
+        """The engine with its state at `atoms`: the one we have if it can be moved there, else a new one."""
+        from taichimd.engine import Engine
+
+        engine, held = self._engine, self._held
+        if (
+            engine is not None
+            and held is not None
+            and np.array_equal(held.numbers, atoms.numbers)
+            and np.array_equal(held.pbc, atoms.pbc)
+        ):
+            # The cell only when it changed: a new cell costs a new neighbour list.
+            cell = None if np.array_equal(held.cell.array, atoms.cell.array) else atoms.cell.array.copy()
+            engine.set_state(positions=atoms.get_positions(), cell=cell)
+            held.set_cell(atoms.cell.array)
+            return engine
+        # Dropped before its successor is built, so that the device never holds both.
+        engine = self._engine = self._held = None
+        # A bare structure: masses, momenta, charges and constraints must not matter, or caching were wrong.
+        bare = Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)
+        settings = {name: self.parameters[name] for name in self.default_parameters}
+        self._engine = Engine(bare, self.forcefield, **settings)
+        self._held = bare
+        return self._engine
+
+    def get_spin_polarized(self) -> bool:
+        """Always False. Defined because ASE otherwise stores a bound method on the object.
+
+        That reference to itself would keep a dropped calculator's device memory until the next garbage
+        collection, and copies would point at their original.
+        """
+        return False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the engine, and but the force field where the parameters can load it again."""
+        state = self.__dict__.copy()
+        state["_engine"] = state["_held"] = None
+        if isinstance(self.parameters["potential"], str):
+            state["_forcefield"] = None
+        return state
+
+    def __deepcopy__(self, memo: Mapping[int, Any]) -> "TaichiMD":
+        """An independent calculator with the same settings and results and no engine yet.
+
+        The force field is shared: it is read-only, and compiled functions cannot be copied.
+        """
+        twin = TaichiMD.__new__(type(self))
+        memo[id(self)] = twin  # type: ignore[index]
+        twin.__dict__.update(self.__dict__)
+        twin.parameters = type(self.parameters)(self.parameters)
+        twin.atoms = None if self.atoms is None else self.atoms.copy()
+        twin.results = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in self.results.items()}
+        twin._virials = None if self._virials is None else self._virials.copy()
+        twin._engine = twin._held = None
+        return twin
+
+    def __copy__(self) -> "TaichiMD":
+        """As deepcopy: two calculators must not share settings or results."""
+        return self.__deepcopy__({})
+
+    def __repr__(self) -> str:
+        """The constructor call that makes this calculator; of a force-field object only the name."""
+        settings = "".join(
+            f", {name}={self.parameters[name]!r}"
+            for name, default in self.default_parameters.items()
+            if self.parameters[name] != default
+        )
+        potential = self.parameters["potential"]
+        shown = repr(potential) if isinstance(potential, str) else f"<{self.forcefield.name}>"
+        return f"{type(self).__name__}({shown}{settings})"
+
+
+def _load(potential: Any) -> Any:
+    """The force field of a name, path or object; imported late so that this module starts no Taichi."""
+    from taichimd.forcefields.load import load_forcefield
+
+    return load_forcefield(potential)
+
+
+def _volume(atoms: Atoms) -> float | None:
+    """Volume of the cell (angstrom^3), or None if its vectors span none.
+
+    ASE's `cell.rank` counts vectors that are not zero and so takes three coplanar ones for full rank; the
+    determinant, compared with the box of the same edge lengths, does not.
+    """
+    cell = atoms.cell.array
+    volume = abs(float(np.linalg.det(cell)))
+    return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None
+
+
+def _require_finite(energy: float, forces: NDArray[np.float64], atoms: Atoms) -> None:
+    """Raise EvaluationError, naming the first atom whose force is not a finite number, or the energy."""
+    bad = np.flatnonzero(~np.isfinite(forces).all(axis=1))
+    if len(bad):
+        i = int(bad[0])
+        raise EvaluationError(
+            f"TaichiMD: the force on atom {i} ({atoms.symbols[i]}) is {forces[i].tolist()} eV/angstrom, "
+            "expected finite numbers; look for atoms on top of each other near it"
+        )
+    if not np.isfinite(energy):
+        raise EvaluationError(
+            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for overlapping atoms"
+        )
+
+
+def _register() -> None:
+    """Make `ase.calculators.calculator.get_calculator_class("taichimd")` find this class."""
+    # ASE refuses a name twice, and a module can be reloaded.
+    if "taichimd" in ase_calculator.external_calculators:
+        ase_calculator.external_calculators["taichimd"] = TaichiMD
+    else:
+        ase_calculator.register_calculator_class("taichimd", TaichiMD)
+
+
+_register()

@@ -1,0 +1,134 @@
+"""The public way to add a force field: decorate a function of one pair or one triplet.
+
+    @pair_potential(params={"depth": "eV", "width": "1/Å", "r0": "Å"}, reference="P. M. Morse (1929)")
+    def morse(r, p):
+        x = exp(-p.width * (r - p.r0))
+        u = p.depth * (x * x - 2.0 * x)
+        du_dr = -2.0 * p.width * p.depth * (x * x - x)
+        return u, du_dr
+
+    forcefield = morse(depth=0.35, width=1.4, r0=2.8, cutoff=8.0)
+
+The engine owns vectors, images, Newton's third law, virial, species and cutoffs; the author writes scalars.
+With `derive=True` the function returns the energy alone and SymPy finds the derivatives. Take exp, log,
+sqrt, sin, cos, power from `taichimd.math`: they give the same bits on every backend, and can be derived.
+
+Taichi compiles the function: no early return, no string annotations, names from the module or literals.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from taichimd.errors import SettingsError
+from taichimd.forcefields.base import ANY, ForceField, Row, Table
+from taichimd.forcefields.derive import derived_function
+from taichimd.forcefields.truncate import check_truncation
+from taichimd.runtime import ti
+
+
+class Declared:
+    """A tuple function with named parameters; called with values it gives a `ForceField`.
+
+    Attributes:
+        order: 2 for pairs, 3 for triplets.
+        params: unit of each parameter by name; `cutoff` (Å) belongs to every potential besides.
+        reference: where the formula comes from.
+    """
+
+    def __init__(self, function: Callable[..., Any], order: int, params: Mapping[str, str], reference: str | None, derive: bool) -> None:  # fmt: skip
+        if "cutoff" in params:
+            raise SettingsError(f"{function.__name__}: 'cutoff' is added by itself; leave it out of params")
+        self.name = function.__name__
+        self.__doc__ = function.__doc__
+        self.order = order
+        self.params = dict(params)
+        self.reference = reference
+        self.columns = (*self.params, "cutoff")
+        self.written = function
+        compiled = derived_function(function, order, self.columns) if derive else ti.func(function)
+        self.function = _in_squared_distance(compiled) if order == 2 else compiled
+
+    def __call__(
+        self,
+        *,
+        table: Mapping[Any, Row] | None = None,
+        cutoff: float | None = None,
+        truncation: str = "truncated",
+        mix: Callable[[Row, Row], Row] | None = None,
+        enumeration: str = "neighbours",
+        **values: float,
+    ) -> ForceField:
+        """A force field with these parameter values.
+
+        Args:
+            table: values by elements: ("Si", "C") for pairs, in either order; (centre, j, k) for triplets,
+                where (i, j, k) and (i, k, j) are looked up separately and must describe one energy.
+                Without a table the values given as keywords hold for all elements.
+            cutoff: angstrom; the default of every row of the table.
+            truncation: of a pair potential: truncated, energy-shifted or force-shifted.
+            mix: makes the row of an unlike pair from the rows of the like ones.
+            enumeration: "neighbours", or "all-pairs" for a pair potential without lists.
+            values: one keyword for each declared parameter.
+
+        Raises:
+            SettingsError: a parameter that is missing or unknown, or a value that is not finite.
+        """
+        if unknown := set(values) - set(self.params):
+            takes = ", ".join(f"{k} ({u})" for k, u in self.params.items())
+            raise SettingsError(
+                f"{self.name}: unknown parameter '{sorted(unknown)[0]}', it takes {takes}, cutoff (Å)"
+            )
+        common = {**({} if cutoff is None else {"cutoff": cutoff}), **values}
+        rows: dict[tuple[str, ...], Row] = {}
+        for key, row in (table or {(ANY,) * self.order: {}}).items():
+            elements = (key,) * self.order if isinstance(key, str) else tuple(key)
+            if len(elements) != self.order:
+                raise SettingsError(f"{self.name}: table key {key} has {len(elements)} elements, not {self.order}")
+            rows[elements] = {name: float(value) for name, value in {**common, **row}.items()}
+        part = (self.function, Table(self.order, self.columns, rows, mix))
+        settings = {"parameters": {"-".join(k): dict(v) for k, v in rows.items()}, "truncation": truncation}
+        return ForceField(
+            name=self.name,
+            pair=part if self.order == 2 else None,
+            triplet=part if self.order == 3 else None,
+            truncation=check_truncation(truncation),
+            citation=self.reference,
+            settings=settings,
+            enumeration=enumeration,
+        )
+
+
+def _in_squared_distance(function: Any) -> Any:
+    """(r2, p) -> (u, u'/r), the form that the enumerations use, from (r, p) -> (u, u')."""
+
+    @ti.func
+    def pair(r2, p):
+        r = ti.sqrt(r2)
+        u, du_dr = function(r, p)
+        return u, du_dr / r
+
+    return pair
+
+
+def pair_potential(*, params: Mapping[str, str], reference: str | None = None, derive: bool = False) -> Callable[[Callable[..., Any]], Declared]:  # fmt: skip
+    """Declare u(r, p) of a pair at distance r (angstrom), 0 < r < p.cutoff.
+
+    Args:
+        params: unit of each parameter by name, e.g. {"epsilon": "eV"}; read as attributes of p.
+        reference: citation of the formula.
+        derive: the function returns u alone (eV); else it returns u and du/dr (eV/angstrom).
+    """
+    return lambda function: Declared(function, 2, params, reference, derive)
+
+
+def triplet_potential(*, params: Mapping[str, str], reference: str | None = None, derive: bool = False) -> Callable[[Callable[..., Any]], Declared]:  # fmt: skip
+    """Declare h(r_ij, r_ik, cos_jik, p), called once per atom i and unordered pair of its neighbours {j, k}.
+
+    r_ij is below the cutoff of the row (i, j, k), r_ik below that of (i, k, j). The function must not care
+    which neighbour comes first.
+
+    Args:
+        params: unit of each parameter by name. reference: citation.
+        derive: the function returns h alone (eV); else h, dh/dr_ij, dh/dr_ik (eV/angstrom), dh/dcos (eV).
+    """
+    return lambda function: Declared(function, 3, params, reference, derive)

@@ -1,0 +1,172 @@
+"""From an energy alone to its derivatives: trace with SymPy, differentiate, write a readable function.
+
+The function is called once with symbols in place of distances and parameters; what it imported from
+`taichimd.math` stands for SymPy's functions meanwhile. The result is a Python file in the user's cache
+folder (Taichi compiles source, so there must be some), named after the potential and a hash.
+"""
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from types import FunctionType, ModuleType, SimpleNamespace
+from typing import Any
+
+import sympy
+from sympy.printing.str import StrPrinter
+
+import taichimd.math as portable
+from taichimd.errors import SettingsError
+
+VARIABLES = {2: ("r",), 3: ("r_ij", "r_ik", "cos_jik")}
+_SYMPY = {
+    "exp": sympy.exp, "log": sympy.log, "sqrt": sympy.sqrt, "sin": sympy.sin, "cos": sympy.cos,
+    "power": sympy.Pow,
+}  # fmt: skip
+
+
+def derived_function(function: Callable[..., Any], order: int, columns: tuple[str, ...]) -> Any:
+    """Compiled function returning the energy and its derivatives to every variable.
+
+    Raises:
+        SettingsError: a function that SymPy cannot follow (branches, foreign functions).
+    """
+    names = VARIABLES[order]
+    variables = [sympy.Symbol(name, positive=name != "cos_jik") for name in names]
+    parameters = {column: sympy.Symbol(f"p.{column}", real=True) for column in columns}
+    try:
+        energy = sympy.sympify(_traced(function)(*variables, SimpleNamespace(**parameters)))
+        derivatives = [sympy.diff(energy, variable) for variable in variables]
+        shared, results = sympy.cse([energy, *derivatives], symbols=sympy.numbered_symbols("t"))
+        printer = _Printer()
+        lines = [f"{name} = {printer.doprint(value)}" for name, value in shared]
+        values = ", ".join(printer.doprint(value) for value in results)
+    except (TypeError, AttributeError, NotImplementedError, SettingsError) as error:
+        raise SettingsError(
+            f"{function.__name__}: cannot derive it ({str(error).splitlines()[0]}); use arithmetic and "
+            "taichimd.math without branches, or return the derivatives yourself and drop derive=True"
+        ) from error
+    body = "\n    ".join([*lines, f"return {values}"])
+    source = (
+        f'"""Derived by taichimd from the energy of {function.__name__}; do not edit."""\n\n'
+        "from taichimd.math import cos, exp, log, power, sin, sqrt\n"
+        "from taichimd.runtime import ti\n\n\n"
+        f"@ti.func\ndef {function.__name__}({', '.join(names)}, p):\n"
+        f'    """Energy and its derivatives to {", ".join(names)}."""\n    {body}\n'
+    )
+    return getattr(_imported(source, function.__name__), function.__name__)
+
+
+def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The same code, seeing SymPy's functions where it imported ours."""
+    ours = {getattr(portable, name): value for name, value in _SYMPY.items()}
+    seen = {
+        name: SimpleNamespace(**_SYMPY) if value is portable else ours.get(value, value)
+        for name, value in function.__globals__.items()  # type: ignore[attr-defined]
+        if value is portable or _hashable(value)
+    }
+    code = function.__code__  # type: ignore[attr-defined]
+    return FunctionType(code, seen, function.__name__, function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+
+
+def _hashable(value: Any) -> bool:
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+class _Printer(StrPrinter):
+    """Arithmetic as Taichi takes it: float literals, whole powers as products, ours for the rest."""
+
+    def _print_Integer(self, expr: Any) -> str:  # noqa: N802
+        return f"{float(expr)!r}"
+
+    def _print_Rational(self, expr: Any) -> str:  # noqa: N802
+        return f"{float(expr)!r}"
+
+    def _print_Float(self, expr: Any) -> str:  # noqa: N802
+        return f"{float(expr)!r}"
+
+    def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802
+        return f"{float(expr)!r}"
+
+    def _print_Mul(self, expr: Any) -> str:  # noqa: N802
+        above, below = [], []
+        for factor in expr.args:
+            base, exponent = factor.as_base_exp()
+            if exponent.is_number and exponent.is_negative and base != sympy.E:
+                below.append(self._factor(base**-exponent))
+            else:
+                above.append(self._factor(factor))
+        product = " * ".join(above) or "1.0"
+        return f"{product} / ({' * '.join(below)})" if below else product
+
+    def _factor(self, expr: Any) -> str:
+        text = self.doprint(expr)
+        return f"({text})" if expr.is_Add or text.startswith("-") else text
+
+    def _print_Pow(self, expr: Any, rational: bool = False) -> str:  # noqa: N802
+        base, exponent = expr.args
+        if exponent.is_Integer:
+            n = int(exponent)
+            product = _product(self._atom(base), abs(n))
+            return product if n > 0 else f"1.0 / ({product})"
+        if exponent == sympy.S.Half:
+            return f"sqrt({self.doprint(base)})"
+        if exponent == -sympy.S.Half:
+            return f"1.0 / sqrt({self.doprint(base)})"
+        return f"power({self.doprint(base)}, {self.doprint(exponent)})"
+
+    def _atom(self, expr: Any) -> str:
+        return self.doprint(expr) if expr.is_Symbol else f"({self.doprint(expr)})"
+
+    def _print_Function(self, expr: Any) -> str:  # noqa: N802
+        name = expr.func.__name__
+        if name not in _SYMPY:
+            raise SettingsError(f"'{name}' is not in taichimd.math")
+        return f"{name}({', '.join(self.doprint(a) for a in expr.args)})"
+
+    _print_exp = _print_Function
+    _print_log = _print_Function
+
+
+def _product(base: str, n: int) -> str:
+    """base^n as nested squares: ((x*x)*(x*x))*x."""
+    if n == 1:
+        return base
+    half = _product(base, n // 2)
+    square = f"({half}) * ({half})" if n > 3 else f"{half} * {half}"
+    return f"({square}) * {base}" if n % 2 else f"({square})"
+
+
+def _imported(source: str, name: str) -> ModuleType:
+    """Write the source where it stays readable, and import it."""
+    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
+    file = _cache_folder() / f"{name}_{digest}.py"
+    if not file.exists() or file.read_text() != source:
+        # Another process may write the same file: the rename makes it appear whole.
+        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as draft:
+            draft.write(source)
+        os.replace(draft.name, file)
+    specification = importlib.util.spec_from_file_location(f"taichimd_derived_{name}_{digest}", file)
+    assert specification is not None
+    assert specification.loader is not None
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+def _cache_folder() -> Path:
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    for folder in (home / "taichimd" / "derived", Path(tempfile.gettempdir()) / "taichimd-derived"):
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK):
+            return folder
+    return Path(tempfile.mkdtemp(prefix="taichimd-"))
