@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
@@ -36,10 +37,7 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
                 f"{settings.ensemble}, {settings.precision}"),
         ("velocities", velocities),
     ]  # fmt: skip
-    table = _table()
-    for row in rows:
-        table.add_row(*row)
-    console.print(table)
+    console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
 
@@ -47,30 +45,27 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
 def print_summary(console: Console, report: dict[str, Any], folder: OutputFolder) -> None:
     """The figures of the run and the files it left."""
     steps = report["last_step"] - report["first_step"]
-    table = _table()
-    table.add_row("atoms", f"{report['n_atoms']:,}")
-    table.add_row("steps", f"{steps:,}, to {report['simulated_ps']:g} ps (step {report['last_step']:,})")
+    rows = [
+        ("atoms", f"{report['n_atoms']:,}"),
+        ("steps", f"{steps:,}, to {report['simulated_ps']:g} ps (step {report['last_step']:,})"),
+    ]
     speed = report.get("atom_steps_per_second")
     if speed:
         ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
-        table.add_row("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day")
-    table.add_row(
-        "wall time",
-        f"{duration(report['wall_seconds'])}, and {report['compile_seconds']:.1f} s of compiling before",
-    )
+        rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
+    wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
+    rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
     if "energy" in report:
         change = report["energy"]["change_ev_per_atom"] * 1e6
-        table.add_row(
-            "temperature",
-            f"{report['last_temperature_K']:.1f} K at the end, {report['mean_temperature_K']:.1f} K mean",
-        )
-        table.add_row("energy drift", f"{change:+.3g} µeV/atom from first to last row")
-    written = [file for file in folder.files() if file.exists()]
-    table.add_row("files", f"{folder.path}/")
-    for file in written:
-        table.add_row("", f"  {file.name} ({_size(file.stat().st_size)})")
+        last, mean = report["last_temperature_K"], report["mean_temperature_K"]
+        rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
+        rows.append(("energy drift", f"{change:+.3g} µeV/atom from first to last row"))
+    rows.append(("files", f"{folder.path}/"))
+    rows += [
+        ("", f"  {file.name} ({_size(file.stat().st_size)})") for file in folder.files() if file.exists()
+    ]
     console.print()
-    console.print(table)
+    console.print(_table(rows))
 
 
 def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:
@@ -79,10 +74,12 @@ def print_stopped(console: Console, reason: str, step: int, last_step: int, comm
     console.print(command, highlight=False, markup=False, soft_wrap=True)
 
 
-def _table() -> Table:
+def _table(rows: list[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))  # as text: a path may hold what rich takes for markup
     return table
 
 

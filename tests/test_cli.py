@@ -207,3 +207,15 @@ def test_help_starts_neither_taichi_nor_matplotlib():
     root = Path(taichimd.__file__).parents[1]
     done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_no_command_shows_the_help(call):
+    code, out, err = call("")
+    assert (code, err) == (0, "")
+    assert "potentials" in out
+
+
+def test_folder_name_that_looks_like_markup(call):
+    code, out, _ = call(RUN + "--steps 5 --output [red]o")
+    assert code == 0
+    assert "[red]o/" in out

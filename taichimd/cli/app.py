@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 import typer
 
@@ -10,7 +11,6 @@ from taichimd.cli import demo, energy, info, potentials, run
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -42,12 +42,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: without the program's name; None takes those of the process.
     """
-    sys.exit(_code_of(arguments))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an Å must not end a run on a terminal that lacks it
+    sys.exit(_code_of(sys.argv[1:] if arguments is None else arguments))
 
 
-def _code_of(arguments: Sequence[str] | None) -> int:
+def _code_of(arguments: Sequence[str]) -> int:
     try:
-        code = app(args=arguments, prog_name="taichimd", standalone_mode=False)
+        code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except Exception as error:

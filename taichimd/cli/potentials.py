@@ -18,7 +18,7 @@ def potentials() -> None:
     for file in shipped():
         table.add_row(file.name, file.kind, " ".join(file.elements), _paper(file))
     console = Console()
-    console.print(table, highlight=False, markup=False)
+    console.print(table)
     console.print("\nuse one by its name: taichimd run STRUCTURE --potential NAME", style="dim")
 
 
