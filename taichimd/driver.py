@@ -156,6 +156,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
         engine.set_state(velocities=job.atoms.get_velocities())
     else:
         engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
+    if checkpoint is not None:
+        job.notes.extend(_changes_of_machine(checkpoint))
     print_header(console, job, forcefield)
     if console.is_terminal:
         with console.status("compiling"):
@@ -167,6 +169,24 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     if checkpoint is not None:
         _continue_clock(simulation, checkpoint)
     return simulation, forcefield, seconds
+
+
+def _machine() -> dict[str, str]:
+    from taichimd.runtime import info
+
+    return {key: str(info().get(key)) for key in ("runtime", "backend")}
+
+
+def _changes_of_machine(checkpoint: Checkpoint) -> list[str]:
+    """A remark if the run goes on where its bits may come out otherwise."""
+    now = _machine()
+    before = {key: checkpoint.versions.get(key, now[key]) for key in now}
+    if before == now:
+        return []
+    return [
+        f"the checkpoint is from {before['runtime']} on {before['backend']}, this is {now['runtime']} on "
+        f"{now['backend']}: last digits may differ from an uncut run"
+    ]
 
 
 def _continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
@@ -242,6 +262,8 @@ class _Run:
                 self._write_report(f"{type(error).__name__}: {error}", None)
             if isinstance(error, TaichimdError):
                 error.args = (f"{error}; {keeper.note()}", *error.args[1:])
+            else:
+                self.console.print(keeper.note(), highlight=False, markup=False)
             raise
         return 0 if stop.received is None else 128 + stop.received
 
@@ -286,7 +308,7 @@ class _Run:
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=float(self.first_total.value or 0.0),
-            versions=versions(),
+            versions={**versions(), **_machine()},
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:

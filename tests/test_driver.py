@@ -357,3 +357,25 @@ def test_plain_lines_are_few():
     lines = [line for line in text.splitlines() if "%" in line]
     assert 1 <= len(lines) <= 4
     assert "100%" in lines[-1]
+
+
+def test_change_of_backend_is_remarked(monkeypatch):
+    drive(steps=10, output="out")
+    other = {"runtime": "none 0", "backend": "cuda", "device": "fake"}
+    monkeypatch.setattr(sys.modules["taichimd.runtime"], "info", lambda: other)
+    _, text = drive(restart="out/checkpoint.npz", steps=5)
+    assert "note: the checkpoint is from none 0 on cpu, this is none 0 on cuda: last digits may" in " ".join(
+        text.split()
+    )
+
+
+def test_second_ctrl_c_leaves_the_last_good_checkpoint():
+    def press_twice(engine):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    FakeEngine.after_advance = press_twice
+    with pytest.raises(KeyboardInterrupt):
+        drive(steps=100, output="out")
+    assert read_checkpoint("out/checkpoint.npz").step == 0
+    assert json.loads(open("out/run.json").read())["exit_reason"].startswith("KeyboardInterrupt")

@@ -40,7 +40,7 @@ class Checkpoint:
             restart changes the time step.
         last_step: step at which the run was to end.
         first_total: total energy at the run's first step (eV), from which the drift is counted.
-        versions: programs that wrote it.
+        versions: programs that wrote it, and the backend they ran on.
     """
 
     step: int
@@ -91,9 +91,12 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     if not path.is_file():
         raise CheckpointError(f"checkpoint {path} does not exist")
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
+        with loaded as archive:
             meta = json.loads(str(archive["meta"]))
-            arrays = {name: archive[name] for name in _ARRAYS}
+            arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
         raise CheckpointError(
             f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
