@@ -1,63 +1,27 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from ase import Atoms
-from numpy.typing import NDArray
 
 from taichimd import units
+from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_turns
 from taichimd.dynamics.verlet import step_kernels
-from taichimd.errors import BlowUpError, SettingsError, StructureError
+from taichimd.errors import BlowUpError, SettingsError
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.kernels import NONE
 from taichimd.neighbours.prune import BLOWN, DONE, REBUILD, REMAINING, STALE, control_size
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.reduce import totals
+from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import PRECISIONS, literals, start, ti
 from taichimd.state import State
 
-Array = NDArray[np.float64]
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """Energy and its derivatives at one configuration, float64, in the user's order.
-
-    Attributes:
-        energy: eV. energies: (n,) eV, sum = energy.
-        forces: (n, 3) eV/angstrom.
-        virials: (n, 3, 3) eV, W_i = -1/2 sum_j r_ij (x) F_ij; sum = -stress * volume.
-        stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume.
-    """
-
-    energy: float
-    energies: Array
-    forces: Array
-    virials: Array
-    stress: Array | None
-
-
-@dataclass(frozen=True)
-class Thermo:
-    """Totals at one step: eV, K, eV/angstrom^3, angstrom^3.
-
-    Attributes:
-        pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
-        stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
-    """
-
-    step: int
-    potential: float
-    kinetic: float
-    temperature: float
-    pressure: float | None
-    volume: float | None
-    stress: Array | None
 
 
 class Engine:
@@ -90,13 +54,13 @@ class Engine:
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
-        if skin is not None and not 0.0 < skin < np.inf:
-            raise SettingsError(f"skin is {skin} angstrom, expected a positive length")
+        if skin is not None and not (isinstance(skin, int | float) and 0.0 < skin < np.inf):
+            raise SettingsError(f"skin is {skin!r} angstrom, expected a positive length")
         if not isinstance(forcefield, ForceField):
             raise SettingsError(
                 f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"
             )
-        _check_atoms(atoms)
+        check_atoms(atoms)
         self.forcefield = forcefield
         self.precision = precision
         self.n_atoms = n = len(atoms)
@@ -107,8 +71,10 @@ class Engine:
         species = sorted(set(self.symbols))
         bound = forcefield.bind(species)
         self._frame: Frame = make_frame(self.cell, self.pbc)
+        check_turns(atoms.positions, self._frame)
         self._all_pairs = forcefield.enumeration == "all-pairs"
-        self._check_all_pairs(bound.terms.many_body)
+        if self._all_pairs:
+            check_all_pairs(self._frame, forcefield.cutoff, bound.terms.many_body)
         self.backend = start(backend)
         self.step = 0
         self.compile_seconds = 0.0
@@ -177,9 +143,11 @@ class Engine:
         """Set parts of the state, (n, 3) in the user's order; the list is kept as long as it holds.
 
         Args:
-            positions: angstrom. velocities: angstrom per internal time unit.
+            positions: angstrom.
+            velocities: angstrom per internal time unit.
             forces: eV/angstrom, of these positions (a restart); computed when needed if None.
-            step: the step counter. cell: (3, 3) angstrom.
+            step: the step counter.
+            cell: (3, 3) angstrom.
 
         Raises:
             StructureError: as for a new engine.
@@ -187,17 +155,21 @@ class Engine:
         if cell is not None and not np.array_equal(cell, self.cell):
             frame = make_frame(np.asarray(cell, float), self.pbc)
             self.cell, self._frame = np.array(cell, float), frame
-            self._check_all_pairs(self._many_body)
+            if self._all_pairs:
+                check_all_pairs(frame, self.forcefield.cutoff, self._many_body)
             self._set_lattice()
             self._forces_known = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
             self._control[REBUILD] = 1
         if positions is not None:
             positions = np.asarray(positions, float)
-            _check_positions(positions, self.n_atoms)
+            check_positions(positions, self.n_atoms)
+            check_turns(positions, self._frame)
             self._state.set("pos", positions)
             self._forces_known = False
-            self._call(self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control)
+            self._call(
+                self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control
+            )
         if velocities is not None:
             self._state.set("vel", np.asarray(velocities, float))
         if forces is not None:
@@ -239,11 +211,9 @@ class Engine:
             self._outputs = (
                 ti.ndarray(state.real, n), ti.ndarray(state.vec, n), ti.ndarray(state.real, 9 * n)
             )  # fmt: skip
-        self._with_valid_list(
-            lambda: self._call(
-                self._run.evaluate, *self._sizes(), self._drift2, state.pos, state.kind,
-                *self._lists(), *self._outputs, self._control,
-            )  # fmt: skip
+        self._call_with_list(
+            self._run.evaluate,
+            lambda: (*self._sizes(), self._drift2, state.pos, state.kind, *self._lists(), *self._outputs),
         )
         return totals(state, self._outputs[0], self._outputs[2])
 
@@ -260,7 +230,8 @@ class Engine:
         """Velocity Verlet in the NVE ensemble.
 
         Args:
-            n_steps: how many steps. timestep: internal time units (see `units.FS`).
+            n_steps: how many steps.
+            timestep: internal time units (see `units.FS`).
 
         Raises:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, or left the finite
@@ -270,6 +241,7 @@ class Engine:
             return
         if not timestep > 0.0:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
+        timestep = float(timestep)
         self._need_forces()
         state, control, run = self._state, self._control, self._run
         first = self.step
@@ -308,11 +280,10 @@ class Engine:
 
     def _close(self, timestep: float) -> None:
         state = self._state
-        self._with_valid_list(
-            lambda: self._call(
-                self._run.close_step, *self._sizes(), timestep, self._drift2, state.pos, state.vel,
-                state.force, state.inverse_mass, state.kind, *self._lists(), self._control,
-            )  # fmt: skip
+        motion = (state.pos, state.vel, state.force, state.inverse_mass, state.kind)
+        self._call_with_list(
+            self._run.close_step,
+            lambda: (*self._sizes(), timestep, self._drift2, *motion, *self._lists()),
         )
         self._forces_known = True
 
@@ -351,7 +322,9 @@ class Engine:
 
     def statistics(self) -> dict[str, Any]:
         """Neighbour-list figures for reports."""
-        counts = self._list.count.to_numpy() if not self._all_pairs else np.full(self.n_atoms, self.n_atoms - 1)
+        counts = (
+            self._list.count.to_numpy() if not self._all_pairs else np.full(self.n_atoms, self.n_atoms - 1)
+        )
         return {
             "rebuilds": self._list.builds,
             "neighbours_mean": float(counts.mean()),
@@ -382,14 +355,17 @@ class Engine:
             *self._tables, self._partial, self._zeta,
         )  # fmt: skip
 
-    def _with_valid_list(self, call: Any) -> None:
-        """Repeat a call that refuses to work with an outdated list."""
+    def _call_with_list(self, kernel: Any, arguments: Callable[[], tuple[Any, ...]]) -> None:
+        """Call a kernel that does nothing with an outdated list; rebuild and repeat if it did nothing.
+
+        The arguments are asked for anew: a rebuild exchanges arrays.
+        """
         if self._control[REBUILD]:
             self._rebuild()
-        call()
+        self._call(kernel, *arguments(), self._control)
         if self._control[REBUILD]:
             self._rebuild()
-            call()
+            self._call(kernel, *arguments(), self._control)
 
     def _rebuild(self, positions: Array | None = None) -> None:
         state, lists = self._state, self._list
@@ -423,43 +399,8 @@ class Engine:
         lattice[:3][~self.pbc] = 0.0
         self._lattice.from_numpy(lattice.astype(self._state.numpy_real))
 
-    def _check_all_pairs(self, many_body: bool) -> None:
-        if not self._all_pairs:
-            return
-        if many_body:
-            raise SettingsError("enumeration all-pairs is for pair potentials; use neighbours")
-        heights = self._frame.heights[self.pbc]
-        if len(heights) and heights.min() < 2 * self.forcefield.cutoff:
-            raise SettingsError(
-                f"enumeration all-pairs needs a cell at least twice the cutoff across "
-                f"({2 * self.forcefield.cutoff:.3f} angstrom), this one has {heights.min():.3f}; use neighbours"
-            )
-
 
 def _device(table: Array, real: Any, dtype: Any) -> Any:
     array = ti.ndarray(real, table.size)
     array.from_numpy(np.ascontiguousarray(table, dtype))
     return array
-
-
-def _check_positions(positions: Array, n: int) -> None:
-    if positions.shape != (n, 3):
-        raise StructureError(f"positions have shape {positions.shape}, expected ({n}, 3)")
-    bad = ~np.isfinite(positions).all(axis=1)
-    if bad.any():
-        atom = int(np.argmax(bad))
-        raise StructureError(
-            f"the position of atom {atom} (counted from 0) is {positions[atom].tolist()}, expected finite numbers"
-        )
-
-
-def _check_atoms(atoms: Atoms) -> None:
-    if len(atoms) == 0:
-        raise StructureError("the structure has no atoms")
-    _check_positions(atoms.positions, len(atoms))
-    masses = atoms.get_masses()
-    if not (masses > 0).all():
-        atom = int(np.argmin(masses > 0))
-        raise StructureError(
-            f"the mass of atom {atom} ({atoms.symbols[atom]}) is {masses[atom]} amu, expected a positive number"
-        )

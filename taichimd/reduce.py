@@ -1,6 +1,6 @@
 """Totals over atoms in one defined order: the user's numbers, whatever the spatial sort or the thread count."""
 
-from functools import lru_cache
+from functools import cache
 from math import fsum
 from typing import Any
 
@@ -16,7 +16,7 @@ COLUMNS = 11
 """Potential energy, kinetic energy, nine components of the virial."""
 
 
-@lru_cache(maxsize=None)
+@cache
 def _kernel(real: Any) -> Any:
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)

@@ -19,7 +19,6 @@ from typing import Any
 import numpy as np
 
 import taichimd
-
 from taichimd.errors import BackendError, SettingsError
 
 NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
@@ -144,6 +143,8 @@ def _cpu_name() -> str:
 def _gpu_name() -> str:
     try:
         query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        return subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip() or "CUDA device"
+        return (
+            subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip() or "CUDA device"
+        )
     except (OSError, subprocess.TimeoutExpired):
         return "CUDA device"

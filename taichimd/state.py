@@ -4,7 +4,7 @@ The user's order survives as `ident` (the user's number of the atom at a sorted 
 inverse); everything that leaves this class is in the user's order.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from taichimd.runtime import PRECISIONS, literals, ti
 
 
-@lru_cache(maxsize=None)
+@cache
 def _copy_kernels(real: Any) -> tuple[Any, Any]:
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
@@ -40,6 +40,12 @@ class State:
         sorted_of: place of each user's number.
     """
 
+    pos: Any
+    vel: Any
+    force: Any
+    inverse_mass: Any
+    ident: Any
+    kind: Any
     SORTED = ("pos", "vel", "force", "inverse_mass", "ident", "kind")
 
     def __init__(self, kinds: NDArray[np.int32], masses: NDArray[np.float64], precision: str) -> None:

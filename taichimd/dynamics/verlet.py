@@ -12,7 +12,7 @@ W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 
 doi:10.1063/1.442716.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.enumerate.all_pairs import all_pairs_function
@@ -23,7 +23,7 @@ from taichimd.neighbours.prune import BLOWN, DONE, FROZEN, REBUILD, REMAINING, S
 from taichimd.runtime import ti
 
 
-@lru_cache(maxsize=None)
+@cache
 def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -117,7 +117,9 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
             first_pass(n, width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, zeta, force, zeta, control, FROZEN + s, False)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
-                    f = total_force(i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, force)
+                    f = total_force(
+                        i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, force
+                    )
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
                     v = v + kick
@@ -141,7 +143,9 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
         first_pass(n, width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, zeta, force, zeta, control, REBUILD, False)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
-                f = total_force(i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, force)
+                f = total_force(
+                    i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, force
+                )
                 force[i] = f
                 vel[i] += (0.5 * dt * inverse_mass[i]) * f
 
@@ -154,7 +158,9 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
         if ti.static(many_body):
             for i in range(n):
                 if control[REBUILD] == 0:
-                    f, w = run.gather(i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, True)
+                    f, w = run.gather(
+                        i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, True
+                    )
                     force[i] = f
                     store(virial, i, w)
 

@@ -8,7 +8,7 @@ Periodic directions take the nearest image by rounding fractional coordinates. T
 the cutoff as long as the cell is at least twice the cutoff between opposite faces; the engine checks that.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.enumerate.parameters import reader
@@ -18,7 +18,7 @@ from taichimd.runtime import ti
 TILE = 128
 
 
-@lru_cache(maxsize=None)
+@cache
 def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
     """The device function that fills forces (and energies, virials) of all atoms; holds its own loop.
 

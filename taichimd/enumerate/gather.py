@@ -12,7 +12,7 @@ Triples of i are visited once per unordered pair of neighbours; what a triple ad
 to entries that only this thread writes.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.enumerate.parameters import reader
@@ -33,7 +33,7 @@ def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.templat
     return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`."""
     vec = ti.types.vector(3, real)
@@ -115,7 +115,9 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
             if ti.static(has_bond):
                 zeta[slot(i, s, n, width, by_slot)] = 0.0
         if ti.static(has_triplet):
-            energy += triplets(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)
+            energy += triplets(
+                i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
+            )
         if ti.static(has_bond):
             bond_orders(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, zeta)
             energy += bonds(

@@ -1,12 +1,12 @@
 """Parameter tables on the device: `p.sigma` in a tuple function is one column of a table of species."""
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.runtime import ti
 
 
-@lru_cache(maxsize=None)
+@cache
 def reader(names: tuple[str, ...], real: Any) -> Any:
     """A function (table, row) -> p with one attribute per name; the table is flat, row by row."""
     width = len(names)

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import MissingParameterError, SettingsError
-from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 from taichimd.forcefields.terms import BondOrderTerm, PairTerm, Terms, TripletTerm
+from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
 Key = tuple[str, ...]
 Row = Mapping[str, float]
@@ -137,7 +137,12 @@ class ForceField:
     @property
     def cutoff(self) -> float:
         """Longest distance at which anything acts, angstrom."""
-        return max(row["cutoff"] for table in self._tables().values() for row in table.rows.values())
+        return self.cutoffs[-1]
+
+    @property
+    def cutoffs(self) -> list[float]:
+        """The distinct cutoffs of all rows, angstrom, ascending."""
+        return sorted({row["cutoff"] for table in self._tables().values() for row in table.rows.values()})
 
     @property
     def elements(self) -> tuple[str, ...] | None:
@@ -190,7 +195,7 @@ class ForceField:
             reach = _reaches(np.reshape([row["cutoff"] for row in rows], (n, n, n)), bool(self.bond_order))
             cutoffs = np.maximum(cutoffs, reach)
             columns = (*table.columns, "reach")
-            flat = [[row[c] for c in table.columns] for row in rows]
+            flat = np.array([[row[c] for c in table.columns] for row in rows])
             body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
             if self.triplet:
                 triplet = TripletTerm(self.triplet[0], columns)
@@ -212,7 +217,9 @@ def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float6
 def _check_row(where: str, table: Table, row: Row) -> None:
     for column in table.columns:
         if column not in row:
-            raise SettingsError(f"{where}: parameter '{column}' is missing; it takes {', '.join(table.columns)}")
+            raise SettingsError(
+                f"{where}: parameter '{column}' is missing; it takes {', '.join(table.columns)}"
+            )
         if not np.isfinite(row[column]):
             raise SettingsError(f"{where}: parameter '{column}' is {row[column]}, expected a finite number")
     if row["cutoff"] <= 0:

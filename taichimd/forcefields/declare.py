@@ -35,7 +35,14 @@ class Declared:
         reference: where the formula comes from.
     """
 
-    def __init__(self, function: Callable[..., Any], order: int, params: Mapping[str, str], reference: str | None, derive: bool) -> None:  # fmt: skip
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        order: int,
+        params: Mapping[str, str],
+        reference: str | None,
+        derive: bool,
+    ) -> None:
         if "cutoff" in params:
             raise SettingsError(f"{function.__name__}: 'cutoff' is added by itself; leave it out of params")
         self.name = function.__name__
@@ -83,7 +90,9 @@ class Declared:
         for key, row in (table or {(ANY,) * self.order: {}}).items():
             elements = (key,) * self.order if isinstance(key, str) else tuple(key)
             if len(elements) != self.order:
-                raise SettingsError(f"{self.name}: table key {key} has {len(elements)} elements, not {self.order}")
+                raise SettingsError(
+                    f"{self.name}: table key {key} has {len(elements)} elements, not {self.order}"
+                )
             rows[elements] = {name: float(value) for name, value in {**common, **row}.items()}
         part = (self.function, Table(self.order, self.columns, rows, mix))
         settings = {"parameters": {"-".join(k): dict(v) for k, v in rows.items()}, "truncation": truncation}
@@ -110,7 +119,12 @@ def _in_squared_distance(function: Any) -> Any:
     return pair
 
 
-def pair_potential(*, params: Mapping[str, str], reference: str | None = None, derive: bool = False) -> Callable[[Callable[..., Any]], Declared]:  # fmt: skip
+Decorator = Callable[[Callable[..., Any]], Declared]
+
+
+def pair_potential(
+    *, params: Mapping[str, str], reference: str | None = None, derive: bool = False
+) -> Decorator:
     """Declare u(r, p) of a pair at distance r (angstrom), 0 < r < p.cutoff.
 
     Args:
@@ -121,14 +135,17 @@ def pair_potential(*, params: Mapping[str, str], reference: str | None = None, d
     return lambda function: Declared(function, 2, params, reference, derive)
 
 
-def triplet_potential(*, params: Mapping[str, str], reference: str | None = None, derive: bool = False) -> Callable[[Callable[..., Any]], Declared]:  # fmt: skip
+def triplet_potential(
+    *, params: Mapping[str, str], reference: str | None = None, derive: bool = False
+) -> Decorator:
     """Declare h(r_ij, r_ik, cos_jik, p), called once per atom i and unordered pair of its neighbours {j, k}.
 
     r_ij is below the cutoff of the row (i, j, k), r_ik below that of (i, k, j). The function must not care
     which neighbour comes first.
 
     Args:
-        params: unit of each parameter by name. reference: citation.
+        params: unit of each parameter by name.
+        reference: citation of the formula.
         derive: the function returns h alone (eV); else h, dh/dr_ij, dh/dr_ik (eV/angstrom), dh/dcos (eV).
     """
     return lambda function: Declared(function, 3, params, reference, derive)

@@ -25,20 +25,20 @@ def lennard_jones(r2, p):
 
 
 def lorentz_berthelot(a: Row, b: Row) -> Row:
-    """Arithmetic mean of sigma, geometric mean of epsilon, the longer cutoff."""
+    """Arithmetic means of sigma and cutoff, geometric mean of epsilon (LAMMPS's `mix arithmetic`)."""
     return {
         "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
         "sigma": 0.5 * (a["sigma"] + b["sigma"]),
-        "cutoff": max(a["cutoff"], b["cutoff"]),
+        "cutoff": 0.5 * (a["cutoff"] + b["cutoff"]),
     }
 
 
 def geometric(a: Row, b: Row) -> Row:
-    """Geometric means of sigma and epsilon, the longer cutoff."""
+    """Geometric means of sigma, epsilon and the cutoff (as LAMMPS's `mix geometric`)."""
     return {
         "epsilon": sqrt(a["epsilon"] * b["epsilon"]),
         "sigma": sqrt(a["sigma"] * b["sigma"]),
-        "cutoff": max(a["cutoff"], b["cutoff"]),
+        "cutoff": sqrt(a["cutoff"] * b["cutoff"]),
     }
 
 
@@ -64,13 +64,17 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
     `LennardJones(cutoff=10.0, pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, ("Ar", "Kr"): {...}})`.
 
     Args:
-        epsilon: depth of the well, eV. sigma: distance of zero energy, angstrom.
+        epsilon: depth of the well, eV.
+        sigma: distance of zero energy, angstrom.
         cutoff: angstrom; also the default of every pair in `pairs`.
         pairs: by element ("Ar" or ("Ar", "Ar")) or by pair of elements, in either order.
         mixing: what makes pairs that are not given: lorentz-berthelot, geometric, or none.
         truncation: truncated, energy-shifted or force-shifted (see `truncate`).
         enumeration: "neighbours", or "all-pairs" (no list; for isolated clusters and boxes at least twice
             the cutoff across).
+        name: for reports.
+        citation: where the parameters come from.
+        source: the file they come from.
 
     Raises:
         SettingsError: a parameter that is missing, not positive or unknown.

@@ -24,8 +24,8 @@ def load_forcefield(spec: Any) -> ForceField:
         return spec
     if not isinstance(spec, str | PathLike):
         raise ParameterFileError(
-            f"potential is a {type(spec).__name__}, expected a file, a shipped name, 'my_file.py:my_potential' "
-            "or a force field object"
+            f"potential is a {type(spec).__name__}, expected a file, a shipped name, "
+            "'my_file.py:my_potential' or a force field object"
         )
     text = str(spec)
     file, colon, name = text.rpartition(":")
@@ -54,7 +54,8 @@ def _lennard_jones(path: Path) -> ForceField:
     parsed = read_lj(path)
     return LennardJones(
         pairs={
-            pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff} for pair, e in parsed.pairs.items()
+            pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff}
+            for pair, e in parsed.pairs.items()
         },
         mixing=parsed.mixing,
         truncation=parsed.truncation,

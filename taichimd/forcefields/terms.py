@@ -26,7 +26,7 @@ class TripletTerm:
 
 @dataclass(frozen=True)
 class BondOrderTerm:
-    """Sum over bonds of `bond(r_ij, zeta_ij, p_ijj)`, zeta_ij the sum over k of `zeta(r_ij, r_ik, cos, p_ijk)`.
+    """Sum over bonds of `bond(r_ij, zeta_ij, p_ijj)`, zeta_ij = sum over k of `zeta(r_ij, r_ik, cos, p_ijk)`.
 
     `bond` returns (u, du/dr, du/dzeta), `zeta` returns (z, dz/dr_ij, dz/dr_ik, dz/dcos).
     """

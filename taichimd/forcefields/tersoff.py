@@ -14,11 +14,12 @@ An entry (i, j, k) of a file is for centre i, bond i-j, third body k. f_C(r_ik),
 from (i, j, k); everything of the bond itself from (i, j, j).
 """
 
-from os import PathLike
+from pathlib import Path
 
-from taichimd.forcefields.base import ForceField, Table
+from taichimd import library
+from taichimd.forcefields.base import ForceField, Key, Row, Table
 from taichimd.formats.tersoff import read_tersoff
-from taichimd.math import exp, power, sin, cos
+from taichimd.math import cos, exp, power, sin
 from taichimd.runtime import ti
 
 COLUMNS = (
@@ -92,14 +93,14 @@ def bond(r, zeta, p):
 ZETA = {flag: make_zeta(flag) for flag in (False, True)}
 
 
-def Tersoff(file: str | PathLike[str]) -> ForceField:  # noqa: N802 - reads as the force field it makes
+def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
     """A Tersoff force field from a `.tersoff` file (a path, or the name of a shipped file).
 
     Raises:
         ParameterFileError: a file that cannot be found or read; with line and field.
     """
-    parsed = read_tersoff(file)
-    rows = {}
+    parsed = read_tersoff(library.find(file))
+    rows: dict[Key, Row] = {}
     for key, entry in parsed.entries.items():
         row = {name: float(getattr(entry, name)) for name in COLUMNS[:-1]}
         rows[key] = {**row, "cutoff": entry.R + entry.D}

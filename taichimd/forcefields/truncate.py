@@ -7,7 +7,7 @@ force-shifted:   u(r) - u(r_c) - (r - r_c) u'(r_c)           energy and force ar
 (M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids, 2nd ed., 2017, section 5.2.3.)
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ def check_truncation(truncation: str) -> str:
     return name
 
 
-@lru_cache(maxsize=None)
+@cache
 def truncated(function: Any, truncation: str) -> Any:
     """The pair function (r2, p) -> (u, u'/r) with its end at p.cutoff."""
     if truncation == "truncated":

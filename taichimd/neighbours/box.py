@@ -53,7 +53,7 @@ def make_frame(cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> Frame:
     _, _, basis = np.linalg.svd(np.vstack([rows, np.zeros((1, 3))]))
     # Right singular vectors beyond the rank are orthogonal to every periodic vector.
     vectors[~pbc] = basis[len(rows) :] if len(rows) else np.eye(3)
-    inverse = np.linalg.inv(vectors)
+    inverse: NDArray[np.float64] = np.linalg.inv(vectors).astype(float)
     heights = 1.0 / np.linalg.norm(inverse, axis=0)
     return Frame(vectors, inverse, heights, pbc)
 

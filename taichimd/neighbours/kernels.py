@@ -7,7 +7,7 @@ the order of the user's atom numbers and, for several images of one atom, of T. 
 order, whatever the skin, the moment of the build, or the spatial sort.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.runtime import ti
@@ -20,7 +20,7 @@ BLOCK = 128
 MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE = range(5)
 STATUS_SIZE = 5
 NONE = 2147483647
-CLOSEST2 = 1e-6
+CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 
 
@@ -65,7 +65,7 @@ def exclusive_scan(n: ti.i32, counts: ti.types.ndarray(dtype=ti.i32, ndim=1), st
         starts[k] += sums[k // BLOCK] + sums[first + k // BLOCK // BLOCK]
 
 
-@lru_cache(maxsize=None)
+@cache
 def list_kernels(real: Any, by_slot: bool) -> Any:
     """Kernels that touch coordinates, for one precision and one list layout."""
     vec = ti.types.vector(3, real)

@@ -9,7 +9,7 @@ otherwise the kernel asks for a rebuild and freezes.
 Entries beyond a cutoff add nothing to any sum, so neither skin, nor the moment of a cut, shows in a result.
 """
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from taichimd.neighbours.kernels import slot
@@ -26,7 +26,7 @@ def control_size(unroll: int) -> int:
     return FROZEN + unroll + 1
 
 
-@lru_cache(maxsize=None)
+@cache
 def prune_function(n_kinds: int, by_slot: bool, with_reverse: bool) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops."""
 

@@ -54,7 +54,7 @@ class VerletList:
             positions: (n, 3) where the caller has them; needed to span directions without periodicity.
 
         Raises:
-            StructureError: two atoms less than 0.001 angstrom apart.
+            StructureError: two atoms less than 0.02 angstrom apart (or an atom and its own image).
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
         run = nk.list_kernels(state.real, self.by_slot)
@@ -109,7 +109,9 @@ class VerletList:
                 self._set_images(np.maximum(self.most_image, seen), n)
                 for k in range(nk.STATUS_SIZE - 1):
                     self._status[k] = 0
-            run.order_rows(n, self.width, self.shift_bits, state.sorted_of, self.count, self.scratch, self.entries)
+            run.order_rows(
+                n, self.width, self.shift_bits, state.sorted_of, self.count, self.scratch, self.entries
+            )
         self._set_shifts(frame, real)
         self.builds += 1
 
@@ -183,6 +185,11 @@ def _coincident(state: State, frame: Frame, atom: int) -> str:
     r = np.linalg.norm(d, axis=1)
     r[atom] = np.inf
     other = int(np.argmin(r))
+    if r[other] > 0.02:
+        return (
+            f"atom {atom} (counted from 0) is less than 0.02 angstrom from its own periodic image; "
+            "check the cell vectors"
+        )
     return (
         f"atoms {atom} and {other} (counted from 0) are {r[other]:.2g} angstrom apart; "
         "remove duplicate atoms or check the cell and the periodic directions"

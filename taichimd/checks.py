@@ -1,0 +1,63 @@
+"""Input that no simulation can start from, told before one does."""
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.errors import SettingsError, StructureError
+from taichimd.neighbours.box import Frame
+
+Array = NDArray[np.float64]
+
+
+def check_atoms(atoms: Atoms) -> None:
+    """Some atoms, at finite positions, with positive masses, or a StructureError."""
+    if len(atoms) == 0:
+        raise StructureError("the structure has no atoms")
+    check_positions(atoms.positions, len(atoms))
+    masses = atoms.get_masses()
+    if not (masses > 0).all():
+        atom = int(np.argmin(masses > 0))
+        raise StructureError(
+            f"the mass of atom {atom} ({atoms.symbols[atom]}) is {masses[atom]} amu, "
+            "expected a positive number"
+        )
+
+
+def check_positions(positions: Array, n: int) -> None:
+    """Finite numbers of shape (n, 3), or a StructureError."""
+    if positions.shape != (n, 3):
+        raise StructureError(f"positions have shape {positions.shape}, expected ({n}, 3)")
+    bad = ~np.isfinite(positions).all(axis=1)
+    if bad.any():
+        atom = int(np.argmax(bad))
+        raise StructureError(
+            f"the position of atom {atom} (counted from 0) is {positions[atom].tolist()}, "
+            "expected finite numbers"
+        )
+
+
+def check_turns(positions: Array, frame: Frame) -> None:
+    """No atom a million cells away, or a StructureError.
+
+    Whole turns around the cell are counted in 32 bits, and coordinates that large have few digits left.
+    """
+    turns = abs(positions @ frame.inverse)[:, frame.pbc]
+    if turns.size and turns.max() > 1e6:
+        atom = int(np.argmax(turns.max(axis=1)))
+        raise StructureError(
+            f"atom {atom} (counted from 0) lies {turns.max():.2g} cells away from the origin; "
+            "wrap the positions into the cell"
+        )
+
+
+def check_all_pairs(frame: Frame, cutoff: float, many_body: bool) -> None:
+    """Nearest images are all images within the cutoff, or a SettingsError."""
+    if many_body:
+        raise SettingsError("enumeration all-pairs is for pair potentials; use neighbours")
+    heights = frame.heights[frame.pbc]
+    if len(heights) and heights.min() < 2 * cutoff:
+        raise SettingsError(
+            f"enumeration all-pairs needs a cell at least twice the cutoff across ({2 * cutoff:.3f} "
+            f"angstrom), this one has {heights.min():.3f}; use neighbours"
+        )

@@ -1,0 +1,100 @@
+"""Named structures for tests: seeded, and rattled so that no force vanishes by symmetry.
+
+Forces of a perfect crystal are zero whatever the code does; only `silicon_primitive` is perfect, because
+its cell is smaller than the cutoff and its energy is a published number.
+"""
+
+import numpy as np
+from ase import Atoms, units
+from ase.build import bulk, make_supercell
+
+ARGON = {"epsilon": 0.0104, "sigma": 3.40}
+"""Lennard-Jones argon: epsilon (eV), sigma (angstrom)."""
+
+
+def _rattled(atoms: Atoms, amplitude: float, seed: int) -> Atoms:
+    """Displace every coordinate by a normal deviate of the given width (angstrom)."""
+    rng = np.random.default_rng(seed)
+    atoms.positions += amplitude * rng.standard_normal((len(atoms), 3))
+    return atoms
+
+
+def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
+    """Draw Maxwell-Boltzmann velocities (temperature in K) with zero net momentum, in place."""
+    masses = atoms.get_masses()[:, None]
+    widths = np.sqrt(units.kB * temperature / masses)
+    velocities = widths * np.random.default_rng(seed).standard_normal((len(atoms), 3))
+    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
+    return atoms
+
+
+def silicon_216() -> Atoms:
+    """Diamond silicon, 3x3x3 conventional cells, displaced by 0.1 angstrom."""
+    return _rattled(bulk("Si", "diamond", a=5.432, cubic=True).repeat(3), 0.1, seed=1)
+
+
+def silicon_carbide_512() -> Atoms:
+    """Zincblende SiC, 4x4x4 conventional cells, displaced by 0.08 angstrom."""
+    return _rattled(bulk("SiC", "zincblende", a=4.3596, cubic=True).repeat(4), 0.08, seed=2)
+
+
+def silicon_triclinic() -> Atoms:
+    """72 silicon atoms in a sheared, unequally stretched cell without a right angle, atoms outside it too."""
+    atoms = bulk("Si", "diamond", a=5.432).repeat((3, 3, 4))
+    strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
+    atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
+    _rattled(atoms, 0.08, seed=3)
+    # Unfolded trajectories look like this: whole lattice vectors must not change anything.
+    atoms.positions[5] += 2 * atoms.cell[0] - atoms.cell[2]
+    atoms.positions[40] -= atoms.cell[1]
+    return atoms
+
+
+def silicon_cluster() -> Atoms:
+    """A free ball of silicon, no cell at all."""
+    crystal = bulk("Si", "diamond", a=5.432, cubic=True).repeat(3)
+    offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
+    ball = crystal[np.linalg.norm(offset, axis=1) < 6.5]
+    return _rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=4)
+
+
+def silicon_slab() -> Atoms:
+    """A slab, periodic in two directions; the third cell vector is neither zero nor normal to it."""
+    atoms = bulk("Si", "diamond", a=5.432, cubic=True).repeat((2, 2, 2))
+    atoms.pbc = (True, True, False)
+    cell = atoms.cell[:].copy()
+    cell[2] = (1.0, 0.5, 9.0)
+    atoms.set_cell(cell)
+    return _rattled(atoms, 0.1, seed=5)
+
+
+def silicon_primitive() -> Atoms:
+    """The 2-atom primitive cell of ASE's `bulk`, thinner than the Tersoff cutoff: many images of 2 atoms."""
+    return bulk("Si")
+
+
+def silicon_primitive_displaced() -> Atoms:
+    """The 2-atom cell, one atom moved and the cell sheared: no force and no stress component vanishes."""
+    atoms = bulk("Si")
+    atoms.positions[1] += (0.11, -0.07, 0.05)
+    shear = np.array([[1.0, 0.02, 0.0], [0.0, 1.01, -0.03], [0.04, 0.0, 0.99]])
+    atoms.set_cell(atoms.cell[:] @ shear, scale_atoms=True)
+    return atoms
+
+
+def supercell_4x4x4(atoms: Atoms) -> Atoms:
+    """128 atoms that fill the same space as the 2-atom cell does through its images."""
+    return make_supercell(atoms, 4 * np.eye(3, dtype=int))
+
+
+def argon_256() -> Atoms:
+    """Argon, fcc 4x4x4 cells of a = 5.35 angstrom (21.4 angstrom wide), displaced by 0.2 angstrom."""
+    return _rattled(bulk("Ar", "fcc", a=5.35, cubic=True).repeat(4), 0.2, seed=6)
+
+
+def argon_krypton_108() -> Atoms:
+    """A random mixture of argon and krypton, fcc 3x3x3 cells, displaced by 0.2 angstrom."""
+    atoms = bulk("Ar", "fcc", a=5.5, cubic=True).repeat(3)
+    krypton = np.random.default_rng(7).random(len(atoms)) < 0.4
+    atoms.symbols[krypton] = "Kr"
+    return _rattled(atoms, 0.2, seed=8)

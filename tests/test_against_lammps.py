@@ -1,0 +1,171 @@
+"""Energies, forces, stress and a short trajectory against LAMMPS, on structures without symmetry."""
+
+import numpy as np
+import pytest
+import structures
+from ase import Atoms, units
+from ase.build import bulk
+from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
+
+from taichimd.engine import Engine
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.load import load_forcefield
+from taichimd.library import shipped
+
+pytestmark = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+
+ENERGY_RELATIVE = 1e-10
+FORCE = 1e-8
+"""eV/angstrom"""
+STRESS = 1e-10
+"""eV/angstrom^3"""
+VIRIAL = 1e-8
+"""eV"""
+
+CUTOFF = 8.5
+LAMMPS_TRUNCATION = {
+    "truncated": (f"lj/cut {CUTOFF}", ()),
+    "energy-shifted": (f"lj/cut {CUTOFF}", ("shift yes",)),
+    "force-shifted": (f"lj/smooth/linear {CUTOFF}", ()),
+}
+ARGON_COEFF = f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}"
+TERSOFF_FILES = [file for file in shipped() if file.kind == "tersoff"]
+
+
+def _assert_agrees(atoms, forcefield, reference, *, per_atom=False):
+    """One evaluation against LAMMPS.
+
+    Per-atom energies are compared for pairs only: LAMMPS gives half of the Tersoff bond energy seen from i
+    to its partner j, we leave it at i, and b_ij is not b_ji.
+    """
+    found = Engine(atoms, forcefield, backend="cpu").evaluate()
+    assert found.energy == pytest.approx(reference.energy, rel=ENERGY_RELATIVE), "energy"
+    np.testing.assert_allclose(found.forces, reference.forces, rtol=0, atol=FORCE, err_msg="forces")
+    assert found.energies.sum() == pytest.approx(found.energy, rel=1e-12), "per-atom energies do not add up"
+    if per_atom:
+        np.testing.assert_allclose(found.energies, reference.energies, rtol=0, atol=FORCE, err_msg="energies")
+    virial = found.virials.sum(axis=0)
+    virial = 0.5 * (virial + virial.T)
+    np.testing.assert_allclose(virial, reference.virial, rtol=1e-10, atol=VIRIAL, err_msg="virial")
+    if reference.stress is not None:
+        np.testing.assert_allclose(found.stress, reference.stress, rtol=0, atol=STRESS, err_msg="stress")
+    return found
+
+
+def _tersoff(name):
+    forcefield = load_forcefield(name)
+    return forcefield, ("tersoff", (f'* * "{forcefield.source}" {{elements}}',))
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [
+        (structures.silicon_216, "Si.tersoff"),
+        (structures.silicon_carbide_512, "SiC_1989.tersoff"),
+        (structures.silicon_triclinic, "Si.tersoff"),
+        (structures.silicon_cluster, "Si.tersoff"),
+        (structures.silicon_slab, "Si.tersoff"),
+        (structures.silicon_primitive_displaced, "Si.tersoff"),
+    ],
+)
+def test_tersoff_agrees_with_lammps(build, name):
+    atoms = build()
+    forcefield, lammps = _tersoff(name)
+    _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
+
+
+@pytest.mark.parametrize("file", TERSOFF_FILES, ids=lambda file: file.name)
+def test_lammps_reads_every_shipped_tersoff_file(file):
+    """Every triple of elements of every file: a random alloy of all its elements, in both programs."""
+    atoms = bulk("C", "diamond", a=4.6, cubic=True).repeat(2)
+    rng = np.random.default_rng(11)
+    atoms.symbols[:] = rng.choice(file.elements, len(atoms))
+    atoms.symbols[: len(file.elements)] = list(file.elements)
+    atoms.positions += 0.1 * rng.standard_normal((len(atoms), 3))
+    forcefield, lammps = _tersoff(file.name)
+    _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
+
+
+@pytest.mark.parametrize(
+    "build",
+    [structures.silicon_primitive, structures.silicon_primitive_displaced],
+    ids=["perfect", "displaced"],
+)
+def test_primitive_cell_equals_its_supercell(build):
+    """Two atoms and their images are the same crystal as 128 atoms: a minimum-image code fails here."""
+    small, large = build(), structures.supercell_4x4x4(build())
+    forcefield, lammps = _tersoff("Si.tersoff")
+    one = Engine(small, forcefield, backend="cpu").evaluate()
+    many = _assert_agrees(large, forcefield, lammps_evaluate(large, *lammps))
+    assert one.energy / 2 == pytest.approx(many.energy / 128, rel=1e-13)
+    np.testing.assert_allclose(
+        np.sort(np.tile(one.forces, (64, 1)), axis=0), np.sort(many.forces, axis=0), atol=1e-12
+    )
+    np.testing.assert_allclose(one.stress, many.stress, atol=1e-13)
+
+
+def test_primitive_cell_has_the_published_energy():
+    energy = Engine(bulk("Si"), load_forcefield("Si.tersoff"), backend="cpu").evaluate().energy
+    assert energy / 2 == pytest.approx(-4.630, abs=5e-4)
+
+
+@pytest.mark.parametrize("truncation", LAMMPS_TRUNCATION)
+def test_lennard_jones_agrees_with_lammps(truncation):
+    atoms = structures.argon_256()
+    style, modify = LAMMPS_TRUNCATION[truncation]
+    reference = lammps_evaluate(atoms, style, (ARGON_COEFF,), pair_modify=modify)
+    forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, truncation=truncation)
+    _assert_agrees(atoms, forcefield, reference, per_atom=True)
+
+
+@pytest.mark.parametrize("enumeration", ["neighbours", "all-pairs"])
+def test_free_argon_agrees_with_lammps(enumeration):
+    atoms = structures.argon_256()
+    atoms = Atoms(atoms.symbols, atoms.positions)
+    forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, enumeration=enumeration)
+    _assert_agrees(
+        atoms, forcefield, lammps_evaluate(atoms, f"lj/cut {CUTOFF}", (ARGON_COEFF,)), per_atom=True
+    )
+
+
+@pytest.mark.parametrize(
+    ("mixing", "lammps_mixing"), [("lorentz-berthelot", "arithmetic"), ("geometric", "geometric")]
+)
+def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
+    """Different sigma, epsilon and cutoff: all three are mixed."""
+    atoms = structures.argon_krypton_108()
+    rows = {
+        "Ar": {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 8.0},
+        "Kr": {"epsilon": 0.0140, "sigma": 3.65, "cutoff": 9.1},
+    }
+    coefficients = [
+        f"{n} {n} {r['epsilon']} {r['sigma']} {r['cutoff']}" for n, r in enumerate(rows.values(), 1)
+    ]
+    modify = (f"mix {lammps_mixing}", "shift yes")
+    reference = lammps_evaluate(atoms, "lj/cut 10.0", coefficients, pair_modify=modify)
+    forcefield = LennardJones(pairs=rows, mixing=mixing, truncation="energy-shifted")
+    _assert_agrees(atoms, forcefield, reference, per_atom=True)
+
+
+@pytest.mark.parametrize(
+    ("build", "name"),
+    [(structures.silicon_216, "Si.tersoff"), (structures.silicon_cluster, "Si.tersoff")],
+)
+def test_twenty_steps_agree_with_lammps(build, name):
+    """Same positions after 20 steps: constants of LAMMPS's units cancel, see `oracle.lammps_nve`."""
+    atoms = structures.with_velocities(build(), 900.0, seed=12)
+    forcefield, lammps = _tersoff(name)
+    timestep = 1.0 * units.fs
+    reference = lammps_nve(atoms, *lammps, n_steps=20, timestep=timestep)
+    engine = Engine(atoms, forcefield, backend="cpu")
+    engine.advance(20, timestep)
+    assert np.abs(engine.positions() - atoms.positions).max() > 0.05, (
+        "nothing moved: the test would prove nothing"
+    )
+    np.testing.assert_allclose(
+        engine.positions(), reference.positions, rtol=0, atol=1e-11, err_msg="positions"
+    )
+    np.testing.assert_allclose(
+        engine.velocities(), reference.velocities, rtol=0, atol=1e-10, err_msg="velocities"
+    )
+    np.testing.assert_allclose(engine.forces(), reference.forces, rtol=0, atol=FORCE, err_msg="forces")

@@ -1,0 +1,79 @@
+"""The arithmetic of the validation drivers: a wrong reduction would be evidence for something false."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from validation import common, cross_backend, energy_drift, gpu_suite
+from validation.benchmarks import roofline
+from validation.benchmarks.systems import CASES
+
+
+def test_differing_bits_counts_numbers_and_bits():
+    a = np.array([1.0, 2.0, 0.0])
+    b = np.array([np.nextafter(1.0, 2.0), 2.0, -0.0])
+    assert common.differing_bits(a, a.copy()) == (0, 0)
+    assert common.differing_bits(a, b) == (2, 2), "one last bit and one sign"
+
+
+def test_growth_rate_ignores_the_rounding_floor_and_saturation():
+    times = np.arange(1, 41) * 0.5
+    distance = np.clip(1e-15 * np.exp(2.0 * times), 3e-14, 2.0)
+    assert cross_backend.growth_rate(times, distance) == pytest.approx(2.0, rel=1e-6)
+    assert cross_backend.growth_rate(times, np.zeros(40)) is None, "identical runs do not grow apart"
+
+
+def test_runs_are_compared_with_their_own_kind():
+    runs = [cross_backend.Run(r, b) for r in ("taichi", "quadrants") for b in ("cpu", "cuda")]
+    labels = {(a.label, b.label) for a, b in cross_backend.pairs_of(runs)}
+    assert labels == {
+        ("taichi-cpu", "taichi-cuda"),
+        ("taichi-cpu", "quadrants-cpu"),
+        ("taichi-cpu", "quadrants-cuda"),
+        ("quadrants-cpu", "quadrants-cuda"),
+    }
+
+
+def test_drift_finds_slope_within_its_error():
+    rng = np.random.default_rng(1)
+    times = np.linspace(0.0, 0.5, 2001)
+    noise = 1e-6 * rng.standard_normal(times.size)
+    found = energy_drift.reduce_energies(times, -3.0 + 4e-6 * times + noise)
+    assert abs(found["slope_eV_per_atom_ns"] - 4e-6) < 4 * found["slope_error"]
+    assert found["slope_error"] < 1e-6
+    assert found["rms_eV_per_atom"] == pytest.approx(1e-6, rel=0.1)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_benchmark_sizes_are_cubes_of_cells(name):
+    case = CASES[name]
+    for n_atoms in (*case.cpu_sizes, *case.cuda_sizes):
+        cells = round((n_atoms / case.atoms_per_cell) ** (1 / 3))
+        assert case.atoms_per_cell * cells**3 == n_atoms
+    with pytest.raises(ValueError, match=r"not 8 times a cube|not 4 times a cube"):
+        case.system(7)
+
+
+def test_neighbour_count_of_the_melt():
+    inside = roofline.neighbours_within(CASES["lj-melt"].build(4).atoms, 2.5)
+    assert inside == pytest.approx(0.8442 * 4 / 3 * np.pi * 2.5**3, rel=0.1)
+
+
+def test_result_files_are_json_with_provenance(tmp_path):
+    payload = {**common.provenance({"runtime": "none"}), "values": np.arange(3.0)}
+    path = common.write_json(tmp_path / "new" / "result.json", payload)
+    read = json.loads(path.read_text())
+    assert read["values"] == [0.0, 1.0, 2.0]
+    assert {"date", "command", "machine", "runtime", "versions"} <= set(read)
+    assert '"values": [0.0, 1.0, 2.0]' in path.read_text(), "numbers of a list stay on one line"
+
+
+@pytest.mark.parametrize("runtime", common.RUNTIMES)
+def test_suite_asks_more_of_the_runtime_that_promises_more(runtime):
+    parts = {part.name: part for part in gpu_suite.planned(runtime)}
+    assert ("--long" in parts["cross_backend"].arguments) == (runtime == "quadrants")

@@ -1,0 +1,61 @@
+"""The benchmark systems: those on which the peers were measured, by case name and number of atoms."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from validation import systems
+
+
+@dataclass(frozen=True)
+class Case:
+    """A benchmark system in several sizes.
+
+    Attributes:
+        build: the system of so many conventional cells in each direction.
+        atoms_per_cell: of the conventional cell.
+        cpu_sizes: numbers of atoms timed on a CPU by default.
+        cuda_sizes: numbers of atoms timed on a GPU by default.
+        what: one line for readers.
+    """
+
+    build: Callable[[int], systems.System]
+    atoms_per_cell: int
+    cpu_sizes: tuple[int, ...]
+    cuda_sizes: tuple[int, ...]
+    what: str
+
+    def system(self, n_atoms: int) -> systems.System:
+        """The system of exactly n_atoms atoms.
+
+        Raises:
+            ValueError: no cube of cells has that many atoms.
+        """
+        cells = round((n_atoms / self.atoms_per_cell) ** (1.0 / 3.0))
+        if cells < 1 or self.atoms_per_cell * cells**3 != n_atoms:
+            raise ValueError(f"{n_atoms} atoms are not {self.atoms_per_cell} times a cube")
+        return self.build(cells)
+
+
+CASES = {
+    "tersoff-si": Case(
+        build=lambda cells: systems.silicon(cells, 300.0),
+        atoms_per_cell=8,
+        cpu_sizes=(1_000, 8_000, 64_000),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="Tersoff Si (1988), a = 5.432 angstrom, 300 K, 1 fs",
+    ),
+    "lj-melt": Case(
+        build=systems.lj_melt,
+        atoms_per_cell=4,
+        cpu_sizes=(4_000, 32_000),
+        cuda_sizes=(32_000, 256_000, 1_048_576),
+        what="LJ melt, reduced density 0.8442, T* 1.44, cutoff 2.5, dt 0.005",
+    ),
+    "lj-argon": Case(
+        build=lambda cells: systems.argon(cells, 300.0, cutoff=10.0, timestep_fs=1.0),
+        atoms_per_cell=4,
+        cpu_sizes=(32_000,),
+        cuda_sizes=(32_000, 1_048_576),
+        what="LJ argon, fcc a = 5.35 angstrom, cutoff 10 angstrom, 300 K, 1 fs",
+    ),
+}

@@ -1,0 +1,191 @@
+"""What every driver shares: where results go, what a result must carry, children with their own runtime.
+
+A process can hold one backend of one runtime, so a driver that compares them never starts a runtime itself:
+it starts one child process for each and compares the files that they leave.
+"""
+
+import json
+import os
+import platform
+import re
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from importlib import metadata, util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parent.parent
+RESULTS = ROOT / "validation" / "results"
+RUNTIMES = ("taichi", "quadrants")
+
+
+def use_tests_folder() -> None:
+    """Make the structures and the LAMMPS oracle of tests/ importable (they are test code, not installed)."""
+    folder = str(ROOT / "tests")
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+
+
+def installed_runtimes() -> list[str]:
+    """The runtimes that this Python can import, without importing them."""
+    return [name for name in RUNTIMES if util.find_spec(name) is not None]
+
+
+def current_runtime() -> str:
+    """The runtime that TAICHIMD_RUNTIME selects."""
+    return os.environ.get("TAICHIMD_RUNTIME", "taichi")
+
+
+def provenance(runtime_info: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Machine, versions, date and command line: the head of every result file.
+
+    Args:
+        runtime_info: `taichimd.runtime.info()` of the process that computed; None asks this process, which
+            starts the runtime here.
+    """
+    if runtime_info is None:
+        from taichimd import runtime
+
+        runtime_info = runtime.info()
+    return {
+        "date": datetime.now(timezone.utc).isoformat(timespec="seconds"),
+        "command": command_line(),
+        "machine": machine(),
+        "runtime": dict(runtime_info),
+        "versions": {name: found for name in _PACKAGES if (found := _version(name))},
+        "commit": _commit(),
+    }
+
+
+_PACKAGES = ("taichimd", "taichi", "quadrants", "numpy", "ase", "lammps", "mpich")
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _commit() -> str | None:
+    """The commit of this checkout, with "+" if files differ from it; None outside a checkout.
+
+    TAICHIMD_COMMIT says it for a copy of the tree that has no history.
+    """
+    if named := os.environ.get("TAICHIMD_COMMIT"):
+        return named
+    try:
+        git = ["git", "-C", str(ROOT)]
+        head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
+        if head.returncode:
+            return None
+        # Result files appear while drivers run: they do not make the code another one.
+        status = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!validation/results"]
+        changed = subprocess.run(status, capture_output=True, text=True).stdout.strip()
+        return head.stdout.strip() + ("+" if changed else "")
+    except OSError:
+        return None
+
+
+def command_line() -> str:
+    """The command that started this process, without paths of this machine."""
+    main = sys.modules["__main__"]
+    spec = getattr(main, "__spec__", None)
+    name = f"-m {spec.name}" if spec else Path(sys.argv[0]).name
+    arguments = [Path(a).name if os.path.isabs(a) else a for a in sys.argv[1:]]
+    chosen = [
+        f"{key}={os.environ[key]}" for key in ("TAICHIMD_RUNTIME", "TAICHIMD_THREADS") if key in os.environ
+    ]
+    return " ".join([*chosen, "python", name, *arguments])
+
+
+def machine() -> dict[str, Any]:
+    """Processor, cores and GPU, as far as this machine tells."""
+    return {"cpu": _cpu(), "cores": os.cpu_count(), "gpu": _gpu(), "system": platform.platform(terse=True)}
+
+
+def _cpu() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()
+
+
+def _gpu() -> str | None:
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, timeout=20)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return found.stdout.strip() or None
+
+
+def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
+    """Write a result file, whole or not at all."""
+    target = Path(path)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    partial = target.with_name(target.name + ".partial")
+    text = json.dumps(payload, indent=1, default=_plain)
+    # Lists of numbers on one line: a thousand energies are one fact, and diffs stay readable.
+    text = re.sub(r"\[\n\s*([^\[\]{}]*?)\n\s*\]", lambda m: "[" + re.sub(r"\s*\n\s*", " ", m[1]) + "]", text)
+    partial.write_text(text + "\n")
+    partial.replace(target)
+    return target
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Path):
+        return value.name
+    raise TypeError(f"{type(value).__name__} does not belong in a result file")
+
+
+def run_child(
+    module: str, arguments: Sequence[str], *, runtime: str | None = None, threads: int | None = None
+) -> None:
+    """Run `python -m module arguments` under a runtime and a number of CPU threads, and wait for it.
+
+    Raises:
+        RuntimeError: the child failed; the last lines of its output are the message.
+    """
+    environment = dict(os.environ)
+    if runtime:
+        environment["TAICHIMD_RUNTIME"] = runtime
+    if threads:
+        environment["TAICHIMD_THREADS"] = str(threads)
+    command = [sys.executable, "-m", module, *arguments]
+    child = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True)
+    if child.returncode:
+        tail = (child.stderr.strip() or child.stdout.strip()).splitlines()[-6:]
+        raise RuntimeError(
+            f"{module} {' '.join(arguments)} ended with {child.returncode}: " + " | ".join(tail)
+        )
+
+
+def differing_bits(a: np.ndarray, b: np.ndarray) -> tuple[int, int]:
+    """How many numbers of two float64 arrays are not identical, and in how many bits they differ in total.
+
+    +0.0 and -0.0 differ here: what is claimed is identity of bits.
+    """
+    xor = np.ascontiguousarray(a, dtype=np.float64).view(np.uint64)
+    xor = xor ^ np.ascontiguousarray(b, dtype=np.float64).view(np.uint64)
+    return int(np.count_nonzero(xor)), int(np.unpackbits(xor.view(np.uint8)).sum())
+
+
+def table(rows: Sequence[Sequence[Any]], header: Sequence[str]) -> str:
+    """Plain text columns, for the last lines of a driver's output."""
+    text = [[str(item) for item in row] for row in (header, *rows)]
+    widths = [max(len(row[n]) for row in text) for n in range(len(header))]
+    return "\n".join(
+        "  ".join(item.ljust(width) for item, width in zip(row, widths, strict=True)) for row in text
+    )

@@ -1,0 +1,122 @@
+"""One evaluation of every test structure on each backend: energy, forces, virials, compared number by number.
+
+    python -m validation.evaluate_backends --backends cpu cuda
+
+The first thing to run on a new machine: seconds, and a wrong kernel shows here before it shows in a
+trajectory.
+"""
+
+import argparse
+import itertools
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation import common
+
+BAR = 1e-10
+"""Relative to the largest value of each quantity, where identical bits are not claimed."""
+STRUCTURES = {
+    "silicon_216": "Si.tersoff",
+    "silicon_carbide_512": "SiC_1989.tersoff",
+    "silicon_triclinic": "Si.tersoff",
+    "silicon_cluster": "Si.tersoff",
+    "silicon_slab": "Si.tersoff",
+    "silicon_primitive_displaced": "Si.tersoff",
+    "argon_256": "lj",
+}
+QUANTITIES = ("energy", "energies", "forces", "virials")
+
+
+def main() -> None:
+    """Parse the command line; be the parent or a child."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
+    parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=common.RUNTIMES)
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "evaluate_backends.json")
+    parser.add_argument("--child", nargs=2, metavar=("BACKEND", "RESULT"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        child(*options.child)
+    else:
+        parent(options)
+
+
+def child(backend: str, result_file: str) -> None:
+    """Evaluate every structure on one backend."""
+    common.use_tests_folder()
+    import structures
+
+    from taichimd import runtime
+    from taichimd.engine import Engine
+    from validation.systems import lj_forcefield, tersoff_forcefield
+
+    runtime.start(backend)
+    found: dict[str, Any] = {}
+    for name, potential in STRUCTURES.items():
+        if potential == "lj":
+            forcefield = lj_forcefield(cutoff=8.5, truncation="truncated", **structures.ARGON)
+        else:
+            forcefield = tersoff_forcefield(potential)
+        result = Engine(getattr(structures, name)(), forcefield, backend=backend).evaluate()
+        for quantity in QUANTITIES:
+            found[f"{name}/{quantity}"] = np.asarray(getattr(result, quantity), dtype=np.float64)
+    found["info"] = np.array(json.dumps(runtime.info(), default=str))
+    np.savez(result_file, **found)
+
+
+def parent(options: argparse.Namespace) -> None:
+    """Run a child for each runtime and backend, compare all pairs."""
+    results: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for runtime, backend in itertools.product(options.runtimes, options.backends):
+            label = f"{runtime}-{backend}"
+            file = Path(folder) / f"{label}.npz"
+            common.run_child("validation.evaluate_backends", ["--child", backend, str(file)], runtime=runtime)
+            results[label] = np.load(file)
+    pairs = [
+        compare(name, a, b, results) for a, b in itertools.combinations(results, 2) for name in STRUCTURES
+    ]
+    infos = {label: json.loads(str(found["info"])) for label, found in results.items()}
+    report = {**common.provenance(next(iter(infos.values()))), "runs": infos, "bar": BAR, "pairs": pairs}
+    path = common.write_json(options.out, report)
+    rows = [
+        (
+            pair["structure"],
+            f"{pair['a']} / {pair['b']}",
+            *(f"{pair['relative'][quantity]:.1e}" for quantity in QUANTITIES),
+            pair["differing_numbers"],
+            "holds" if pair["holds"] else "DOES NOT HOLD",
+        )
+        for pair in pairs
+    ]
+    print(common.table(rows, ("structure", "runs", *QUANTITIES, "numbers differ", "claim")))
+    print(f"written: {path.name}")
+    if not all(pair["holds"] for pair in pairs):
+        raise SystemExit(1)
+
+
+def compare(name: str, a: str, b: str, results: dict[str, Any]) -> dict[str, Any]:
+    """Largest relative differences and the count of numbers that are not identical."""
+    relative, differing = {}, 0
+    for quantity in QUANTITIES:
+        first, second = results[a][f"{name}/{quantity}"], results[b][f"{name}/{quantity}"]
+        relative[quantity] = float(np.abs(first - second).max() / np.abs(first).max())
+        differing += common.differing_bits(first.reshape(-1), second.reshape(-1))[0]
+    identical_claimed = a.startswith("quadrants") and b.startswith("quadrants")
+    return {
+        "structure": name,
+        "a": a,
+        "b": b,
+        "relative": relative,
+        "differing_numbers": differing,
+        "claim": "identical bits" if identical_claimed else f"{BAR} relative",
+        "holds": not differing if identical_claimed else max(relative.values()) <= BAR,
+    }
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""The systems that drivers run: seeded, so that two processes or two machines build the same one.
+
+Temperatures are those of the first velocities. A perfect crystal gives half of its kinetic energy to the
+springs within a picosecond, so it then runs at about half that temperature, as in everyone's benchmarks.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from ase import Atoms, units
+from ase.build import bulk
+
+ARGON_EPSILON = 0.0104
+"""eV"""
+ARGON_SIGMA = 3.40
+"""angstrom"""
+SILICON_A = 5.432
+"""angstrom, diamond lattice"""
+MELT_DENSITY = 0.8442
+"""atoms per sigma^3, LAMMPS's Lennard-Jones melt"""
+MELT_TEMPERATURE = 1.44
+"""of the first velocities, in epsilon/k; settles at about 0.7"""
+
+
+@dataclass(frozen=True)
+class LammpsInput:
+    """The same force field for LAMMPS; see `lammps_evaluate` in tests/oracle.py.
+
+    Attributes:
+        pair_style: with arguments.
+        pair_coeff: builds the arguments of the pair_coeff lines (a file's path is only known when asked).
+        skin: angstrom.
+        neigh_modify: when its lists are rebuilt.
+    """
+
+    pair_style: str
+    pair_coeff: Callable[[], Sequence[str]]
+    skin: float
+    neigh_modify: str = "delay 0 every 1 check yes"
+
+
+@dataclass(frozen=True)
+class System:
+    """A structure with velocities, its force field and time step.
+
+    Attributes:
+        name: for tables and files.
+        atoms: structure with velocities, periodic.
+        forcefield: builds the force field (importing it starts nothing).
+        timestep: in sqrt(amu angstrom^2/eV).
+        lammps: the same for LAMMPS.
+        notes: what a reader of the numbers should know.
+    """
+
+    name: str
+    atoms: Atoms
+    forcefield: Callable[[], Any]
+    timestep: float
+    lammps: LammpsInput
+    notes: dict[str, Any] = field(default_factory=dict)
+
+
+def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
+    """Draw Maxwell-Boltzmann velocities (temperature in K) with zero net momentum."""
+    masses = atoms.get_masses()[:, None]
+    widths = np.sqrt(units.kB * temperature / masses)
+    velocities = widths * np.random.default_rng(seed).standard_normal((len(atoms), 3))
+    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
+    return atoms
+
+
+def lj_forcefield(epsilon: float, sigma: float, cutoff: float, truncation: str) -> Any:
+    """A Lennard-Jones force field of ours."""
+    from taichimd.forcefields.lennard_jones import LennardJones
+
+    return LennardJones(epsilon=epsilon, sigma=sigma, cutoff=cutoff, truncation=truncation)
+
+
+def tersoff_forcefield(name: str) -> Any:
+    """A Tersoff force field of ours from a shipped file."""
+    from taichimd.forcefields.load import load_forcefield
+
+    return load_forcefield(name)
+
+
+def fcc_cell(density: float) -> float:
+    """Lattice constant of an fcc crystal with so many atoms per unit volume."""
+    return (4.0 / density) ** (1.0 / 3.0)
+
+
+def silicon(cells: int, temperature: float = 300.0, *, timestep_fs: float = 1.0, seed: int = 2026) -> System:
+    """Diamond silicon of cells^3 conventional cells (8 cells^3 atoms), Tersoff 1988."""
+    atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
+    return System(
+        name="tersoff-si",
+        atoms=with_velocities(atoms, temperature, seed),
+        forcefield=lambda: tersoff_forcefield("Si.tersoff"),
+        timestep=timestep_fs * units.fs,
+        lammps=LammpsInput(
+            "tersoff", lambda: [f'* * "{tersoff_forcefield("Si.tersoff").source}" {{elements}}'], skin=1.0
+        ),
+        notes={"a": SILICON_A, "first temperature K": temperature, "timestep fs": timestep_fs},
+    )
+
+
+def lj_melt(
+    cells: int, *, timestep: float = 0.005, truncation: str = "truncated", seed: int = 87287
+) -> System:
+    """LAMMPS's melt: fcc of 4 cells^3 atoms at reduced density 0.8442 and temperature 1.44, cutoff 2.5 sigma.
+
+    epsilon, sigma and mass are 1 eV, 1 angstrom and 1 amu, so that reduced units are the internal ones.
+    """
+    atoms = bulk("H", "fcc", a=fcc_cell(MELT_DENSITY), cubic=True).repeat(cells)
+    atoms.set_masses(np.ones(len(atoms)))
+    return System(
+        name="lj-melt",
+        atoms=with_velocities(atoms, MELT_TEMPERATURE / units.kB, seed),
+        forcefield=lambda: lj_forcefield(1.0, 1.0, 2.5, truncation),
+        timestep=timestep,
+        # LAMMPS's own benchmark input: a list every 20 steps, unchecked.
+        lammps=LammpsInput("lj/cut 2.5", lambda: ["* * 1.0 1.0"], 0.3, "delay 0 every 20 check no"),
+        notes={"reduced units": "eV, angstrom, amu", "cutoff": 2.5, "truncation": truncation},
+    )
+
+
+def argon(
+    cells: int,
+    temperature: float,
+    *,
+    cutoff: float,
+    timestep_fs: float,
+    a: float = 5.35,
+    truncation: str = "truncated",
+    seed: int = 40,
+) -> System:
+    """Argon, fcc of 4 cells^3 atoms; lattice constant and cutoff in angstrom, first temperature in K."""
+    atoms = bulk("Ar", "fcc", a=a, cubic=True).repeat(cells)
+    return System(
+        name="lj-argon",
+        atoms=with_velocities(atoms, temperature, seed),
+        forcefield=lambda: lj_forcefield(ARGON_EPSILON, ARGON_SIGMA, cutoff, truncation),
+        timestep=timestep_fs * units.fs,
+        lammps=LammpsInput(f"lj/cut {cutoff}", lambda: [f"* * {ARGON_EPSILON} {ARGON_SIGMA}"], skin=1.0),
+        notes={"a": a, "cutoff": cutoff, "truncation": truncation, "first temperature K": temperature},
+    )
+
+
+def argon_liquid(
+    cells: int, *, reduced_timestep: float, truncation: str = "truncated", cutoff: float = 8.5
+) -> System:
+    """The melt's state point as argon: reduced density 0.8442, first temperature 1.44 epsilon/k."""
+    argon_time = (39.948 * ARGON_SIGMA**2 / ARGON_EPSILON) ** 0.5
+    return argon(
+        cells,
+        MELT_TEMPERATURE * ARGON_EPSILON / units.kB,
+        cutoff=cutoff,
+        timestep_fs=reduced_timestep * argon_time / units.fs,
+        a=fcc_cell(MELT_DENSITY) * ARGON_SIGMA,
+        truncation=truncation,
+    )
