@@ -17,31 +17,29 @@ def run(
         str | None,
         typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name."),
     ] = None,
-    ensemble: Annotated[str | None, typer.Option(help="nve.", show_default="nve")] = None,
+    ensemble: Annotated[str | None, typer.Option(help="Only nve so far.")] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Kelvin, for drawing velocities when the file has none.", show_default="300"),
+        typer.Option(help="Kelvin, for drawing velocities when the file has none; default 300."),
     ] = None,
-    timestep: Annotated[float | None, typer.Option(help="Femtoseconds.", show_default="1.0")] = None,
+    timestep: Annotated[float | None, typer.Option(help="Femtoseconds; default 1.0.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of this run.")] = None,
     time: Annotated[str | None, typer.Option(help='Instead of --steps: "500fs", "10ps", "1ns".')] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="Folder for the results.", show_default="taichimd-run; of a restart, its own"),
+        typer.Option(help="Folder for the results; default taichimd-run; of a restart, its own."),
     ] = None,
-    every: Annotated[
-        int | None, typer.Option(help="Steps between rows and frames.", show_default="100")
-    ] = None,
-    backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu.", show_default="auto")] = None,
-    precision: Annotated[str | None, typer.Option(help="float64 or float32.", show_default="float64")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the velocities.", show_default="1")] = None,
+    every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
+    backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
+    precision: Annotated[str | None, typer.Option(help="float64 or float32; default float64.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the velocities; default 1.")] = None,
     restart: Annotated[
         str | None,
         typer.Option(help="Checkpoint to go on from; what is not given comes from it."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run's files.")] = False,
     checkpoint_interval: Annotated[
-        float | None, typer.Option(help="Seconds between checkpoints.", show_default="60")
+        float | None, typer.Option(help="Seconds between checkpoints; default 60.")
     ] = None,
 ) -> None:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
