@@ -12,6 +12,7 @@ from taichimd import Simulation
 from taichimd.cli.app import main
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
+from taichimd.units import FS
 
 OWN_POTENTIAL = """
 from taichimd import LennardJones
@@ -146,3 +147,17 @@ def test_cuda_without_cuda(call):
     code, _, err = call(RUN + "--steps 5 --backend cuda")
     assert (code, err.count("\n")) == (2, 1)
     assert "cuda" in err
+
+
+def test_steps_one_by_one_are_steps_in_one_call():
+    """Also where the closing half step finds its list outdated: a cluster that expands and heats up."""
+    cluster = bulk("Si", cubic=True) * 2
+    cluster.pbc = False
+    cluster.rattle(0.2, seed=4)
+    whole, single = (Simulation(cluster, "Si.tersoff", temperature=2000) for _ in range(2))
+    for _ in range(30):
+        single.engine.advance(1, single.timestep * FS)
+    whole.engine.advance(30, whole.timestep * FS)
+    assert whole.engine.statistics()["rebuilds"] > 2
+    assert whole.velocities().tobytes() == single.velocities().tobytes()
+    assert whole.positions().tobytes() == single.positions().tobytes()
