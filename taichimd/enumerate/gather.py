@@ -14,7 +14,7 @@ in memory, then its own t > s. `bond_threads` computes the same sums, in the sam
 neighbour.
 """
 
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,7 +24,7 @@ from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
 
-@lru_cache(maxsize=None)
+@cache
 def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`."""
     vec = ti.types.vector(3, real)
@@ -73,7 +73,9 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
             if ti.static(has_bond):
                 zeta[slot(i, s, n, width, by_slot)] = 0.0
         if ti.static(has_triplet):
-            energy += triplets(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)
+            energy += triplets(
+                i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
+            )
         if ti.static(has_bond):
             bond_orders(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, zeta)
             energy += bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
@@ -206,7 +208,9 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     @ti.func
     def slope_vector(g_r, g_cos, cosine, d, inverse, d_other, inverse_other):
         """Derivative to the vector d of something with slopes g_r to its length and g_cos to the cosine."""
-        return ((g_r - g_cos * cosine * inverse) * inverse) * d + (g_cos * (inverse * inverse_other)) * d_other
+        return ((g_r - g_cos * cosine * inverse) * inverse) * d + (
+            g_cos * (inverse * inverse_other)
+        ) * d_other
 
     @ti.func
     def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), want: ti.template()):  # fmt: skip
