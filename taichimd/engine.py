@@ -1,6 +1,5 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
-import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,22 +13,25 @@ from taichimd.dynamics.verlet import step_kernels
 from taichimd.errors import BlowUpError, SettingsError
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import Frame, make_frame
-from taichimd.neighbours.kernels import NONE
+from taichimd.neighbours.control import BLOWN, DONE, NONE
 from taichimd.neighbours.lists import Lists
-from taichimd.neighbours.prune import BLOWN, DONE, REBUILD
 from taichimd.reduce import totals
 from taichimd.results import Array, Evaluation, Thermo
-from taichimd.runtime import PRECISIONS, literals, start, ti
+from taichimd.runtime import NAME, PRECISIONS, literals, start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
-UNROLL = {"cuda": 10, "cpu": 2}
-"""Steps per kernel call: a call costs 20 to 30 us on CUDA; on the CPU compile time counts for more."""
+FULL_DEVICE = 200_000
+"""Atoms from which one thread per atom keeps a large GPU busy."""
 
-FULL_DEVICE = int(os.environ.get("FD", 200_000))
-"""Atoms from which one thread per atom fills a large GPU."""
+
+def _steps_per_call(backend: str, many_body: bool, thread_per_bond: bool) -> int:
+    """Steps that one kernel call unrolls: a call costs 0.1 to 0.2 ms on CUDA, each step compile time."""
+    if backend == "cpu" or (many_body and not thread_per_bond):
+        return 2
+    return 10 if NAME == "quadrants" or not many_body else 5
 
 
 class Engine:
@@ -91,8 +93,8 @@ class Engine:
             np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
         )
         many_body = bound.terms.many_body
-        self._unroll = UNROLL[self.backend]
         thread_per_bond = self.backend == "cuda" and self.n_atoms < FULL_DEVICE
+        self._unroll = _steps_per_call(self.backend, many_body, thread_per_bond)
         self._run = step_kernels(
             bound.terms, state.real, self.backend, self._unroll, self._all_pairs, thread_per_bond
         )
@@ -110,7 +112,7 @@ class Engine:
             skin=skin,
         )
         self._most_step2 = (0.25 * self._lists.cutoff) ** 2
-        self._lists.rebuild(self._frame)
+        self._lists.settle(self._frame)
 
     # State, in the user's order and in float64.
 
@@ -243,27 +245,25 @@ class Engine:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
         timestep = float(timestep)
         self._need_forces()
-        lists, state, control = self._lists, self._state, self._lists.control
-        first = self.step
-        lists.start_count(n_steps - 1)
+        lists, state = self._lists, self._state
+        lists.settle(self._frame)
+        first, to_do = self.step, n_steps - 1
         self._call(
-            self._run.open_step, self.n_atoms, timestep, self._most_step2, lists.near2, state.pos, state.vel,
-            state.force, state.inverse_mass, state.ident, lists.listed_at, control,
+            self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
+            state.vel, state.force, state.inverse_mass, state.ident, lists.listed_at, lists.control,
         )  # fmt: skip
         self._forces_known = False
         done = 0
-        while done < n_steps - 1:
-            if control[REBUILD]:
-                self._check_blow_up(first + 1 + done)
-                lists.rebuild(self._frame)
-            batches = lists.batches(n_steps - 1 - done, self._unroll)
-            for _ in range(batches):
+        while done < to_do:
+            for _ in range(lists.batches(to_do - done, self._unroll)):
                 self._step_batch(timestep)
-            before, done = done, control[DONE]
-            lists.age += done - before
-            if done < min(before + batches * self._unroll, n_steps - 1):
-                self._check_blow_up(first + 1 + done)
-        self._check_blow_up(first + n_steps)
+            seen = lists.look()
+            self._check_blow_up(int(seen[BLOWN]), first + 1 + int(seen[DONE]))
+            lists.age += int(seen[DONE]) - done
+            done = int(seen[DONE])
+            lists.renew(self._frame)
+        if to_do == 0:
+            self._check_blow_up(int(lists.look()[BLOWN]), first + 1)
         self.step = first + n_steps
         self._close(timestep)
 
@@ -291,8 +291,7 @@ class Engine:
         if not self._forces_known:
             self._close(0.0)
 
-    def _check_blow_up(self, step: int) -> None:
-        atom = self._lists.control[BLOWN]
+    def _check_blow_up(self, atom: int, step: int) -> None:
         if atom == NONE:
             return
         self.step = step
@@ -310,7 +309,6 @@ class Engine:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
         self._need_forces()
-        self._lists.start_count(0)
         self._step_batch(1.0)
         self._evaluate()
         ti.sync()
@@ -336,17 +334,18 @@ class Engine:
         return self._lists.arrays(self._tables)
 
     def _call_with_list(self, kernel: Any, arrays: Callable[[], tuple[Any, ...]], *scalars: float) -> None:
-        """Call a kernel that does nothing with an outdated list; rebuild and repeat if it did nothing.
+        """Call a kernel that does nothing with an outdated list, until it has done something.
 
         The arrays are asked for anew each time: a rebuild exchanges them.
         """
         lists = self._lists
-        for _ in range(3):
-            if lists.control[REBUILD]:
-                lists.rebuild(self._frame)
+        lists.settle(self._frame)
+        while True:
             self._call(kernel, *lists.sizes(), *scalars, lists.drift2, *arrays(), lists.control)
-            if not lists.control[REBUILD]:
+            lists.look()
+            if not lists.renew(self._frame):
                 break
+            lists.settle(self._frame)
 
 
 def _device(table: Array, state: State) -> Any:

@@ -20,9 +20,9 @@ from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_threads import bond_thread_functions
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import NONE
-from taichimd.neighbours.prune import BLOWN, DONE, FROZEN, REBUILD, REMAINING, STALE, prune_function
-from taichimd.runtime import step_kernel, ti
+from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
+from taichimd.neighbours.prune import prune_function
+from taichimd.runtime import ti
 
 
 @cache
@@ -69,8 +69,11 @@ def step_kernels(
             control[frozen] = 1
 
     @ti.kernel
-    def open_step(n: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, listed_at: vecs, control: ints):  # fmt: skip
+    def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, listed_at: vecs, control: ints):  # fmt: skip
         """First half kick and drift of a run. Launch: one thread per atom."""
+        control[REMAINING] = steps_to_do
+        control[DONE] = 0
+        control[BLOWN] = NONE
         for i in range(n):
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
@@ -119,12 +122,12 @@ def step_kernels(
             f = force[i]
         return f
 
-    @step_kernel
+    @ti.kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, last_code: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow. Launch: one thread per atom."""
         if ti.static(many_body):
             prune(n, width, near_width, shift_bits, last_code, most_drift2, pos, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
-        for s in range(unroll + 1):
+        for s in ti.static(range(unroll + 1)):
             stop = control[REBUILD] != 0 or control[BLOWN] != NONE or s >= control[REMAINING]
             control[FROZEN + s] = 1 if stop else 0
         for s in ti.static(range(unroll)):

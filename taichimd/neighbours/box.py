@@ -80,22 +80,31 @@ class Grid:
     extent: NDArray[np.float64]
 
 
-def make_grid(frame: Frame, positions: NDArray[np.float64], radius: float, fineness: int = 2) -> Grid:
+def make_grid(
+    frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, fineness: int = 2
+) -> Grid:
     """Bins about radius/fineness wide, at most some per atom, so that a huge empty box costs nothing.
 
     Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
     which keeps the search complete: what is near them there is in the same or an adjacent bin.
+
+    Args:
+        frame: the lattice.
+        positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
+        n: number of atoms.
+        radius: of the search, angstrom.
+        fineness: bins per radius.
     """
     origin = np.zeros(3)
     extent = np.ones(3)
-    if not frame.pbc.all():
+    if positions is not None:
         fractional = positions @ frame.inverse
         low, high = fractional.min(axis=0), fractional.max(axis=0)
         origin = np.where(frame.pbc, 0.0, low)
         extent = np.where(frame.pbc, 1.0, np.maximum(high - low, 1e-3))
     lengths = frame.heights * extent
     width = radius / fineness
-    limit = max(64, 8 * len(positions))
+    limit = max(64, 8 * n)
     bins = np.maximum(np.floor(np.minimum(lengths / width, limit)), 1).astype(np.int64)
     while np.prod(bins.astype(float)) > limit:
         width *= 1.1

@@ -11,17 +11,21 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.neighbours.control import (
+    CLOSE,
+    CUTS,
+    IMAGE_X,
+    LONGEST,
+    MOST,
+    NONE,
+    REBUILD,
+    STALE,
+)
 from taichimd.runtime import ti
 
 BLOCK = 128
 """Length of the serial pieces of a scan."""
 
-# Slots of the status array that a build writes: the longest row, the largest image along each frame vector
-# beyond what the codes hold, the smallest number of an atom that has another one on top of it, and whether
-# any of these stands in the way of the list.
-MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, UNFIT = range(6)
-STATUS_SIZE = 6
-NONE = 2147483647
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 
@@ -128,12 +132,20 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             ti.atomic_add(counts[index], 1)
 
     @ti.func
+    def forget(control: ti.template()):
+        control[LONGEST] = 0
+        control[MOST] = 0
+        control[CLOSE] = NONE
+        for a in ti.static(range(3)):
+            control[IMAGE_X + a] = 0
+
+    @ti.func
     def image_code(image, most_image):
         """Linear code of an image: 0 for the most negative one, if given with `most_image` added."""
         return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
 
     @ti.func
-    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), status: ti.template()):  # fmt: skip
+    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), control: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, unordered, as keys (user's number, image).
 
         Counts go on past the width, so that the host knows the need.
@@ -168,41 +180,43 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                             r2 = d.dot(d)
                             if r2 < radius2 and not (here and j == i):
                                 if r2 < CLOSEST2:
-                                    ti.atomic_min(status[CLOSE], ident[i])
+                                    ti.atomic_min(control[CLOSE], ident[i])
                                 # Codes are linear in the image S - turn_j + turn_i.
                                 code = offset_code + turn_code[i] - turn_code[j]
                                 if turn_code[i] != turn_code[j]:
                                     image = ivec(sx, sy, sz) - turns[j] + turns[i]
                                     for a in ti.static(range(3)):
                                         if ti.abs(image[a]) > most_image[a]:
-                                            ti.atomic_max(status[IMAGE_X + a], ti.abs(image[a]))
+                                            ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
                                 if found < width:
                                     keys[slot(i, found, n, width, by_slot)] = (ident[j] << shift_bits) | code
                                 found += 1
             count[i] = found
             # Most atoms need no atomic: the maximum is soon known.
-            if found > status[MOST]:
-                ti.atomic_max(status[MOST], found)
+            if found > control[MOST]:
+                ti.atomic_max(control[MOST], found)
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):
-                image_fits = image_fits and status[IMAGE_X + a] <= most_image[a]
-            fits = image_fits and status[MOST] <= width and status[CLOSE] == NONE
-            status[UNFIT] = 0 if fits else 1
+                image_fits = image_fits and control[IMAGE_X + a] <= most_image[a]
+            fits = image_fits and control[MOST] <= width and control[CLOSE] == NONE
+            control[REBUILD] = 0 if fits else 1
+            control[STALE] = 1
+            control[CUTS] = 0
 
     @ti.func
     def entry_of(key, shift_bits, sorted_of: ti.template()):
         return (sorted_of[key >> shift_bits] << shift_bits) | (key & ((1 << shift_bits) - 1))
 
     @ti.func
-    def order_rows(n, width, shift_bits, sorted_of: ti.template(), count: ti.template(), keys: ti.template(), entries: ti.template(), status: ti.template()):  # fmt: skip
+    def order_rows(n, width, shift_bits, sorted_of: ti.template(), count: ti.template(), keys: ti.template(), entries: ti.template(), control: ti.template()):  # fmt: skip
         """Put each row in order of its keys and turn user's numbers into sorted indices."""
         if ti.static(shared_row > 0):
             ti.loop_config(block_dim=SORT_THREADS)
             for i in range(n):
                 column = ti.simt.block.SharedArray((SORT_THREADS * shared_row,), ti.i32)
                 lane = i % SORT_THREADS
-                if status[UNFIT] == 0:
+                if control[REBUILD] == 0:
                     m = count[i]
                     for k in range(m):
                         column[lane + k * SORT_THREADS] = keys[slot(i, k, n, width, by_slot)]
@@ -212,7 +226,7 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                         entries[slot(i, k, n, width, by_slot)] = entry_of(key, shift_bits, sorted_of)
         else:
             for i in range(n):
-                if status[UNFIT] == 0:
+                if control[REBUILD] == 0:
                     m = count[i]
                     stride = n if ti.static(by_slot) else 1
                     shell_sort(keys, slot(i, 0, n, width, by_slot), stride, m)
@@ -221,21 +235,19 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                         entries[place] = entry_of(keys[place], shift_bits, sorted_of)
 
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, ident: ints):  # fmt: skip
+    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, control: ints, ident: ints):  # fmt: skip
         """Fill and order again, into rows that have grown."""
-        for k in range(STATUS_SIZE):
-            status[k] = NONE if k == CLOSE else 0
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, keys, status)  # fmt: skip
-        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
+        forget(control)
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, keys, control)  # fmt: skip
+        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, control)
 
     @ti.kernel
-    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, control: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space, into the *_out arrays, and fill the list. One thread per atom or bin."""
+        forget(control)
         n_bins = bins[0] * bins[1] * bins[2]
         for k in range(n_bins):
             counts[k] = 0
-        for k in range(STATUS_SIZE):
-            status[k] = NONE if k == CLOSE else 0
         bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, counts)
         scan(n_bins, counts, starts, sums)
         for k in range(n_bins):
@@ -266,7 +278,7 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             bin_of[at] = b
             folded[at] = x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2])
             built_at[at] = x
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, keys, status)  # fmt: skip
-        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, keys, control)  # fmt: skip
+        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, control)
 
     return SimpleNamespace(build=build, refill=refill)

@@ -6,8 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.neighbours.box import Frame
-from taichimd.neighbours.kernels import NONE
-from taichimd.neighbours.prune import BLOWN, CUTS, DONE, LONGEST, REBUILD, REMAINING, STALE, control_size
+from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, control_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.runtime import ti
@@ -28,7 +27,7 @@ class Lists:
     Attributes:
         verlet: the Verlet list.
         skins: present skins; every kernel call takes its limits from there.
-        control: what kernels and host tell each other (see `prune`).
+        control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
     """
@@ -51,8 +50,9 @@ class Lists:
         self.skins = Skins(self.cutoff, many_body, skin)
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
-        self.control[BLOWN] = NONE
-        self.control[REBUILD] = 1
+        self._outdated = True
+        self.control.fill(0)
+        self._seen = self.look()
         self.expected = 50.0
         self.age = 0
         n = state.n
@@ -96,35 +96,53 @@ class Lists:
             self._reverse, self.listed_at, *tables, self._partial, self._zeta,
         )  # fmt: skip
 
+    def look(self) -> NDArray[np.int32]:
+        """The control array as the device has left it; waits for the device."""
+        self._seen = self.control.to_numpy()
+        return self._seen
+
     def outdate(self) -> None:
         """Ask for a rebuild: the cell has changed, or an atom has jumped."""
-        self.control[REBUILD] = 1
+        self._outdated = True
 
-    def rebuild(self, frame: Frame) -> None:
-        """Build the lists at the present positions; learns from how long the last ones held."""
-        control = self.control
+    def renew(self, frame: Frame) -> bool:
+        """Bring the lists up to date as far as the last `look` or `outdate` tells; whether anything was done.
+
+        Does not wait for the device. A build whose rows or images did not fit leaves REBUILD set, which the
+        next `look` will see and the next `renew` mend; meanwhile kernels do nothing.
+        """
+        seen = self._seen
+        if not (self._outdated or seen[REBUILD]):
+            return False
         if self._all_pairs:
             self._set_lattice(frame)
+        elif self.verlet.unfit(seen) and not self._outdated:
+            self.verlet.grow(self._state, frame, self.control, seen)
         else:
-            if self._many_body and control[LONGEST] > self._near_width:
-                # Rows of a few more than the longest: a thread for each slot of each atom is launched.
-                self._near_width = control[LONGEST] + 1
-                control[LONGEST] = 0
+            if self._many_body and seen[LONGEST] > self._near_width:
+                # Rows of one more than the longest: a thread for each slot of each atom is launched.
+                self._near_width = int(seen[LONGEST]) + 1
             elif self.age:
                 self.expected = 0.5 * (self.expected + self.age)
-                if self.skins.learn(self.age, control[CUTS]):
+                if self.skins.learn(self.age, int(seen[CUTS])):
                     self._set_limits()
-            self.verlet.build(self._state, frame, self.cutoff + self.skins.outer)
-            if self._rows != self.verlet.width:
-                self._rows = self.verlet.width
-                self._reserve(self._rows * self._state.n if self._many_body else 0)
+            self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
+        if self._rows != self.verlet.width:
+            self._rows = self.verlet.width
+            self._reserve(self._rows * self._state.n if self._many_body else 0)
         self.age = 0
-        control[CUTS], control[STALE], control[REBUILD] = 0, 1, 0
+        self._outdated = False
+        seen[REBUILD] = 0
+        return True
 
-    def start_count(self, steps: int) -> None:
-        """Tell the kernels how many steps to do."""
-        control = self.control
-        control[REMAINING], control[DONE], control[BLOWN] = steps, 0, NONE
+    def settle(self, frame: Frame) -> None:
+        """Renew until the lists are known to be fit.
+
+        Raises:
+            StructureError, CapacityError: see `VerletList.grow`.
+        """
+        while self.renew(frame):
+            self.look()
 
     def batches(self, remaining: int, unroll: int) -> int:
         """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""

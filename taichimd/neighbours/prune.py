@@ -15,19 +15,11 @@ Three-body terms need the near list: their loops over pairs of neighbours should
 from functools import cache
 from typing import Any
 
+from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
 # Slots of the control array that kernels and host share.
-REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, FROZEN = range(8)
-"""Steps still to do, steps done, near list outdated, Verlet list outdated, smallest number of an atom that
-left physics, how often the near list was cut, its longest row, and from FROZEN on one flag per step of a
-batch: the step is not to be done."""
-
-
-def control_size(unroll: int) -> int:
-    """Length of the control array for batches of `unroll` steps."""
-    return FROZEN + unroll + 1
 
 
 @cache

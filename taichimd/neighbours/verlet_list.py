@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from taichimd.errors import CapacityError, StructureError
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
+from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.runtime import backend, literals, ti
 from taichimd.state import State
 
@@ -40,28 +41,26 @@ class VerletList:
         self._order = ti.ndarray(ti.i32, n)
         self._turn_code = ti.ndarray(ti.i32, n)
         self._folded = ti.ndarray(state.vec, n)
-        self._status = ti.ndarray(ti.i32, nk.STATUS_SIZE)
         self._grid = ti.ndarray(state.vec, 8)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._bin_capacity = 0
 
-    def build(self, state: State, frame: Frame, radius: float) -> None:
-        """Sort the atoms in space and fill the list.
+    def build(self, state: State, frame: Frame, radius: float, control: Any) -> None:
+        """Sort the atoms in space and fill the list. The device says in `control` whether it is fit.
 
         Args:
             state: the atoms; their arrays change places.
             frame: the lattice.
             radius: cutoff plus skin, angstrom.
+            control: see `control`.
 
         Raises:
-            StructureError: two atoms less than 0.02 angstrom apart (or an atom and its own image).
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
         n, real = state.n, state.numpy_real
         # Only directions without periodicity need to know where the atoms are.
-        span = np.zeros((n, 3)) if frame.pbc.all() else state.get("pos")
-        grid = make_grid(frame, span, radius)
+        grid = make_grid(frame, None if frame.pbc.all() else state.get("pos"), n, radius)
         self._reserve_bins(int(np.prod(grid.bins)))
         per_unit = grid.bins / grid.extent
         values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(real)
@@ -72,45 +71,60 @@ class VerletList:
         self._set_images(np.maximum(self.most_image, images), n)
         if self.width == 0:
             self._reserve_rows(state, _guess(state, frame, radius))
-        bins, reach, periodic = (
+        self._radius2 = radius * radius
+        self._bins, self._reach, self._periodic = (
             ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
-        )  # fmt: skip
-
-        def arguments() -> tuple[Any, ...]:
-            return (
-                n, self.width, radius * radius, bins, reach, periodic,
-                ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
-                self._folded, self._turns[1], self._turn_code, self._bin_of[1], state.sorted_of, self.count, self.scratch,
-                self.entries, self._status,
-            )  # fmt: skip
-
+        )
         with literals(state.real):
             self._kernels(state).build(
-                *arguments(), self._counts, self._sums, self._order, self._turns[0], self._bin_of[0],
-                self.built_at, *(getattr(state, name) for name in state.SORTED),
+                *self._arguments(state), control, self._counts, self._sums, self._order, self._turns[0],
+                self._bin_of[0], self.built_at, *(getattr(state, name) for name in state.SORTED),
                 *(state.spare[name] for name in state.SORTED),
             )  # fmt: skip
-            state.swap()
-            while self._status[nk.UNFIT]:
-                self._grow(state, frame)
-                self._kernels(state).refill(*arguments(), state.ident)
+        state.swap()
         self._set_shifts(frame, real)
         self.builds += 1
+
+    def _arguments(self, state: State) -> tuple[Any, ...]:
+        return (
+            state.n, self.width, self._radius2, self._bins, self._reach, self._periodic,
+            ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
+            self._folded, self._turns[1], self._turn_code, self._bin_of[1], state.sorted_of, self.count,
+            self.scratch, self.entries,
+        )  # fmt: skip
 
     def _kernels(self, state: State) -> Any:
         """Kernels for rows of the present width."""
         fitting = [row for row in nk.SHARED_ROWS if self.by_slot and self.width <= row]
         return nk.list_kernels(state.real, self.by_slot, fitting[0] if fitting else 0)
 
-    def _grow(self, state: State, frame: Frame) -> None:
-        """Make room for what the last fill has counted."""
-        status = [self._status[k] for k in range(nk.STATUS_SIZE)]
-        if status[nk.CLOSE] != nk.NONE:
-            raise StructureError(_coincident(state, frame, status[nk.CLOSE]))
-        if status[nk.MOST] > self.width:
-            self._reserve_rows(state, status[nk.MOST])
-        seen = np.array(status[nk.IMAGE_X : nk.IMAGE_Z + 1])
-        self._set_images(np.maximum(self.most_image, seen), state.n)
+    def unfit(self, seen: NDArray[np.int32]) -> bool:
+        """Whether the last build, by the control array `seen` after it, had too little room or bad input."""
+        images = seen[IMAGE_X : IMAGE_Z + 1] > self.most_image
+        return self.builds > 0 and bool(seen[MOST] > self.width or images.any() or seen[CLOSE] != NONE)
+
+    def grow(self, state: State, frame: Frame, control: Any, seen: NDArray[np.int32]) -> None:
+        """Make room for what the last build has counted, and fill again.
+
+        Args:
+            state: the atoms.
+            frame: the lattice.
+            control: the control array.
+            seen: its content after the build.
+
+        Raises:
+            StructureError: two atoms less than 0.02 angstrom apart (or an atom and its own image).
+            CapacityError: more entries than memory or 32-bit entries can hold.
+        """
+        if seen[CLOSE] != NONE:
+            raise StructureError(_coincident(state, frame, int(seen[CLOSE])))
+        if seen[MOST] > self.width:
+            self._reserve_rows(state, int(seen[MOST]))
+        images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
+        self._set_images(np.maximum(self.most_image, images), state.n)
+        with literals(state.real):
+            self._kernels(state).refill(*self._arguments(state), control, state.ident)
+        self._set_shifts(frame, state.numpy_real)
 
     def _reserve_bins(self, n_bins: int) -> None:
         if n_bins <= self._bin_capacity:
