@@ -10,7 +10,7 @@ from ase import Atoms
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_turns
 from taichimd.dynamics.verlet import step_kernels
-from taichimd.errors import BlowUpError, SettingsError
+from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.kernels import NONE
@@ -166,6 +166,7 @@ class Engine:
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
             self._state.set("pos", positions)
+            self._control[BLOWN] = NONE
             self._forces_known = False
             self._call(
                 self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control
@@ -234,8 +235,8 @@ class Engine:
             timestep: internal time units (see `units.FS`).
 
         Raises:
-            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, or left the finite
-                numbers; the state is then that of the failed step.
+            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
+                numbers, or landed on another one; the state is then that of the failed step.
         """
         if n_steps <= 0:
             return
@@ -252,18 +253,24 @@ class Engine:
         )  # fmt: skip
         self._forces_known = False
         done = 0
-        while True:
-            self.step = first + 1 + done
-            self._check_blow_up(first)
-            if done == n_steps - 1:
-                break
-            for _ in range(self._batches(n_steps - 1 - done)):
-                self._step_batch(timestep)
-            before, done = done, control[DONE]
-            self._since_build += done - before
-            if control[REBUILD]:
-                self._rebuild()
-        self._close(timestep)
+        try:
+            while True:
+                self.step = first + 1 + done
+                self._check_blow_up()
+                if done == n_steps - 1:
+                    break
+                for _ in range(self._batches(n_steps - 1 - done)):
+                    self._step_batch(timestep)
+                before, done = done, control[DONE]
+                self._since_build += done - before
+                # Positions that left physics would not fit a list: they are reported instead.
+                if control[REBUILD] and control[BLOWN] == NONE:
+                    self.step = first + 1 + done
+                    self._rebuild()
+            self._close(timestep)
+        except StructureError as error:
+            what = str(error).split(";")[0]
+            raise self._blow_up(what, self._list.atom_too_close()) from error
 
     def _step_batch(self, timestep: float) -> None:
         state = self._state
@@ -291,19 +298,20 @@ class Engine:
         if not self._forces_known:
             self._close(0.0)
 
-    def _check_blow_up(self, first: int) -> None:
+    def _check_blow_up(self) -> None:
         atom = self._control[BLOWN]
         if atom == NONE:
             return
         self._control[REBUILD] = 1
-        x = self.positions()[atom]
-        raise BlowUpError(
-            f"the run exploded at step {self.step}: atom {atom} ({self.symbols[atom]}) moved by more than "
-            f"{self._most_step2**0.5:.2f} angstrom in one step, to {x.round(3).tolist()}; use a smaller time "
-            "step, or relax the structure first",
-            self.step,
-            atom,
+        jump, x = self._most_step2**0.5, self.positions()[atom].round(3).tolist()
+        what = (
+            f"atom {atom} ({self.symbols[atom]}) moved by more than {jump:.2f} angstrom in one step, to {x}"
         )
+        raise self._blow_up(what, atom)
+
+    def _blow_up(self, what: str, atom: int) -> BlowUpError:
+        cure = "use a smaller time step, or relax the structure first"
+        return BlowUpError(f"the run exploded at step {self.step}: {what}; {cure}", self.step, atom)
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
@@ -369,6 +377,11 @@ class Engine:
 
     def _rebuild(self, positions: Array | None = None) -> None:
         state, lists = self._state, self._list
+        if self._control[BLOWN] != NONE:
+            # The state of a failed step: evaluated if that makes sense, else refused.
+            positions = self.positions()
+            check_positions(positions, self.n_atoms)
+            check_turns(positions, self._frame)
         if self._all_pairs:
             self._near2 = np.inf
             lists.entries = lists.scratch = self._reverse = ti.ndarray(ti.i32, 1)

@@ -119,6 +119,10 @@ class VerletList:
         self._set_shifts(frame, real)
         self.builds += 1
 
+    def atom_too_close(self) -> int:
+        """User's number of the atom that made the last build raise `StructureError`."""
+        return int(self._status[nk.CLOSE])
+
     def set_frame(self, frame: Frame, real: Any) -> None:
         """Follow a cell that changed by so little that the list still holds."""
         self._set_shifts(frame, real)
