@@ -287,11 +287,13 @@ class Engine:
 
     def _close(self, timestep: float) -> None:
         state = self._state
-        motion = (state.pos, state.vel, state.force, state.inverse_mass, state.kind)
         self._call_with_list(
             self._run.close_step,
-            lambda: (*self._sizes(), timestep, self._drift2, *motion, *self._lists()),
-        )
+            lambda: (
+                *self._sizes(), timestep, self._drift2, state.pos, state.vel, state.force,
+                state.inverse_mass, state.kind, *self._lists(),
+            ),
+        )  # fmt: skip
         self._forces_known = True
 
     def _need_forces(self) -> None:

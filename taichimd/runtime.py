@@ -66,6 +66,8 @@ def start(backend: str = "auto") -> str:
         options: dict[str, Any] = {"default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR}
         if threads := os.environ.get("TAICHIMD_THREADS"):
             options["cpu_max_num_threads"] = int(threads)
+        if os.environ.get("TAICHIMD_PROFILE"):
+            options["kernel_profiler"] = True
         # Both runtimes announce themselves on stdout, where commands print results.
         with redirect_stdout(StringIO()):
             ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)

@@ -1,0 +1,74 @@
+"""Entry point: collects the commands and turns every error into one line and an exit code."""
+
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import typer
+
+from taichimd import __version__
+from taichimd.cli import demo, energy, info, potentials, run
+
+app = typer.Typer(
+    help="Molecular dynamics with many-body potentials, on GPU and CPU.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command()(energy.energy)
+app.command()(potentials.potentials)
+app.command()(info.info)
+app.command()(demo.demo)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"taichimd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Show the version and exit."
+    ),
+) -> None:
+    """Molecular dynamics with many-body potentials, on GPU and CPU."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line; ends in `SystemExit`, with 2 for a mistake of the user and no traceback.
+
+    Args:
+        arguments: without the program's name; None takes those of the process.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")  # an Å must not end a run on a terminal that lacks it
+    sys.exit(_code_of(sys.argv[1:] if arguments is None else arguments))
+
+
+def _code_of(arguments: Sequence[str]) -> int:
+    try:
+        code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
+    except KeyboardInterrupt:
+        return _fail("interrupted", 130)
+    except Exception as error:
+        from taichimd.errors import TaichimdError
+
+        if isinstance(error, TaichimdError):
+            return _fail(str(error), error.exit_code)
+        # Usage errors of the option parser; by their method, because its module has moved between versions.
+        if hasattr(error, "format_message"):
+            return _fail(error.format_message(), 2)
+        if type(error).__name__ == "Abort":
+            return _fail("interrupted", 130)
+        raise
+    return code if isinstance(code, int) else 0
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    if line:
+        print(f"error: {line}", file=sys.stderr)
+    return code

@@ -1,0 +1,57 @@
+"""`taichimd demo`: a first run, from nothing but the installed package."""
+
+from typing import Annotated
+
+import typer
+
+CELLS = 5
+TEMPERATURE = 600.0
+STEPS = 4000
+
+
+def demo(
+    output: Annotated[str, typer.Option(help="Folder for the results.")] = "demo-output",
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    steps: Annotated[int, typer.Option(help="Steps of 1 fs.")] = STEPS,
+) -> None:
+    """Run 1,000 silicon atoms with a shipped potential, and draw the result.
+
+    Writes the structure too, so that the same run can be repeated with the command it prints.
+    """
+    from pathlib import Path
+
+    from ase.build import bulk
+    from ase.io import write
+    from rich.console import Console
+
+    from taichimd.driver import prepare_job, run_job
+    from taichimd.io.files import writing
+
+    folder, console = Path(output), Console()
+    structure = folder / "silicon.extxyz"
+    flags = {
+        "structure": str(structure),
+        "potential": "Si.tersoff",
+        "temperature": TEMPERATURE,
+        "steps": steps,
+        "every": 50,
+        "backend": backend,
+        "output": output,
+        "overwrite": structure.exists(),  # the demo's own earlier output, never somebody else's run
+    }
+    with writing(structure):
+        folder.mkdir(parents=True, exist_ok=True)
+        write(structure, bulk("Si", "diamond", a=5.432, cubic=True) * (CELLS, CELLS, CELLS))
+    code = run_job(prepare_job(flags), console)
+    if code:
+        raise typer.Exit(code)
+    console.print(
+        "\nThe crystal starts at rest on its lattice, so half of the drawn kinetic energy\n"
+        f"goes into the bonds: {TEMPERATURE:.0f} K become about {TEMPERATURE / 2:.0f} K.\n"
+        "The same run by hand:\n"
+        f"taichimd run {structure} --potential Si.tersoff --temperature {TEMPERATURE:.0f} "
+        f"--steps {steps} --output my-run",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )

@@ -1,0 +1,63 @@
+"""`taichimd energy`: one evaluation at full precision."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ase import Atoms
+
+_VOIGT = ("xx", "yy", "zz", "yz", "xz", "xy")
+
+
+def energy(
+    structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
+    potential: Annotated[
+        str, typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name.")
+    ],
+    json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
+    forces: Annotated[bool, typer.Option("--forces", help="Also the force on each atom.")] = False,
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+) -> None:
+    """Energy, stress and per-atom energies of a structure, every digit of them."""
+    from taichimd.config import make_settings
+    from taichimd.engine import Engine
+    from taichimd.forcefields.load import load_forcefield
+    from taichimd.io.structures import read_structure
+
+    make_settings({"backend": backend, "precision": precision})
+    atoms = read_structure(structure)
+    forcefield = load_forcefield(potential)
+    result = Engine(atoms, forcefield, backend=backend, precision=precision).evaluate()
+    if json:
+        typer.echo(_as_json(structure, atoms, forcefield.name, result))
+        return
+    typer.echo(f"energy          {float(result.energy)!r} eV")
+    typer.echo(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
+    if result.stress is None:
+        typer.echo("stress          none (periodic in fewer than three directions)")
+    else:
+        for name, value in zip(_VOIGT, result.stress.tolist(), strict=True):
+            typer.echo(f"stress {name}       {value!r} eV/Å^3")
+    typer.echo("# atom element energy/eV" + (" fx fy fz / eV/Å" if forces else ""))
+    for i, symbol in enumerate(atoms.get_chemical_symbols()):
+        columns = [result.energies[i], *(result.forces[i] if forces else ())]
+        typer.echo(f"{i} {symbol} " + " ".join(repr(float(value)) for value in columns))
+
+
+def _as_json(structure: str, atoms: "Atoms", name: str, result: Any) -> str:
+    import json
+
+    stress = None if result.stress is None else result.stress.tolist()
+    content = {
+        "structure": structure,
+        "potential": name,
+        "n_atoms": len(atoms),
+        "units": {"energy": "eV", "forces": "eV/Å", "stress": "eV/Å^3 (xx yy zz yz xz xy, tension positive)"},
+        "energy": float(result.energy),
+        "energies": result.energies.tolist(),
+        "forces": result.forces.tolist(),
+        "stress": stress,
+    }
+    return json.dumps(content, indent=2, ensure_ascii=False)

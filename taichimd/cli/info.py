@@ -1,0 +1,31 @@
+"""`taichimd info`: backend, device and versions."""
+
+from typing import Annotated, Any
+
+import typer
+
+
+def info(
+    json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+) -> None:
+    """Show the backend, the device and the versions: what to put in a bug report."""
+    from taichimd.config import make_settings
+    from taichimd.io.report import host, versions
+    from taichimd.runtime import info as runtime_info
+    from taichimd.runtime import start
+
+    make_settings({"backend": backend})
+    start(backend)
+    content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
+    if json:
+        typer.echo(_as_json(content))
+        return
+    for key, value in content.items():
+        typer.echo(f"{key:<12} {value}")
+
+
+def _as_json(content: dict[str, Any]) -> str:
+    import json
+
+    return json.dumps(content, indent=2, default=str)

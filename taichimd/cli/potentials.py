@@ -1,0 +1,28 @@
+"""`taichimd potentials`: the shipped parameter files."""
+
+from typing import Any
+
+
+def potentials() -> None:
+    """List the shipped parameter files with their elements and papers."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from taichimd.library import shipped
+
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    table.add_column("name", no_wrap=True)
+    table.add_column("kind", no_wrap=True)
+    table.add_column("elements")
+    table.add_column("paper", overflow="fold")
+    for file in shipped():
+        table.add_row(file.name, file.kind, " ".join(file.elements), _paper(file))
+    console = Console()
+    console.print(table)
+    console.print("\nuse one by its name: taichimd run STRUCTURE --potential NAME", style="dim")
+
+
+def _paper(file: Any) -> str:
+    header = getattr(file, "header", file)
+    citation, doi = getattr(header, "citation", None), getattr(header, "doi", None)
+    return " ".join(part for part in (citation, f"doi:{doi}" if doi else None) if part)

@@ -1,0 +1,176 @@
+"""Settings of a run: one validated model behind the command line, the TOML job file and Python.
+
+Layers, later ones win: a checkpoint's settings (with `restart`), the job file, the flags. A mistake ends as
+a one-line `SettingsError` that names the key, the value and what is expected.
+"""
+
+import difflib
+import math
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from taichimd.errors import SettingsError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:  # the standard library has a TOML reader from 3.11 on
+    import tomli as tomllib
+
+_TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
+_TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
+_PATH_KEYS = ("structure", "output", "restart")
+
+
+class RunSettings(BaseModel):
+    """Everything that decides what a run computes and where it writes.
+
+    The `description` of a field says what is expected of it; error messages are made from it.
+    """
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    structure: str | None = Field(None, description="a structure file that ASE reads")
+    potential: str | None = Field(
+        None, description="a parameter file, a shipped name (see `taichimd potentials`) or file.py:name"
+    )
+    ensemble: Literal["nve"] = Field("nve", description="nve")
+    temperature: float = Field(
+        300.0, gt=0, allow_inf_nan=False, description="a number above 0 (K), for drawing velocities"
+    )
+    timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
+    steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
+    time: str | None = Field(
+        None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"'
+    )
+    output: str = Field("taichimd-run", description="a folder")
+    every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
+    backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
+    precision: Literal["float64", "float32"] = Field("float64", description="float64 or float32")
+    seed: int = Field(1, ge=0, lt=2**63, description="a whole number, 0 or above")
+    restart: str | None = Field(None, description="a checkpoint file")
+    overwrite: bool = Field(False, description="true or false")
+    checkpoint_interval: float = Field(
+        60.0, gt=0, allow_inf_nan=False, description="a number above 0 (seconds of wall clock)"
+    )
+
+    def number_of_steps(self) -> int | None:
+        """Steps of this run, from `steps` or `time`; None when neither is given.
+
+        Raises:
+            SettingsError: `time` cannot be read or is shorter than half a time step.
+        """
+        if self.time is None:
+            return self.steps
+        steps = round(parse_time(self.time) / self.timestep)
+        if steps < 1:
+            raise SettingsError(f"time {self.time!r} is shorter than the time step of {self.timestep:g} fs")
+        return steps
+
+
+def parse_time(text: str) -> float:
+    """Length of time in fs of a text such as "10ps".
+
+    Raises:
+        SettingsError: no number, no unit, or not above zero.
+    """
+    match = _TIME.fullmatch(text)
+    try:
+        value = float(match.group(1)) * _TIME_FS[match.group(2)] if match else math.nan
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        expected = RunSettings.model_fields["time"].description
+        raise SettingsError(f"time {text!r}: expected {expected}")
+    return value
+
+
+def read_job_file(path: Path) -> dict[str, Any]:
+    """Keys and values of a TOML job file; relative paths are taken relative to the file's folder.
+
+    Raises:
+        SettingsError: the file is missing, is not TOML, or has an unknown key.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise SettingsError(f"job file {path} does not exist") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"job file {path} cannot be read: {error}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"job file {path} is not valid TOML: {error}") from None
+    for key in values:
+        _check_key(key, str(path))
+    folder = path.parent
+    for key in _PATH_KEYS:
+        if isinstance(values.get(key), str):
+            values[key] = str(folder / values[key])
+    if isinstance(values.get("potential"), str):
+        values["potential"] = _potential_beside(folder, values["potential"])
+    return values
+
+
+def _potential_beside(folder: Path, spec: str) -> str:
+    """The spec with its path made relative to `folder`; shipped names stay as they are."""
+    file = spec.rpartition(":")[0] if ".py:" in spec else spec
+    return str(folder / spec) if (folder / file).exists() else spec
+
+
+def make_settings(
+    flags: Mapping[str, Any] | None = None,
+    job_file: Path | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+) -> RunSettings:
+    """Merge the layers and validate them.
+
+    Args:
+        flags: values given on the command line or in Python; None means "not given".
+        job_file: TOML job file.
+        checkpoint: settings stored in the checkpoint that is continued; how long that run was to be and where
+            it wrote are not taken over.
+
+    Raises:
+        SettingsError: a key or a value that is wrong, or both `steps` and `time`.
+    """
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    for key in given:
+        _check_key(key, "settings")
+    job = read_job_file(job_file) if job_file is not None else {}
+    for layer, name in ((given, "--steps and --time"), (job, f"{job_file}: steps and time")):
+        if "steps" in layer and "time" in layer:
+            raise SettingsError(f"{name} both say how long the run is; give one of them")
+    if "steps" in given or "time" in given:
+        job = {key: value for key, value in job.items() if key not in ("steps", "time")}
+    own_to_each_run = ("steps", "time", "output", "restart", "overwrite")
+    inherited = {k: v for k, v in (checkpoint or {}).items() if k not in own_to_each_run}
+    merged = {**inherited, **job, **given}
+    try:
+        settings = RunSettings.model_validate(merged)
+    except ValidationError as error:
+        raise SettingsError(_one_line(error, given, job_file if job else None)) from None
+    settings.number_of_steps()
+    return settings
+
+
+def _check_key(key: str, where: str) -> None:
+    known = list(RunSettings.model_fields)
+    if key in known:
+        return
+    near = difflib.get_close_matches(key.replace("-", "_").lower(), known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"known keys: {', '.join(known)}"
+    raise SettingsError(f"{where}: unknown key {key!r}; {hint}")
+
+
+def _one_line(error: ValidationError, flags: Mapping[str, Any], job_file: Path | None) -> str:
+    """First problem of a pydantic error in our words: where, key, value, what is expected."""
+    first = error.errors()[0]
+    key = str(first["loc"][0])
+    expected = RunSettings.model_fields[key].description
+    where = f"{job_file}: " if job_file is not None and key not in flags else ""
+    value = first["input"]
+    shown = repr(value) if isinstance(value, str) else value
+    return f"{where}{key} = {shown}: expected {expected}"

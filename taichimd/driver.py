@@ -1,0 +1,388 @@
+"""The main job: from settings to a folder of results. The command line is a thin door on `run_job`."""
+
+import contextlib
+import os
+import shlex
+import signal
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ase import Atoms
+from rich.console import Console
+
+from taichimd.config import RunSettings, make_settings
+from taichimd.errors import CheckpointError, SettingsError, TaichimdError
+from taichimd.io.checkpoint import Checkpoint, check_same_system, potential_hash, read_checkpoint
+from taichimd.io.report import energy_drift, host, read_report, versions, write_report
+from taichimd.io.structures import has_velocities, read_structure, remarks
+from taichimd.io.thermo import read_thermo
+from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
+from taichimd.progress import ProgressObserver
+from taichimd.protocols import EngineLike, ThermoLike
+from taichimd.signals import StopRequest
+from taichimd.simulation import Observer, RunResult, Simulation
+from taichimd.summary import print_header, print_stopped, print_summary
+from taichimd.velocities import maxwell_boltzmann
+
+
+@dataclass(frozen=True)
+class Job:
+    """Validated settings, with what they start from.
+
+    Attributes:
+        settings: all layers merged; `structure` and `potential` absolute where they are files.
+        steps: steps of this run.
+        atoms: the system; of a restart the checkpoint's.
+        checkpoint: what is continued, or None.
+        notes: remarks for the user.
+    """
+
+    settings: RunSettings
+    steps: int
+    atoms: Atoms
+    checkpoint: Checkpoint | None
+    notes: list[str]
+
+
+def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
+    """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
+
+    With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
+    unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
+    is completed.
+
+    Raises:
+        SettingsError, StructureError, CheckpointError: as their messages say.
+    """
+    given = make_settings(flags, job_file)
+    if given.restart is not None:
+        return _prepare_restart(given, flags, job_file)
+    for key in ("structure", "potential"):
+        if getattr(given, key) is None:
+            expected = RunSettings.model_fields[key].description
+            raise SettingsError(f"no {key} given: expected {expected}")
+    steps = given.number_of_steps()
+    if steps is None:
+        raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
+    atoms = read_structure(str(given.structure))
+    return Job(_absolute(given), steps, atoms, None, remarks(atoms))
+
+
+def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
+    path = Path(str(given.restart))
+    checkpoint = read_checkpoint(path)
+    settings = make_settings(flags, job_file, checkpoint.settings)
+    for key in ("temperature", "seed"):
+        old = checkpoint.settings.get(key)
+        if key in given.model_fields_set and getattr(given, key) != old:
+            raise SettingsError(
+                f"{key} = {getattr(given, key)}: a restart takes its velocities from the checkpoint "
+                f"(drawn with {key} {old}); leave {key} out"
+            )
+    if "structure" in given.model_fields_set:
+        check_same_system(path, checkpoint, read_structure(str(given.structure)))
+    steps = settings.number_of_steps()
+    if steps is None:
+        steps = checkpoint.last_step - checkpoint.step
+        if steps <= 0:
+            raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
+    if "output" not in given.model_fields_set:
+        settings = settings.model_copy(update={"output": str(path.parent)})
+    if settings.potential is None:
+        raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
+    return Job(_absolute(settings), steps, checkpoint.atoms(), checkpoint, [])
+
+
+def _absolute(settings: RunSettings) -> RunSettings:
+    """Paths made absolute, so that a checkpoint can be continued from another folder."""
+    changes = {}
+    for key in ("structure", "potential"):
+        spec = getattr(settings, key)
+        file, colon, name = spec.rpartition(":") if spec and ".py:" in spec else (spec, "", "")
+        if file and Path(file).is_file():
+            changes[key] = f"{Path(file).resolve()}{colon}{name}"
+    return settings.model_copy(update=changes)
+
+
+def run_job(job: Job, console: Console) -> int:
+    """Run a prepared job, write its files, show its progress.
+
+    Returns:
+        Exit code: 0 when finished, 130 or 143 when stopped by Ctrl-C or SIGTERM.
+
+    Raises:
+        TaichimdError: anything that stops the run; after the start the message says where the last good
+            checkpoint is.
+    """
+    settings = job.settings
+    folder = OutputFolder(Path(settings.output))
+    appending = job.checkpoint is not None and _same(Path(str(settings.restart)).parent, folder.path)
+    folder.check(overwrite=settings.overwrite or appending)
+    earlier = read_report(folder.report) if appending else {}
+    simulation, forcefield, compile_seconds = _start(job, console)
+    if not appending:
+        folder.clear()
+    return _Run(job, folder, simulation, forcefield, compile_seconds, console, appending, earlier).execute()
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.resolve() == other.resolve()
+
+
+def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
+    """Potential, engine, state and compiled kernels."""
+    from taichimd.engine import Engine
+    from taichimd.forcefields.load import load_forcefield
+
+    settings, checkpoint = job.settings, job.checkpoint
+    forcefield = load_forcefield(settings.potential)
+    if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
+        raise CheckpointError(
+            f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
+            "give the same file, or start a new run from the last frame of its trajectory"
+        )
+    engine: EngineLike = Engine(job.atoms, forcefield, backend=settings.backend, precision=settings.precision)
+    if checkpoint is not None:
+        engine.set_state(
+            positions=checkpoint.positions,
+            velocities=checkpoint.velocities,
+            forces=checkpoint.forces,
+            step=checkpoint.step,
+        )
+    elif has_velocities(job.atoms):
+        engine.set_state(velocities=job.atoms.get_velocities())
+    else:
+        engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
+    if checkpoint is not None:
+        job.notes.extend(_changes_of_machine(checkpoint))
+    print_header(console, job, forcefield)
+    if console.is_terminal:
+        with console.status("compiling"):
+            seconds = engine.warm_up()
+    else:
+        seconds = engine.warm_up()
+    console.print(f"compiled in {seconds:.1f} s", highlight=False)
+    simulation = Simulation.from_engine(engine, timestep=settings.timestep)
+    if checkpoint is not None:
+        _continue_clock(simulation, checkpoint)
+    return simulation, forcefield, seconds
+
+
+def _machine() -> dict[str, str]:
+    from taichimd.runtime import info
+
+    return {key: str(info().get(key)) for key in ("runtime", "backend")}
+
+
+def _changes_of_machine(checkpoint: Checkpoint) -> list[str]:
+    """A remark if the run goes on where its bits may come out otherwise."""
+    now = _machine()
+    before = {key: checkpoint.versions.get(key, now[key]) for key in now}
+    if before == now:
+        return []
+    return [
+        f"the checkpoint is from {before['runtime']} on {before['backend']}, this is {now['runtime']} on "
+        f"{now['backend']}: last digits may differ from an uncut run"
+    ]
+
+
+def _continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
+    """Go on counting time; only another time step needs a new origin."""
+    clock, old = checkpoint.clock, checkpoint.settings["timestep"]
+    simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])
+    if old != simulation.timestep:
+        simulation.origin_fs += (checkpoint.step - simulation.origin_step) * old
+        simulation.origin_step = checkpoint.step
+
+
+class _FirstTotal(Observer):
+    """Remembers the total energy of the first report."""
+
+    def __init__(self, value: float | None) -> None:
+        self.value = value
+
+    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+        if self.value is None:
+            self.value = thermo.potential + thermo.kinetic
+
+
+class _Run:
+    """One run from its first report to its last file."""
+
+    def __init__(
+        self,
+        job: Job,
+        folder: OutputFolder,
+        simulation: Simulation,
+        forcefield: Any,
+        compile_seconds: float,
+        console: Console,
+        appending: bool,
+        earlier: dict[str, Any],
+    ) -> None:
+        self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
+        self.forcefield, self.compile_seconds = forcefield, compile_seconds
+        self.appending, self.earlier = appending, earlier
+        self.first_step = simulation.step
+        self.last_step = self.first_step + job.steps
+        self.first_total = _FirstTotal(job.checkpoint.first_total if job.checkpoint else None)
+        self.fingerprint = potential_hash(forcefield, job.settings.potential)
+        self.started = time.time()
+        self.clock = time.perf_counter()
+
+    def execute(self) -> int:
+        """Step, write, report; the exit code."""
+        files = FileObserver(
+            self.folder, self.simulation.engine.symbols, self.job.atoms.cell.array, self.job.atoms.pbc,
+            self._drop_from(),
+        )  # fmt: skip
+        keeper = CheckpointKeeper(
+            self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
+            self.first_step if self.appending else None,
+        )  # fmt: skip
+        self._write_report("running", None)
+        try:
+            with StopRequest() as stop:
+                if self.appending and not _same(Path(str(self.job.settings.restart)), keeper.path):
+                    keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
+                result = self._step(files, keeper, stop)
+                keeper.save(self.simulation)
+            files.close()
+            reason = (
+                "finished" if stop.received is None else f"stopped by {signal.Signals(stop.received).name}"
+            )
+            self._finish(reason, result, keeper)
+        except (TaichimdError, KeyboardInterrupt) as error:
+            with contextlib.suppress(TaichimdError):
+                files.close()
+            with contextlib.suppress(TaichimdError):  # on a full disk the first message is the one to show
+                self._write_report(f"{type(error).__name__}: {error}", None)
+            if isinstance(error, TaichimdError):
+                error.args = (f"{error}; {keeper.note()}", *error.args[1:])
+            else:
+                self.console.print(keeper.note(), highlight=False, markup=False)
+            raise
+        return 0 if stop.received is None else 128 + stop.received
+
+    def _step(self, files: FileObserver, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
+        with ProgressObserver(
+            self.console, self.first_step, self.last_step, self.first_total.value
+        ) as progress:
+            return self.simulation.run(
+                self.job.steps,
+                every=self.job.settings.every,
+                observers=(self.first_total, files, keeper, progress),
+                should_stop=stop,
+                report_first=not self.appending,
+            )
+
+    def _drop_from(self) -> int | None:
+        """First step whose rows and frames the restart writes itself.
+
+        A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
+        earlier run ended goes, so that the files are those of a run that was never cut.
+        """
+        if not self.appending or self.job.checkpoint is None:
+            return None
+        step = self.job.checkpoint.step
+        return step + 1 if step % self.job.checkpoint.settings["every"] == 0 else step
+
+    def _checkpoint(self, simulation: Simulation) -> Checkpoint:
+        engine, atoms = simulation.engine, self.job.atoms
+        if self.first_total.value is None:
+            self.first_total.report(simulation, engine.thermo())
+        return Checkpoint(
+            step=engine.step,
+            positions=engine.positions(),
+            velocities=engine.velocities(),
+            forces=engine.forces(),
+            cell=atoms.cell.array,
+            pbc=atoms.pbc,
+            numbers=atoms.numbers,
+            masses=engine.masses,
+            settings=self.job.settings.model_dump(),
+            potential_hash=self.fingerprint,
+            clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
+            last_step=self.last_step,
+            first_total=float(self.first_total.value or 0.0),
+            versions={**versions(), **_machine()},
+        )
+
+    def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
+        from taichimd.io.plots import plot_thermo
+
+        report = self._write_report(reason, result)
+        title = f"{self.job.atoms.get_chemical_formula(empirical=True)}, {len(self.job.atoms):,} atoms"
+        plot_thermo(
+            self.folder.thermo, self.folder.plot, len(self.job.atoms), f"{title}, {self.forcefield.name}, NVE"
+        )
+        print_summary(self.console, report, self.folder)
+        if reason != "finished":
+            command = f"taichimd run --restart {shlex.quote(os.path.relpath(keeper.path))}"
+            print_stopped(self.console, reason, result.last_step, self.last_step, command)
+
+    def _write_report(self, reason: str, result: RunResult | None) -> dict[str, Any]:
+        from taichimd.runtime import info
+
+        engine, job = self.simulation.engine, self.job
+        report: dict[str, Any] = {
+            "exit_reason": reason,
+            "settings": job.settings.model_dump(),
+            "n_atoms": engine.n_atoms,
+            "formula": job.atoms.get_chemical_formula(),
+            "potential": {**self.forcefield.describe(), "hash": self.fingerprint},
+            "first_step": self.first_step,
+            "last_step": engine.step,
+            "planned_last_step": self.last_step,
+            "simulated_ps": self.simulation.time_ps,
+            "seed": job.settings.seed,
+            "velocities": _origin_of_velocities(job),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
+            "wall_seconds": time.perf_counter() - self.clock,
+            "compile_seconds": self.compile_seconds,
+            "versions": versions(),
+            "runtime": info(),
+            "host": host(),
+            "notes": job.notes,
+        }
+        if result is not None:
+            report |= self._figures(result)
+        earlier = self.earlier
+        if earlier:
+            kept = (
+                "exit_reason",
+                "first_step",
+                "last_step",
+                "started",
+                "wall_seconds",
+                "atom_steps_per_second",
+            )
+            previous = [*earlier.get("previous_runs", []), {k: earlier[k] for k in kept if k in earlier}]
+            report["previous_runs"] = previous
+        write_report(self.folder.report, report)
+        return report
+
+    def _figures(self, result: RunResult) -> dict[str, Any]:
+        """Speed and physics of a run that ended."""
+        engine, seconds = self.simulation.engine, result.stepping_seconds
+        steps = result.last_step - result.first_step
+        rows = read_thermo(self.folder.thermo)
+        figures: dict[str, Any] = {
+            "stepping_seconds": seconds,
+            "atom_steps_per_second": engine.n_atoms * steps / seconds if seconds > 0 else None,
+            "statistics": engine.statistics(),
+        }
+        if len(rows["step"]):
+            figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
+            figures["last_temperature_K"] = float(rows["temperature_K"][-1])
+            figures["energy"] = energy_drift(rows["time_ps"], rows["total_eV"], engine.n_atoms)
+        return figures
+
+
+def _origin_of_velocities(job: Job) -> str:
+    if job.checkpoint is not None:
+        return "checkpoint"
+    return "structure file" if has_velocities(job.atoms) else "Maxwell-Boltzmann"

@@ -1,0 +1,75 @@
+"""What every enumeration over lists needs: the parameters of a tuple, the vector of an entry."""
+
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.enumerate.parameters import reader
+from taichimd.forcefields.terms import Terms
+from taichimd.neighbours.kernels import slot
+from taichimd.runtime import ti
+
+
+@ti.func
+def neighbour(entry, shift_bits):
+    """Sorted index of the neighbour in an entry."""
+    return entry >> shift_bits
+
+
+@ti.func
+def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
+    """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
+    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
+
+
+@lru_cache(maxsize=None)
+def access(terms: Terms, real: Any, by_slot: bool) -> Any:
+    """Device functions that look things up for one set of terms.
+
+    With one species its parameters are read once, into registers (`shared`), not once per tuple.
+    """
+    one, n_kinds = terms.one_species, terms.n_kinds
+    body = terms.triplet or terms.bond_order
+    read_pair = reader(terms.pair.columns, real) if terms.pair else None
+    read_body = reader(body.columns, real) if body else None
+
+    @ti.func
+    def kind_of(kind: ti.template(), j):
+        return 0 if ti.static(one) else kind[j]
+
+    @ti.func
+    def pair_parameters(table: ti.template(), shared, a, b):
+        p = shared
+        if ti.static(not one):
+            p = read_pair(table, a * n_kinds + b)
+        return p
+
+    @ti.func
+    def body_parameters(table: ti.template(), shared, a, b, c):
+        p = shared
+        if ti.static(not one):
+            p = read_body(table, (a * n_kinds + b) * n_kinds + c)
+        return p
+
+    @ti.func
+    def visit(i, s, x, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
+        """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
+        entry = entries[slot(i, s, n, width, by_slot)]
+        d = distance_vector(entry, shift_bits, x, pos, shifts)
+        return d, d.dot(d), kind_of(kind, neighbour(entry, shift_bits))
+
+    @ti.func
+    def reach2(table: ti.template(), shared, a, b):
+        """Square of the longest distance at which kinds a and b take part in any triple."""
+        reach = body_parameters(table, shared, a, b, b).reach
+        return reach * reach
+
+    return SimpleNamespace(
+        read_pair=read_pair,
+        read_body=read_body,
+        kind_of=kind_of,
+        pair_parameters=pair_parameters,
+        body_parameters=body_parameters,
+        visit=visit,
+        reach2=reach2,
+    )

@@ -1,0 +1,159 @@
+"""checkpoint.npz: all that a run needs to go on bit for bit, written completely or not at all."""
+
+import hashlib
+import json
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.errors import CheckpointError
+from taichimd.io.files import write_atomically
+from taichimd.protocols import Array
+
+FORMAT = 1
+_ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """State and settings of a run at one step.
+
+    Attributes:
+        step: MD step.
+        positions: (n, 3) Å, never wrapped.
+        velocities: (n, 3) internal units.
+        forces: (n, 3) eV/Å at `positions`: stored, because recomputing may differ in the last bit on another
+            device.
+        cell: (3, 3) Å.
+        pbc: (3,).
+        numbers: (n,) atomic numbers.
+        masses: (n,) amu.
+        settings: the run's settings (`RunSettings` as a dict).
+        potential_hash: fingerprint of the potential (`potential_hash`).
+        clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
+            restart changes the time step.
+        last_step: step at which the run was to end.
+        first_total: total energy at the run's first step (eV), from which the drift is counted.
+        versions: programs that wrote it, and the backend they ran on.
+    """
+
+    step: int
+    positions: Array
+    velocities: Array
+    forces: Array
+    cell: Array
+    pbc: NDArray[np.bool_]
+    numbers: NDArray[np.int64]
+    masses: Array
+    settings: dict[str, Any]
+    potential_hash: str
+    clock: dict[str, float]
+    last_step: int
+    first_total: float
+    versions: dict[str, str] = field(default_factory=dict)
+
+    def atoms(self) -> Atoms:
+        """The system as ASE atoms with velocities."""
+        atoms = Atoms(self.numbers, positions=self.positions, cell=self.cell, pbc=self.pbc)
+        atoms.set_masses(self.masses)
+        atoms.set_velocities(self.velocities)
+        return atoms
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write atomically: the earlier checkpoint stays whole until the new one is on the disk.
+
+    Raises:
+        OutputError: it cannot be written; an earlier checkpoint at `path` is untouched.
+    """
+    arrays = {name: getattr(checkpoint, name) for name in _ARRAYS}
+    meta = {
+        key: getattr(checkpoint, key)
+        for key in ("step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions")
+    }
+    meta["format"] = FORMAT
+    write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
+
+
+def read_checkpoint(path: str | Path) -> Checkpoint:
+    """Read and check a checkpoint.
+
+    Raises:
+        CheckpointError: missing, truncated, not a checkpoint, of another format, or not consistent in itself.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise CheckpointError(f"checkpoint {path} does not exist")
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if not isinstance(loaded, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
+        with loaded as archive:
+            meta = json.loads(str(archive["meta"]))
+            arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
+    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
+        raise CheckpointError(
+            f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
+        ) from None
+    if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
+        raise CheckpointError(
+            f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it"
+        )
+    n = len(arrays["numbers"])
+    for name in ("positions", "velocities", "forces"):
+        if arrays[name].shape != (n, 3) or not np.isfinite(arrays[name]).all():
+            raise CheckpointError(
+                f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
+            )
+    try:
+        return Checkpoint(**meta, **arrays)
+    except TypeError:
+        raise CheckpointError(f"checkpoint {path} lacks entries; use the version that wrote it") from None
+
+
+def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) -> None:
+    """Check that a structure is the system of the checkpoint (positions and velocities may differ).
+
+    Raises:
+        CheckpointError: says what differs first.
+    """
+
+    def differs(what: str) -> CheckpointError:
+        return CheckpointError(
+            f"checkpoint {path} is of another system: {what}; give the structure it came from, or none"
+        )
+
+    if len(atoms) != len(checkpoint.numbers):
+        raise differs(f"it has {len(checkpoint.numbers)} atoms, the structure {len(atoms)}")
+    other = np.flatnonzero(atoms.numbers != checkpoint.numbers)
+    if other.size:
+        theirs, ours = Atoms([checkpoint.numbers[other[0]], atoms.numbers[other[0]]]).symbols
+        raise differs(f"atom {other[0]} is {theirs}, in the structure {ours}")
+    if not np.array_equal(atoms.pbc, checkpoint.pbc):
+        raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
+    if not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
+        raise differs("the cell differs")
+
+
+def potential_hash(forcefield: Any, spec: str | None = None) -> str:
+    """Fingerprint of a potential: of the bytes of its files, or else of what it says about itself.
+
+    The files' bytes, not their paths, so that a run can go on in another folder or on another machine.
+
+    Args:
+        forcefield: the loaded potential.
+        spec: what the user gave; of "file.py:name" the file counts, too.
+    """
+    files = [Path(spec.rpartition(":")[0])] if spec and ".py:" in spec else []
+    if forcefield.source is not None:
+        files.append(Path(forcefield.source))
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    if not contents:
+        contents = [json.dumps(forcefield.describe(), sort_keys=True, default=str).encode()]
+    return hashlib.sha256(b"\0".join([forcefield.name.encode(), *contents])).hexdigest()[:16]

@@ -1,0 +1,72 @@
+"""Writing files so that a full disk or a missing permission ends in one line, and never half a file."""
+
+import errno
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from taichimd.errors import OutputError
+
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn any `OSError` raised inside into an `OutputError` that names `path` and the cause."""
+    try:
+        yield
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {_reason(error)}") from error
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in _FULL:
+        return "the disk is full; free some space or choose another folder with --output"
+    if error.errno in _DENIED:
+        return "no permission; choose another folder with --output"
+    if error.errno in (errno.ENOTDIR, errno.EEXIST):
+        return "a file is in the way of the folder; choose another folder with --output"
+    return error.strerror or str(error)
+
+
+def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file completely or not at all: a reader finds the old content or the new, never a part.
+
+    The temporary file is in the same folder, because a rename is atomic only within one file system.
+
+    Args:
+        path: the file to make or replace.
+        write: called with the open binary file.
+
+    Raises:
+        OutputError: it cannot be written; `path` is then as it was before.
+    """
+    temporary = path.with_name(f".{path.name}.part")
+    with writing(path):
+        try:
+            with open(temporary, "wb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the rename itself survive a power cut, where the system can (not on Windows)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass  # some network file systems refuse; the rename is done all the same
+    finally:
+        os.close(handle)

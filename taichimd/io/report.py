@@ -1,0 +1,86 @@
+"""run.json: every setting, version and figure of a run, so that a number can be traced and repeated."""
+
+import json
+import os
+import platform
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from taichimd.io.files import write_atomically
+from taichimd.protocols import Array
+
+_PACKAGES = ("numpy", "ase", "taichi", "quadrants")
+
+
+def versions() -> dict[str, str]:
+    """Versions of this program and of what its numbers depend on."""
+    from taichimd import __version__
+
+    found = {"taichimd": __version__, "python": platform.python_version()}
+    for name in _PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def host() -> dict[str, Any]:
+    """The machine, without its name."""
+    return {"system": platform.platform(), "cpu": _cpu_model(), "cpu_count": os.cpu_count()}
+
+
+def _cpu_model() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.processor() or platform.machine()
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.machine()
+
+
+def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float | None]:
+    """How well the total energy was kept.
+
+    Returns:
+        `change_ev_per_atom` from the first to the last row; `slope_ev_per_atom_per_ns`, a least-squares line
+        (None below three rows); `fluctuation_ev_per_atom`, the standard deviation.
+    """
+    per_atom = (total - total[0]) / n_atoms
+    slope = float(np.polyfit(time_ps / 1000.0, per_atom, 1)[0]) if len(total) > 2 else None
+    return {
+        "change_ev_per_atom": float(per_atom[-1]),
+        "slope_ev_per_atom_per_ns": slope,
+        "fluctuation_ev_per_atom": float(per_atom.std()),
+    }
+
+
+def write_report(path: Path, report: dict[str, Any]) -> None:
+    """Write run.json atomically.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    text = json.dumps(report, indent=2, default=_plain) + "\n"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def read_report(path: Path) -> dict[str, Any]:
+    """An earlier run.json; empty if there is none or it cannot be read."""
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
+def _plain(value: Any) -> Any:
+    """JSON form of what json does not know: NumPy values, paths."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    return str(value)

@@ -1,0 +1,104 @@
+"""Read any structure file that ASE reads, and say in one line what is wrong with one that cannot be used."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.errors import StructureError
+
+_LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
+_ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
+
+
+def read_structure(path: str | Path) -> Atoms:
+    """Atoms of a structure file; of a trajectory the last frame.
+
+    Args:
+        path: extxyz, CIF, POSCAR, PDB, LAMMPS data (units metal) or any other format of `ase.io.read`.
+
+    Returns:
+        Positions and cell in Å; velocities, if the file has them, in ASE's unit. Nothing is wrapped.
+
+    Raises:
+        StructureError: the file is missing, empty or unreadable, or holds no atoms, an unknown element, or a
+            number that is not finite.
+    """
+    path = Path(path)
+    if not path.exists():
+        raise StructureError(f"structure file {path} does not exist")
+    if path.is_file() and path.stat().st_size == 0:
+        raise StructureError(f"structure file {path} is empty")
+    atoms = _read(path)
+    _check(atoms, path)
+    atoms.calc = None
+    return atoms
+
+
+def _read(path: Path) -> Atoms:
+    from ase.io import read
+
+    options: dict[str, Any] = {"index": -1, "do_not_split_by_at_sign": True}
+    options |= _lammps_options(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
+            atoms = read(path, **options)
+    # ASE's readers fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise StructureError(
+            f"structure file {path} cannot be read: {reason}; expected a format that ase.io.read knows "
+            "(extxyz, CIF, POSCAR, PDB, LAMMPS data ...)"
+        ) from None
+    if not isinstance(atoms, Atoms):
+        raise StructureError(f"structure file {path} holds no structure")
+    return atoms
+
+
+def _lammps_options(path: Path) -> dict[str, Any]:
+    """ASE knows LAMMPS data files only if told: they have no fixed name and no magic first line."""
+    if not path.is_file():
+        return {}
+    with open(path, "rb") as file:
+        text = file.read(20_000).decode("utf-8", errors="replace")
+    if not _LAMMPS_DATA.search(text):
+        return {}
+    style = _ATOM_STYLE.search(text)
+    return {"format": "lammps-data", "units": "metal", "atom_style": style.group(1) if style else "atomic"}
+
+
+def _check(atoms: Atoms, path: Path) -> None:
+    if len(atoms) == 0:
+        raise StructureError(f"structure file {path} holds no atoms")
+    unknown = np.flatnonzero(atoms.numbers == 0)
+    if unknown.size:
+        raise StructureError(f"structure file {path}: the element of atom {unknown[0]} is not known")
+    quantities = {"position": atoms.positions, "velocity": atoms.get_velocities()}
+    for name, values in quantities.items():
+        bad = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if bad.size:
+            raise StructureError(f"structure file {path}: the {name} of atom {bad[0]} is not a finite number")
+    if not np.isfinite(atoms.cell.array).all():
+        raise StructureError(f"structure file {path}: the cell is not finite")
+
+
+def has_velocities(atoms: Atoms) -> bool:
+    """Whether the structure carries velocities (all of them zero counts: a start at 0 K)."""
+    return bool(atoms.has("momenta"))
+
+
+def remarks(atoms: Atoms) -> list[str]:
+    """What the structure holds and the run will not use, one sentence each."""
+    notes = []
+    if atoms.constraints:
+        notes.append("constraints in the structure file are not applied: every atom moves")
+    for name in ("vel", "velo", "velocities"):
+        if atoms.has(name) and not atoms.has("momenta"):
+            notes.append(
+                f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in 'momenta'"
+            )
+    return notes

@@ -1,0 +1,114 @@
+"""trajectory.extxyz: frames that ASE and OVITO open, every number written so that it reads back exactly.
+
+ASE's own writer rounds to eight decimals and formats atom by atom; this one writes the shortest text that
+gives the same double, and about as fast. Columns: `species`, `pos` (Å), `momenta` (ASE's unit: ASE makes
+velocities of them), `vel` (Å/fs, for OVITO and GPUMD tools) and `forces` (eV/Å). The comment line has the
+cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part).
+
+Format: https://github.com/libAtoms/extxyz
+"""
+
+import os
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.errors import OutputError
+from taichimd.io.files import writing
+from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.units import FS
+
+_PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:vel:R:3:forces:R:3"
+_VOIGT_AS_3X3 = (0, 5, 4, 5, 1, 3, 4, 3, 2)
+
+
+class TrajectoryWriter:
+    """Appends frames, each flushed to the system.
+
+    Args:
+        path: the trajectory.
+        symbols: one per atom.
+        cell: (3, 3) Å, rows are the vectors.
+        pbc: (3,) whether a direction is periodic.
+        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
+
+    Raises:
+        OutputError: it cannot be written, or what is there is no such trajectory.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        symbols: list[str],
+        cell: Array,
+        pbc: NDArray[np.bool_],
+        drop_from: int | None = None,
+    ) -> None:
+        self.path = path
+        self._symbols = list(symbols)
+        flags = " ".join("T" if periodic else "F" for periodic in pbc)
+        lattice = f'Lattice="{_numbers(cell)}" ' if np.any(cell) else ""
+        self._fixed = f'{lattice}Properties={_PROPERTIES} pbc="{flags}"'
+        with writing(path):
+            if drop_from is not None and path.exists():
+                os.truncate(path, _offset_of(path, drop_from))
+                self._file = open(path, "a", encoding="utf-8", newline="\n")
+            else:
+                self._file = open(path, "w", encoding="utf-8", newline="\n")
+
+    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
+        """Append the present state of the engine as one frame."""
+        velocities = engine.velocities()
+        momenta = velocities * np.asarray(engine.masses)[:, None]
+        # velocity in Å/fs is Å per internal time unit, times the length of a femtosecond in that unit
+        columns = np.hstack([engine.positions(), momenta, velocities * FS, engine.forces()])
+        comment = f"{self._fixed} step={thermo.step} time_ps={time_ps!r} energy={float(thermo.potential)!r}"
+        if thermo.stress is not None:
+            comment += f' stress="{_numbers(np.asarray(thermo.stress)[list(_VOIGT_AS_3X3)])}"'
+        lines = [str(len(self._symbols)), comment]
+        lines += [
+            f"{symbol} {' '.join(map(repr, row))}"
+            for symbol, row in zip(self._symbols, columns.tolist(), strict=True)
+        ]
+        with writing(self.path):
+            self._file.write("\n".join(lines) + "\n")
+            self._file.flush()
+
+    def sync(self) -> None:
+        """Force what was written onto the disk."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self.path):
+            self._file.close()
+
+
+def _numbers(values: Array) -> str:
+    return " ".join(map(repr, np.asarray(values, dtype=float).ravel().tolist()))
+
+
+def _offset_of(path: Path, step: int) -> int:
+    """Byte offset of the first frame at or after `step`, or of a frame that a killed run left unfinished."""
+    with open(path, "rb") as file:
+        while True:
+            offset = file.tell()
+            count, comment = file.readline(), file.readline()
+            if not comment.endswith(b"\n"):
+                return offset
+            try:
+                n_atoms = int(count)
+                frame_step = int(comment.split(b" step=", 1)[1].split(None, 1)[0])
+            except (ValueError, IndexError):
+                raise OutputError(
+                    f"{path} is not a trajectory of this program at byte {offset}; choose another --output"
+                ) from None
+            if frame_step >= step:
+                return offset
+            last = b"\n"
+            for _ in range(n_atoms):
+                last = file.readline()
+            if not last.endswith(b"\n"):
+                return offset

@@ -1,0 +1,84 @@
+"""What the run driver needs of an engine: the driver and its tests depend on this, not on Taichi."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+class ThermoLike(Protocol):
+    """State functions at one step, as `Engine.thermo` returns them."""
+
+    @property
+    def step(self) -> int:
+        """MD step."""
+
+    @property
+    def potential(self) -> float:
+        """Energy in eV."""
+
+    @property
+    def kinetic(self) -> float:
+        """Energy in eV."""
+
+    @property
+    def temperature(self) -> float:
+        """K."""
+
+    @property
+    def pressure(self) -> float | None:
+        """In eV/Å^3, with the kinetic part; None without a volume."""
+
+    @property
+    def volume(self) -> float | None:
+        """Å^3, or None."""
+
+    @property
+    def stress(self) -> Array | None:
+        """(6,) eV/Å^3, potential part, ASE's sign and order; None without a volume."""
+
+
+class EngineLike(Protocol):
+    """The part of `taichimd.engine.Engine` that a simulation uses.
+
+    `advance` must return only when the device has finished, and its result must not depend on how a number
+    of steps is split into calls: on both rest the timing, the Ctrl-C and the bit-for-bit restart.
+    """
+
+    n_atoms: int
+    symbols: list[str]
+    masses: Array
+    step: int
+
+    def positions(self) -> Array:
+        """(n, 3) Å, the user's order, never wrapped."""
+
+    def velocities(self) -> Array:
+        """(n, 3) in internal units, the user's order."""
+
+    def forces(self) -> Array:
+        """(n, 3) eV/Å, the user's order."""
+
+    def set_state(
+        self,
+        *,
+        positions: Array | None = None,
+        velocities: Array | None = None,
+        forces: Array | None = None,
+        step: int | None = None,
+    ) -> None:
+        """Replace positions, velocities, forces or step; what is not given stays."""
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Velocity Verlet; time step in internal units."""
+
+    def warm_up(self) -> float:
+        """Compile what a run needs; seconds it took."""
+
+    def thermo(self) -> ThermoLike:
+        """State functions at the present step; leaves the state alone."""
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for the report: list rebuilds, neighbours, skin ..."""

@@ -1,0 +1,220 @@
+"""The loop: steps on the device, cut into pieces short enough to stay responsive, and reports in between.
+
+    from taichimd import Simulation
+    simulation = Simulation(atoms, "Si.tersoff", timestep=1.0, temperature=300, seed=1)
+    simulation.run(1000)
+    print(simulation.thermo().temperature)
+
+`taichimd.driver` adds the files; nothing here writes any.
+"""
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ase import Atoms
+
+from taichimd.errors import SettingsError
+from taichimd.io.structures import has_velocities
+from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.units import FS
+from taichimd.velocities import maxwell_boltzmann
+
+TARGET_SECONDS = 0.2
+"""Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
+and yet long against the host's part of a call (well below a millisecond)."""
+_MAX_GROWTH = 10
+
+
+class Observer:
+    """Looks at a running simulation; both hooks may be left out. Observers change nothing."""
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Called at the first step, at each multiple of `every`, and at the last step."""
+
+    def tick(self, simulation: "Simulation") -> None:
+        """Called after each piece of steps, a few times a second."""
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one call of `Simulation.run` did.
+
+    Attributes:
+        first_step: step counter before.
+        last_step: step counter after.
+        stepping_seconds: wall-clock seconds in the stepping loop alone: no compilation, reports or files.
+        finished: False when `should_stop` ended it early.
+    """
+
+    first_step: int
+    last_step: int
+    stepping_seconds: float
+    finished: bool
+
+
+class Pace:
+    """Chooses how many steps to hand to the engine at once, from the speed seen so far."""
+
+    def __init__(self, target_seconds: float = TARGET_SECONDS) -> None:
+        self._target = target_seconds
+        self._steps = 1
+
+    def next(self) -> int:
+        """Steps for the next piece; starts with one, because a step of a huge system may take seconds."""
+        return self._steps
+
+    def record(self, steps: int, seconds: float) -> None:
+        """Learn from a piece of `steps` that took `seconds`."""
+        if steps < self._steps and seconds < self._target:
+            return  # cut short by a report; says nothing against the present length
+        per_step = max(seconds / steps, 1e-9)
+        self._steps = max(1, min(int(self._target / per_step), self._steps * _MAX_GROWTH))
+
+
+class Simulation:
+    """Molecular dynamics of one system at constant energy.
+
+    Args:
+        atoms: the structure; its velocities are used if it has any, otherwise they are drawn
+            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
+        timestep: fs.
+        temperature: K, for drawing velocities.
+        seed: of the draw.
+        backend: auto, cuda or cpu.
+        precision: float64 or float32.
+
+    Raises:
+        SettingsError: a time step, temperature or seed that makes no sense.
+        StructureError, MissingParameterError, ParameterFileError, BackendError: from engine and reader.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        forcefield: Any,
+        *,
+        timestep: float = 1.0,
+        temperature: float = 300.0,
+        seed: int = 1,
+        backend: str = "auto",
+        precision: str = "float64",
+    ) -> None:
+        from taichimd.engine import Engine
+        from taichimd.forcefields.load import load_forcefield
+
+        _check_positive("temperature", temperature, "K")
+        self._start(timestep)
+        potential = load_forcefield(forcefield)
+        self.engine: EngineLike = Engine(atoms, potential, backend=backend, precision=precision)
+        if has_velocities(atoms):
+            self.engine.set_state(velocities=atoms.get_velocities())
+        else:
+            self.engine.set_state(velocities=maxwell_boltzmann(self.engine.masses, temperature, seed))
+        self._structure = atoms.copy()
+
+    @classmethod
+    def from_engine(cls, engine: EngineLike, *, timestep: float = 1.0) -> "Simulation":
+        """A simulation of an engine whose state is already set.
+
+        Args:
+            engine: with positions and velocities.
+            timestep: fs.
+        """
+        self = cls.__new__(cls)
+        self._start(timestep)
+        self.engine = engine
+        self._structure = Atoms(engine.symbols, positions=engine.positions())
+        return self
+
+    def _start(self, timestep: float) -> None:
+        _check_positive("timestep", timestep, "fs")
+        self.timestep = float(timestep)
+        self.origin_fs = 0.0
+        self.origin_step = 0
+
+    @property
+    def step(self) -> int:
+        """MD step counter."""
+        return self.engine.step
+
+    @property
+    def time_ps(self) -> float:
+        """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
+        return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
+
+    def positions(self) -> Array:
+        """(n, 3) Å, the user's order, not wrapped."""
+        return self.engine.positions()
+
+    def velocities(self) -> Array:
+        """(n, 3), ASE's unit."""
+        return self.engine.velocities()
+
+    def thermo(self) -> ThermoLike:
+        """Energies, temperature and pressure now."""
+        return self.engine.thermo()
+
+    def atoms(self) -> Atoms:
+        """A copy of the structure with the present positions and velocities."""
+        atoms = self._structure.copy()
+        atoms.positions = self.engine.positions()
+        atoms.set_velocities(self.engine.velocities())
+        return atoms
+
+    def run(
+        self,
+        steps: int,
+        *,
+        every: int = 100,
+        observers: Sequence[Observer] = (),
+        should_stop: Callable[[], bool] = lambda: False,
+        report_first: bool = True,
+    ) -> RunResult:
+        """Advance by `steps`, reporting at multiples of `every` of the step counter.
+
+        Args:
+            steps: steps of this call.
+            every: steps between reports, counted from step 0, so that a restart keeps the rhythm.
+            observers: told of reports and pieces.
+            should_stop: asked after each piece; True ends the run after a whole step.
+            report_first: whether to report before the first step (a restart that appends has that report).
+
+        Raises:
+            SettingsError: steps or every not above zero.
+            BlowUpError: the trajectory left physics.
+        """
+        for name, value in (("steps", steps), ("every", every)):
+            if int(value) != value or value <= 0:
+                raise SettingsError(f"{name} = {value}: expected a whole number above 0")
+        first, last = self.engine.step, self.engine.step + int(steps)
+        pace, seconds = Pace(), 0.0
+        if report_first and observers:
+            self._report(observers)
+        while self.engine.step < last and not should_stop():
+            now = self.engine.step
+            boundary = min(last, (now // every + 1) * every) if observers else last
+            piece = min(pace.next(), boundary - now)
+            started = time.perf_counter()
+            self.engine.advance(piece, self.timestep * FS)
+            elapsed = time.perf_counter() - started
+            pace.record(piece, elapsed)
+            seconds += elapsed
+            if self.engine.step == boundary and observers:
+                self._report(observers)
+            for observer in observers:
+                observer.tick(self)
+        return RunResult(first, self.engine.step, seconds, self.engine.step >= last)
+
+    def _report(self, observers: Sequence[Observer]) -> None:
+        thermo = self.engine.thermo()
+        for observer in observers:
+            observer.report(self, thermo)
+
+
+def _check_positive(name: str, value: float, unit: str) -> None:
+    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+        raise SettingsError(f"{name} = {value}: expected a number above 0 ({unit})")

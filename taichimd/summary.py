@@ -1,0 +1,97 @@
+"""What a run says on the terminal before and after: one screen of 80 columns."""
+
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from taichimd.io.structures import has_velocities
+from taichimd.outputs import OutputFolder
+from taichimd.progress import duration
+
+if TYPE_CHECKING:
+    from taichimd.driver import Job
+
+
+def print_header(console: Console, job: "Job", forcefield: Any) -> None:
+    """What is about to run, on what."""
+    from taichimd import __version__
+    from taichimd.runtime import info
+
+    settings, atoms, machine = job.settings, job.atoms, info()
+    periodic = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag) or "none"
+    length = job.steps * settings.timestep / 1000.0
+    if job.checkpoint is not None:
+        velocities = f"from {settings.restart}, step {job.checkpoint.step:,}"
+    elif has_velocities(atoms):
+        velocities = f"from the structure file ({atoms.get_temperature():.1f} K)"
+    else:
+        velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"
+    rows = [
+        ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
+                     f"({machine.get('device')})"),
+        ("system", f"{len(atoms):,} atoms, {_short_formula(atoms)}, periodic: {periodic}"),
+        ("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å"),
+        ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
+                f"{settings.ensemble}, {settings.precision}"),
+        ("velocities", velocities),
+    ]  # fmt: skip
+    console.print(_table(rows))
+    for note in job.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def print_summary(console: Console, report: dict[str, Any], folder: OutputFolder) -> None:
+    """The figures of the run and the files it left."""
+    steps = report["last_step"] - report["first_step"]
+    rows = [
+        ("atoms", f"{report['n_atoms']:,}"),
+        ("steps", f"{steps:,}, to {report['simulated_ps']:g} ps (step {report['last_step']:,})"),
+    ]
+    speed = report.get("atom_steps_per_second")
+    if speed:
+        ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
+        rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
+    wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
+    rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
+    if "energy" in report:
+        change = report["energy"]["change_ev_per_atom"] * 1e6
+        last, mean = report["last_temperature_K"], report["mean_temperature_K"]
+        rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
+        rows.append(("energy drift", f"{change:+.3g} µeV/atom from first to last row"))
+    rows.append(("files", f"{folder.path}/"))
+    rows += [
+        ("", f"  {file.name} ({_size(file.stat().st_size)})") for file in folder.files() if file.exists()
+    ]
+    console.print()
+    console.print(_table(rows))
+
+
+def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:
+    """How to go on after Ctrl-C; the command on a line of its own, whole, to be copied."""
+    console.print(f"{reason} at step {step:,} of {last_step:,}; to go on:", highlight=False)
+    console.print(command, highlight=False, markup=False, soft_wrap=True)
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))  # as text: a path may hold what rich takes for markup
+    return table
+
+
+def _short_formula(atoms: Any) -> str:
+    formula = atoms.get_chemical_formula(empirical=True)
+    return formula if len(formula) < 30 else f"{len(set(atoms.numbers))} elements"
+
+
+def _size(n_bytes: int) -> str:
+    value = float(n_bytes)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} GB"

@@ -1,0 +1,35 @@
+"""Velocities to start from: Maxwell-Boltzmann, on the host, so that they are the same for every backend."""
+
+import numpy as np
+
+from taichimd.protocols import Array
+from taichimd.units import KB
+
+
+def degrees_of_freedom(n_atoms: int) -> int:
+    """3N - 3, because the centre of mass rests; 3 for a single atom, which may move."""
+    return 3 * n_atoms - 3 if n_atoms > 1 else 3
+
+
+def maxwell_boltzmann(masses: Array, temperature: float, seed: int) -> Array:
+    """Velocities with zero net momentum and exactly the given temperature.
+
+    Numbers are drawn atom by atom in the user's order from numpy's PCG64, whose stream is fixed by its
+    definition: the same seed gives the same velocities on every machine and backend.
+
+    Args:
+        masses: (n,) amu.
+        temperature: K.
+        seed: of the random generator.
+
+    Returns:
+        (n, 3) internal units.
+    """
+    masses = np.asarray(masses, dtype=np.float64)
+    random = np.random.Generator(np.random.PCG64(seed))
+    velocities = random.standard_normal((len(masses), 3)) * np.sqrt(KB * temperature / masses)[:, None]
+    if len(masses) > 1:
+        velocities -= (masses[:, None] * velocities).sum(axis=0) / masses.sum()
+    kinetic = 0.5 * float((masses[:, None] * velocities**2).sum())
+    wanted = 0.5 * degrees_of_freedom(len(masses)) * KB * temperature
+    return velocities * np.sqrt(wanted / kinetic)

@@ -1,0 +1,221 @@
+import json
+import subprocess
+import sys
+import types
+from pathlib import Path
+
+import ase.io
+import numpy as np
+import pytest
+from ase import Atoms
+from fake_engine import fake  # noqa: F401  (a fixture)
+
+import taichimd
+from taichimd.cli.app import main
+from taichimd.io.checkpoint import read_checkpoint
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    positions = np.array([[0.0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]]) + 0.03
+    ase.io.write("s.extxyz", Atoms("Si2C2", positions=positions, cell=[4, 4, 4], pbc=True))
+    (tmp_path / "springs.txt").write_text("5.0")
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    def run(line):
+        with pytest.raises(SystemExit) as caught:
+            main(line.split())
+        captured = capsys.readouterr()
+        return caught.value.code, captured.out, captured.err
+
+    return run
+
+
+RUN = "run s.extxyz --potential springs.txt "
+
+
+def test_run_with_every_option_of_the_manual(call):
+    code, out, err = call(
+        RUN
+        + "--ensemble nve --temperature 300 --timestep 1.0 --time 50fs --output o --every 10 --backend cpu "
+        "--precision float64 --seed 3 --overwrite"
+    )
+    assert (code, err) == (0, "")
+    assert "50 steps of 1 fs = 0.05 ps" in out
+    assert read_checkpoint("o/checkpoint.npz").step == 50
+
+
+def test_job_file_and_flags_over_it(call, folder):
+    (folder / "job").mkdir()
+    (folder / "job" / "job.toml").write_text(
+        'structure = "../s.extxyz"\npotential = "../springs.txt"\nsteps = 40\noutput = "results"\nseed = 9\n'
+    )
+    assert call("run job/job.toml --steps 20")[0] == 0
+    report = json.loads((folder / "job/results/run.json").read_text())
+    assert (report["last_step"], report["seed"]) == (20, 9)
+
+
+def test_default_output_folder(call):
+    assert call(RUN + "--steps 5")[0] == 0
+    assert read_checkpoint("taichimd-run/checkpoint.npz").step == 5
+
+
+def test_restart_from_the_command_line(call):
+    call(RUN + "--steps 5 --output o")
+    assert call("run --restart o/checkpoint.npz --steps 5")[0] == 0
+    assert read_checkpoint("o/checkpoint.npz").step == 10
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("run none.xyz --potential springs.txt --steps 5", "structure file none.xyz does not exist"),
+        ("run springs.txt --potential springs.txt --steps 5", "structure file springs.txt cannot be read: "),
+        (RUN + "--steps 0", "steps = 0: expected a whole number above 0"),
+        (RUN + "--steps 5 --timestep -1", "timestep = -1.0: expected a number above 0 (fs)"),
+        (RUN + "--steps 5 --temperature 0", "temperature = 0.0: expected a number above 0 (K)"),
+        (RUN + "--steps 5 --time 1ps", "--steps and --time both say how long the run is; give one of them"),
+        (RUN, "the length of the run is not given: expected --steps N or --time 10ps"),
+        (RUN + "--time 10", "time '10': expected a length of time with its unit, such as"),
+        ("run s.extxyz --steps 5", "no potential given: expected a parameter file"),
+        (RUN + "--steps 5 --backend cuda", "backend cuda: no CUDA device found; use --backend cpu"),
+        (RUN + "--steps 5 --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+        (RUN + "--steps 5 --precision half", "precision = 'half': expected float64 or float32"),
+        (RUN + "--steps 5 --ensemble npt", "ensemble = 'npt': expected nve"),
+        (RUN + "--steps 5 --output springs.txt/o", "cannot write springs.txt/o: a file is in the way"),
+        (RUN + "--steps 5 --output springs.txt", "cannot write springs.txt: a file is in the way"),
+        (RUN + "--steps five", "Invalid value for '--steps'"),
+        (RUN + "--stps 5", "No such option: --stps"),
+        ("run --restart none.npz --steps 5", "checkpoint none.npz does not exist"),
+        ("run --restart springs.txt --steps 5", "checkpoint springs.txt is truncated or is no checkpoint"),
+        ("run none.toml", "job file none.toml does not exist"),
+        ("energy none.xyz --potential springs.txt", "structure file none.xyz does not exist"),
+        ("enrgy", "No such command 'enrgy'"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_code_2(call, line, message):
+    code, out, err = call(line)
+    assert code == 2
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_earlier_output_and_exploding_run(call):
+    call(RUN + "--steps 5 --output o")
+    code, _, err = call(RUN + "--steps 5 --output o")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "o holds an earlier run" in err
+    code, _, err = call("run --restart o/checkpoint.npz --steps 5000 --timestep 300")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "the last good checkpoint is o/checkpoint.npz (step 5)" in err
+
+
+def test_energy_prints_every_digit(call):
+    code, out, _ = call("energy s.extxyz --potential springs.txt --forces")
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0].endswith(" eV")
+    rows = [line.split() for line in lines[lines.index("# atom element energy/eV fx fy fz / eV/Å") + 1 :]]
+    assert [row[1] for row in rows] == ["Si", "Si", "C", "C"]
+    energy = float(lines[0].split()[1])
+    assert sum(float(row[2]) for row in rows) == pytest.approx(energy, rel=1e-15)
+    assert all(len(row) == 6 for row in rows)
+
+
+def test_energy_as_json(call):
+    code, out, _ = call("energy s.extxyz --potential springs.txt --json")
+    content = json.loads(out)
+    assert code == 0
+    assert len(content["energies"]) == content["n_atoms"] == 4
+    assert np.shape(content["forces"]) == (4, 3)
+    assert len(content["stress"]) == 6
+    assert content["potential"] == "springs.txt"
+
+
+def test_energy_of_a_cluster_has_no_stress(call):
+    ase.io.write("c.xyz", Atoms("Si2", positions=[[0, 0, 0], [2.1, 0, 0]]))
+    assert (
+        "stress          none (periodic in fewer than three directions)"
+        in call("energy c.xyz --potential springs.txt")[1]
+    )
+    assert json.loads(call("energy c.xyz --potential springs.txt --json")[1])["stress"] is None
+
+
+def test_info(call):
+    code, out, _ = call("info")
+    assert code == 0
+    assert "backend" in out
+    assert "numpy" in out
+    assert json.loads(call("info --json")[1])["backend"] == "cpu"
+
+
+def test_potentials_lists_shipped_files(call, monkeypatch):
+    header = types.SimpleNamespace(citation="Someone, J. Phys. 1 (1999)", doi="10.1/x")
+    file = types.SimpleNamespace(name="Si.tersoff", kind="tersoff", elements=("Si",), header=header)
+    library = types.ModuleType("taichimd.library")
+    library.shipped = lambda: [file]
+    monkeypatch.setitem(sys.modules, "taichimd.library", library)
+    code, out, _ = call("potentials")
+    assert code == 0
+    for word in ("Si.tersoff", "tersoff", "Someone, J. Phys. 1 (1999)", "doi:10.1/x"):
+        assert word in out
+
+
+def test_demo_runs_twice_but_replaces_nobody_elses_files(call, monkeypatch):
+    monkeypatch.setattr("taichimd.cli.demo.CELLS", 1)
+    for _ in range(2):
+        code, out, err = call("demo --steps 20")
+        assert (code, err) == (0, "")
+    assert "thermo.png" in out
+    assert "taichimd run demo-output/silicon.extxyz --potential Si.tersoff" in out
+    call(RUN + "--steps 5 --output o")
+    code, _, err = call("demo --steps 20 --output o")
+    assert code == 2
+    assert "o holds an earlier run" in err
+
+
+def test_version(call):
+    assert call("--version")[:2] == (0, f"taichimd {taichimd.__version__}\n")
+
+
+def test_help_names_every_command(call):
+    code, out, _ = call("--help")
+    assert code == 0
+    for command in ("run", "energy", "potentials", "info", "demo"):
+        assert command in out
+
+
+def test_help_starts_neither_taichi_nor_matplotlib():
+    code = (
+        "import sys\n"
+        "from taichimd.cli.app import main\n"
+        "try:\n"
+        "    main(['run', '--help'])\n"
+        "except SystemExit:\n"
+        "    pass\n"
+        "sys.exit(' '.join({'taichi', 'quadrants', 'matplotlib', 'ase', 'numpy'} & set(sys.modules)) or 0)"
+    )
+    root = Path(taichimd.__file__).parents[1]
+    done = subprocess.run([sys.executable, "-c", code], cwd=root, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_no_command_shows_the_help(call):
+    code, out, err = call("")
+    assert (code, err) == (0, "")
+    assert "potentials" in out
+
+
+def test_folder_name_that_looks_like_markup(call):
+    code, out, _ = call(RUN + "--steps 5 --output [red]o")
+    assert code == 0
+    assert "[red]o/" in out

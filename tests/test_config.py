@@ -1,0 +1,108 @@
+import pytest
+
+from taichimd.config import make_settings, parse_time, read_job_file
+from taichimd.errors import SettingsError
+
+
+def test_time_texts_are_read_in_fs():
+    assert parse_time("500fs") == 500
+    assert parse_time("10ps") == 10_000
+    assert parse_time(" 0.5 ns ") == 500_000
+    assert parse_time("1e2ps") == 100_000
+
+
+@pytest.mark.parametrize("text", ["10", "ps", "-1ps", "0ps", "1.2.3ps", "10 parsec"])
+def test_time_that_cannot_be_read(text):
+    with pytest.raises(SettingsError, match=r"time .*: expected a length of time with its unit, such as"):
+        parse_time(text)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "expected"),
+    [
+        ("timestep", 0.0, "timestep = 0.0: expected a number above 0 (fs)"),
+        ("timestep", float("nan"), "timestep = nan: expected a number above 0 (fs)"),
+        ("temperature", -5.0, "temperature = -5.0: expected a number above 0 (K), for drawing velocities"),
+        ("steps", 0, "steps = 0: expected a whole number above 0: the steps of this run"),
+        ("steps", 1.5, "steps = 1.5: expected a whole number above 0: the steps of this run"),
+        ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
+        ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
+        ("precision", "float16", "precision = 'float16': expected float64 or float32"),
+        ("ensemble", "npt", "ensemble = 'npt': expected nve"),
+        ("seed", -1, "seed = -1: expected a whole number, 0 or above"),
+    ],
+)
+def test_wrong_value_is_one_line_with_key_value_and_expectation(key, value, expected):
+    with pytest.raises(SettingsError) as caught:
+        make_settings({key: value})
+    assert str(caught.value) == expected
+
+
+def test_time_gives_the_number_of_steps():
+    assert make_settings({"time": "1ps", "timestep": 0.5}).number_of_steps() == 2000
+    with pytest.raises(SettingsError, match="time '1fs' is shorter than the time step of 4 fs"):
+        make_settings({"time": "1fs", "timestep": 4.0})
+
+
+def test_both_steps_and_time_are_refused():
+    with pytest.raises(SettingsError, match="--steps and --time both say how long the run is"):
+        make_settings({"steps": 5, "time": "1ps"})
+
+
+@pytest.fixture
+def job(tmp_path):
+    (tmp_path / "si.xyz").write_text("")
+    (tmp_path / "own.tersoff").write_text("")
+    path = tmp_path / "job.toml"
+
+    def write(text):
+        path.write_text(text)
+        return path
+
+    return write
+
+
+def test_job_file_paths_are_relative_to_it(job, tmp_path):
+    path = job(
+        'structure = "si.xyz"\npotential = "own.tersoff"\noutput = "out"\nsteps = 5\ntemperature = 80\n'
+    )
+    settings = make_settings({}, path)
+    assert settings.structure == str(tmp_path / "si.xyz")
+    assert settings.potential == str(tmp_path / "own.tersoff")
+    assert settings.output == str(tmp_path / "out")
+    assert settings.temperature == 80
+
+
+def test_job_file_keeps_shipped_names(job):
+    assert make_settings({}, job('potential = "Si.tersoff"\n')).potential == "Si.tersoff"
+
+
+def test_flags_win_over_the_job_file(job):
+    path = job('time = "1ps"\nevery = 7\nseed = 3\n')
+    settings = make_settings({"steps": 12, "seed": 4}, path)
+    assert (settings.steps, settings.time, settings.every, settings.seed) == (12, None, 7, 4)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("timestp = 1.0", r"job\.toml: unknown key 'timestp'; did you mean 'timestep'\?"),
+        (
+            "checkpoint-interval = 1.0",
+            r"unknown key 'checkpoint-interval'; did you mean 'checkpoint_interval'\?",
+        ),
+        ("zzz = 1", r"unknown key 'zzz'; known keys: structure, potential"),
+        ("timestep = -1", r"job\.toml: timestep = -1: expected a number above 0 \(fs\)"),
+        ('steps = "5"', r"job\.toml: steps = '5': expected a whole number above 0"),
+        ("steps = 5\ntime = '1ps'", r"job\.toml: steps and time both say how long the run is"),
+        ("steps = = 5", r"job\.toml is not valid TOML: "),
+    ],
+)
+def test_mistakes_in_a_job_file(job, text, message):
+    with pytest.raises(SettingsError, match=message):
+        make_settings({}, job(text))
+
+
+def test_missing_job_file(tmp_path):
+    with pytest.raises(SettingsError, match=r"job file .*none\.toml does not exist"):
+        read_job_file(tmp_path / "none.toml")

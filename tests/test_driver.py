@@ -1,0 +1,381 @@
+import errno
+import io
+import json
+import os
+import signal
+import sys
+
+import ase.io
+import numpy as np
+import pytest
+from ase import Atoms
+from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
+from rich.console import Console
+
+from taichimd.driver import prepare_job, run_job
+from taichimd.errors import BlowUpError, CheckpointError, OutputError, SettingsError
+from taichimd.io.checkpoint import read_checkpoint
+from taichimd.io.thermo import ThermoWriter, read_thermo
+from taichimd.io.trajectory import TrajectoryWriter
+
+pytestmark = pytest.mark.usefixtures("fake", "structure")
+FILES = ["checkpoint.npz", "run.json", "thermo.csv", "thermo.png", "trajectory.extxyz"]
+
+
+@pytest.fixture
+def structure(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    positions = np.array([[0.0, 0, 0], [2, 0, 0], [0, 2, 0], [0, 0, 2]]) + 0.03
+    ase.io.write("s.extxyz", Atoms("Si2C2", positions=positions, cell=[4, 4, 4], pbc=True))
+    (tmp_path / "springs.txt").write_text("5.0")
+
+
+def drive(**flags):
+    console = Console(file=io.StringIO(), width=80)
+    if "restart" not in flags:
+        flags = {"structure": "s.extxyz", "potential": "springs.txt"} | flags
+    code = run_job(prepare_job(flags), console)
+    return code, console.file.getvalue()
+
+
+def same_bytes(one, other, *names):
+    return [n for n in names if open(f"{one}/{n}", "rb").read() != open(f"{other}/{n}", "rb").read()] == []
+
+
+def test_a_run_leaves_its_files(tmp_path):
+    code, text = drive(steps=250, output="out", every=100, temperature=200.0, seed=4)
+    assert code == 0
+    assert sorted(os.listdir("out")) == FILES
+    frames = ase.io.read("out/trajectory.extxyz", ":")
+    assert [frame.info["step"] for frame in frames] == [0, 100, 200, 250]
+    assert frames[0].get_temperature() == pytest.approx(200 * 9 / 12)
+    rows = read_thermo("out/thermo.csv")
+    assert rows["step"].tolist() == [0, 100, 200, 250]
+    assert rows["time_ps"].tolist() == [0, 0.1, 0.2, 0.25]
+    assert rows["temperature_K"][0] == pytest.approx(200, rel=1e-14)
+    report = json.loads(open("out/run.json").read())
+    assert report["exit_reason"] == "finished"
+    assert report["settings"]["temperature"] == 200.0
+    assert (report["seed"], report["n_atoms"], report["last_step"]) == (4, 4, 250)
+    assert report["compile_seconds"] == 0.25
+    assert report["atom_steps_per_second"] == pytest.approx(4 * 250 / report["stepping_seconds"])
+    assert {"runtime", "versions", "host", "statistics", "wall_seconds", "energy"} <= set(report)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "Maxwell-Boltzmann at 200 K, seed 4" in text
+    assert "atom-step/s" in text
+    assert "trajectory.extxyz" in text
+
+
+def test_same_seed_same_bytes():
+    drive(steps=30, output="a")
+    drive(steps=30, output="b")
+    drive(steps=30, output="c", seed=2)
+    assert same_bytes("a", "b", "trajectory.extxyz", "thermo.csv")
+    assert not same_bytes("a", "c", "trajectory.extxyz")
+
+
+def test_velocities_come_from_the_file():
+    drive(steps=20, output="a", every=10)
+    _, text = drive(structure="a/trajectory.extxyz", steps=10, output="b")
+    assert "from the structure file" in text
+    last = ase.io.read("a/trajectory.extxyz")
+    first = ase.io.read("b/trajectory.extxyz", 0)
+    assert np.array_equal(first.positions, last.positions)
+    np.testing.assert_allclose(first.get_velocities(), last.get_velocities(), rtol=1e-14)
+
+
+@pytest.mark.parametrize("half", [100, 95])
+def test_restart_in_the_same_folder_equals_an_uncut_run(half):
+    drive(steps=2 * half, output="straight", every=20)
+    drive(steps=half, output="cut", every=20)
+    assert drive(restart="cut/checkpoint.npz", steps=half)[0] == 0
+    assert same_bytes("straight", "cut", "trajectory.extxyz", "thermo.csv")
+    one, other = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("straight", "cut"))
+    for name in ("positions", "velocities", "forces"):
+        assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
+    report = json.loads(open("cut/run.json").read())
+    assert (report["first_step"], report["last_step"]) == (half, 2 * half)
+    assert report["previous_runs"][0]["last_step"] == half
+
+
+def test_restart_in_another_folder_starts_new_files():
+    drive(steps=100, output="straight", every=20)
+    drive(steps=50, output="first", every=20)
+    drive(restart="first/checkpoint.npz", steps=50, output="second")
+    assert read_thermo("second/thermo.csv")["step"].tolist() == [50, 60, 80, 100]
+    straight, second = (ase.io.read(f"{name}/trajectory.extxyz") for name in ("straight", "second"))
+    assert straight.positions.tobytes() == second.positions.tobytes()
+    assert straight.info["time_ps"] == second.info["time_ps"]
+
+
+def test_restart_after_a_kill_drops_what_came_after_the_checkpoint(monkeypatch):
+    drive(steps=100, output="straight", every=10)
+    drive(steps=40, output="cut", every=10)
+    old = open("cut/checkpoint.npz", "rb").read()
+    drive(restart="cut/checkpoint.npz", steps=33)
+    with open("cut/checkpoint.npz", "wb") as file:
+        file.write(old)  # as if the run had died before its next checkpoint
+    drive(restart="cut/checkpoint.npz", steps=60)
+    assert same_bytes("straight", "cut", "trajectory.extxyz", "thermo.csv")
+
+
+def test_restart_from_an_older_copy_voids_the_newer_checkpoint():
+    drive(steps=20, output="out", every=10)
+    os.link("out/checkpoint.npz", "out/at20.npz")
+    drive(restart="out/checkpoint.npz", steps=20)
+    FakeEngine.after_advance = lambda engine: (_ for _ in ()).throw(OutputError("stop here"))
+    with pytest.raises(
+        OutputError, match=r"stop here; the last good checkpoint is out/checkpoint.npz \(step 20\)"
+    ):
+        drive(restart="out/at20.npz", steps=20)
+    assert read_checkpoint("out/checkpoint.npz").step == 20
+
+
+def test_restart_with_another_time_step_goes_on_counting_time():
+    drive(steps=50, output="out", every=50)
+    drive(restart="out/checkpoint.npz", steps=50, timestep=0.5)
+    drive(restart="out/checkpoint.npz", steps=50)
+    assert read_thermo("out/thermo.csv")["time_ps"].tolist() == [0, 0.05, 0.075, 0.1]
+
+
+def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on():
+    drive(steps=300, output="straight", every=50)
+
+    def press(engine):
+        if engine.step >= 111:
+            FakeEngine.after_advance = None
+            os.kill(os.getpid(), signal.SIGINT)
+
+    FakeEngine.after_advance = press
+    code, text = drive(steps=300, output="cut", every=50)
+    assert code == 130
+    stopped = read_checkpoint("cut/checkpoint.npz").step
+    assert 111 <= stopped < 300
+    assert f"stopped by SIGINT at step {stopped} of 300; to go on:" in text
+    command = text.splitlines()[-1]
+    assert command == "taichimd run --restart cut/checkpoint.npz"
+    assert json.loads(open("cut/run.json").read())["exit_reason"] == "stopped by SIGINT"
+    assert drive(restart="cut/checkpoint.npz")[0] == 0  # completes the 300 steps
+    assert same_bytes("straight", "cut", "trajectory.extxyz", "thermo.csv")
+    with pytest.raises(
+        SettingsError, match=r"the run of cut/checkpoint.npz is complete: say how far to go on"
+    ):
+        drive(restart="cut/checkpoint.npz")
+
+
+def test_sigterm_stops_in_the_same_way():
+    FakeEngine.after_advance = lambda engine: os.kill(os.getpid(), signal.SIGTERM)
+    code, text = drive(steps=300, output="cut")
+    assert code == 143
+    assert "stopped by SIGTERM at step 1 of 300" in text
+
+
+def test_checkpoints_are_written_at_the_interval():
+    saved = []
+
+    def look(engine):
+        saved.append(read_checkpoint("out/checkpoint.npz").step)
+
+    FakeEngine.after_advance = look
+    FakeEngine.step_seconds = 1e-3
+    drive(steps=100, every=10, output="out", checkpoint_interval=0.02)
+    assert saved[0] == 0
+    assert 0 < saved[-1] < 100
+
+
+def test_blow_up_keeps_the_last_good_checkpoint():
+    drive(steps=20, output="out", every=10)
+    with pytest.raises(BlowUpError) as caught:
+        drive(restart="out/checkpoint.npz", steps=5000, timestep=300.0)
+    assert caught.value.step > 20
+    assert str(caught.value) == (
+        f"atom {caught.value.atom} left at step {caught.value.step}; "
+        "the last good checkpoint is out/checkpoint.npz (step 20)"
+    )
+    assert read_checkpoint("out/checkpoint.npz").step == 20
+    assert json.loads(open("out/run.json").read())["exit_reason"].startswith("BlowUpError: atom")
+
+
+def test_state_that_is_not_finite_replaces_no_checkpoint():
+    def poison(engine):
+        if engine.step >= 10:
+            engine.set_state(velocities=np.full((4, 3), np.nan))
+
+    FakeEngine.after_advance = poison
+    drive(steps=10, every=10, output="out")
+    assert read_checkpoint("out/checkpoint.npz").step == 0
+
+
+@pytest.mark.parametrize("writer", [ThermoWriter, TrajectoryWriter])
+def test_full_disk_keeps_the_last_good_checkpoint(monkeypatch, writer):
+    class FullDisk(io.StringIO):
+        def write(self, text):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    def fill_the_disk(engine):
+        if engine.step >= 40:
+            original = writer.write
+
+            def write(self, *args):
+                self._file = FullDisk()
+                original(self, *args)
+
+            monkeypatch.setattr(writer, "write", write)
+            FakeEngine.after_advance = None
+
+    FakeEngine.after_advance = fill_the_disk
+    with pytest.raises(OutputError) as caught:
+        drive(steps=100, every=20, output="out")
+    message = str(caught.value)
+    assert "the disk is full; free some space or choose another folder with --output" in message
+    assert "the last good checkpoint is out/checkpoint.npz (step 0)" in message
+    assert "\n" not in message
+    assert read_checkpoint("out/checkpoint.npz").step == 0
+
+
+def test_full_disk_at_the_checkpoint_keeps_the_old_one(monkeypatch):
+    def fill_the_disk(engine):
+        def full(*args, **kwargs):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr("numpy.savez", full)
+
+    FakeEngine.after_advance = fill_the_disk
+    with pytest.raises(OutputError, match=r"cannot write out/checkpoint\.npz: the disk is full.*\(step 0\)"):
+        drive(steps=100, output="out")
+    assert read_checkpoint("out/checkpoint.npz").step == 0
+    assert not [name for name in os.listdir("out") if name.endswith(".part")]
+
+
+def test_an_earlier_run_is_not_overwritten_unasked():
+    drive(steps=10, output="out")
+    before = open("out/trajectory.extxyz", "rb").read()
+    with pytest.raises(OutputError) as caught:
+        drive(steps=20, output="out")
+    assert str(caught.value) == (
+        "out holds an earlier run (trajectory.extxyz, thermo.csv, thermo.png, checkpoint.npz, run.json); "
+        "give --overwrite to replace it, --restart out/checkpoint.npz to continue it, or another --output"
+    )
+    assert open("out/trajectory.extxyz", "rb").read() == before
+    drive(steps=20, output="out", overwrite=True)
+    assert json.loads(open("out/run.json").read())["last_step"] == 20
+
+
+def test_overwrite_with_a_mistake_destroys_nothing(monkeypatch):
+    drive(steps=10, output="out")
+
+    def fails(self, *args, **kwargs):
+        raise SettingsError("no such thing")
+
+    monkeypatch.setattr(FakeEngine, "__init__", fails)
+    with pytest.raises(SettingsError):
+        drive(steps=20, output="out", overwrite=True)
+    assert sorted(os.listdir("out")) == FILES
+
+
+def test_output_folder_below_a_file():
+    with pytest.raises(OutputError, match=r"cannot write s\.extxyz/out: a file is in the way of the folder"):
+        drive(steps=10, output="s.extxyz/out")
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write everywhere")
+def test_output_folder_without_permission(tmp_path):
+    (tmp_path / "locked").mkdir(mode=0o500)
+    with pytest.raises(OutputError, match=r"cannot write locked/out: no permission; choose another folder"):
+        drive(steps=10, output="locked/out")
+
+
+def test_denied_output_folder(monkeypatch):
+    def denied(*args, **kwargs):
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("pathlib.Path.mkdir", denied)
+    with pytest.raises(
+        OutputError, match="cannot write out: no permission; choose another folder with --output"
+    ):
+        drive(steps=10, output="out")
+
+
+def test_restart_of_another_system():
+    drive(steps=10, output="out")
+    ase.io.write("other.extxyz", Atoms("Si2", positions=[[0, 0, 0], [2, 0, 0]]))
+    with pytest.raises(CheckpointError, match="is of another system: it has 4 atoms, the structure 2"):
+        drive(restart="out/checkpoint.npz", structure="other.extxyz", steps=5)
+
+
+def test_restart_with_another_potential():
+    drive(steps=10, output="out")
+    with open("springs.txt", "w") as file:
+        file.write("6.0")
+    with pytest.raises(CheckpointError, match="was made with another potential than"):
+        drive(restart="out/checkpoint.npz", steps=5)
+
+
+def test_restart_with_a_temperature_is_a_contradiction():
+    drive(steps=10, output="out", temperature=80.0)
+    with pytest.raises(
+        SettingsError, match=r"temperature = 300\.0: a restart takes its velocities from the ch"
+    ):
+        drive(restart="out/checkpoint.npz", steps=5, temperature=300.0)
+    drive(restart="out/checkpoint.npz", steps=5, temperature=80.0)
+
+
+def test_restart_works_from_another_folder(tmp_path, monkeypatch):
+    drive(steps=10, output="out")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    assert drive(restart="../out/checkpoint.npz", steps=10)[0] == 0
+    assert read_checkpoint("../out/checkpoint.npz").step == 20
+
+
+def test_what_is_missing_is_named():
+    with pytest.raises(SettingsError, match="no potential given: expected a parameter file, a shipped name"):
+        prepare_job({"structure": "s.extxyz", "steps": 5})
+    with pytest.raises(SettingsError, match="no structure given: expected a structure file that ASE reads"):
+        prepare_job({"potential": "springs.txt", "steps": 5})
+    with pytest.raises(
+        SettingsError, match="the length of the run is not given: expected --steps N or --time"
+    ):
+        prepare_job({"structure": "s.extxyz", "potential": "springs.txt"})
+
+
+def test_progress_on_a_terminal_fits_80_columns():
+    console = Console(
+        file=io.StringIO(), width=80, force_terminal=True, color_system=None, legacy_windows=False
+    )
+    FakeEngine.step_seconds = 2e-3
+    flags = {"structure": "s.extxyz", "potential": "springs.txt", "steps": 300, "every": 10, "output": "out"}
+    run_job(prepare_job(flags), console)
+    text = console.file.getvalue()
+    assert "ns/day" in text
+    assert "left" in text
+    assert "drift" in text
+
+
+def test_plain_lines_are_few():
+    _, text = drive(steps=3000, every=1, output="out")
+    lines = [line for line in text.splitlines() if "%" in line]
+    assert 1 <= len(lines) <= 4
+    assert "100%" in lines[-1]
+
+
+def test_change_of_backend_is_remarked(monkeypatch):
+    drive(steps=10, output="out")
+    other = {"runtime": "none 0", "backend": "cuda", "device": "fake"}
+    monkeypatch.setattr(sys.modules["taichimd.runtime"], "info", lambda: other)
+    _, text = drive(restart="out/checkpoint.npz", steps=5)
+    assert "note: the checkpoint is from none 0 on cpu, this is none 0 on cuda: last digits may" in " ".join(
+        text.split()
+    )
+
+
+def test_second_ctrl_c_leaves_the_last_good_checkpoint():
+    def press_twice(engine):
+        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    FakeEngine.after_advance = press_twice
+    with pytest.raises(KeyboardInterrupt):
+        drive(steps=100, output="out")
+    assert read_checkpoint("out/checkpoint.npz").step == 0
+    assert json.loads(open("out/run.json").read())["exit_reason"].startswith("KeyboardInterrupt")

@@ -1,0 +1,163 @@
+"""The main job on the real engine: what the fake one cannot show."""
+
+import json
+
+import ase.io
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.build import bulk
+
+from taichimd import Simulation
+from taichimd.cli.app import main
+from taichimd.io.checkpoint import read_checkpoint
+from taichimd.io.thermo import read_thermo
+from taichimd.units import FS
+
+OWN_POTENTIAL = """
+from taichimd import LennardJones
+
+
+def argon():
+    return LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    silicon = bulk("Si", cubic=True) * 2
+    silicon.rattle(0.1, seed=1)
+    ase.io.write("si.extxyz", silicon)
+    (tmp_path / "own.py").write_text(OWN_POTENTIAL)
+    return tmp_path
+
+
+@pytest.fixture
+def call(capsys):
+    def run(line):
+        with pytest.raises(SystemExit) as caught:
+            main(line.split())
+        captured = capsys.readouterr()
+        return caught.value.code, captured.out, captured.err
+
+    return run
+
+
+RUN = "run si.extxyz --potential Si.tersoff --temperature 1500 --every 20 "
+
+
+def test_restart_is_bit_for_bit(call):
+    assert call(RUN + "--steps 300 --output straight")[0] == 0
+    assert call(RUN + "--steps 150 --output cut")[0] == 0
+    assert call("run --restart cut/checkpoint.npz --steps 150")[0] == 0
+    assert json.loads(open("straight/run.json").read())["statistics"]["rebuilds"] > 2
+    straight, cut = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("straight", "cut"))
+    assert straight.positions.tobytes() == cut.positions.tobytes()
+    assert straight.velocities.tobytes() == cut.velocities.tobytes()
+    for name in ("trajectory.extxyz", "thermo.csv"):
+        assert open(f"straight/{name}", "rb").read() == open(f"cut/{name}", "rb").read()
+
+
+def test_energy_is_conserved_and_files_agree_with_the_evaluation(call):
+    call(RUN + "--steps 100 --output o")
+    rows = read_thermo("o/thermo.csv")
+    assert np.abs(rows["total_eV"] - rows["total_eV"][0]).max() / 64 < 2e-3
+    assert rows["temperature_K"][0] == pytest.approx(1500, rel=1e-12)
+    frame = ase.io.read("o/trajectory.extxyz")
+    ase.io.write("frame.extxyz", frame)
+    code, out, _ = call("energy o/trajectory.extxyz --potential Si.tersoff --json")
+    content = json.loads(out[out.index("{") :])
+    assert code == 0
+    assert content["energy"] == pytest.approx(rows["potential_eV"][-1], rel=1e-12)
+    np.testing.assert_allclose(content["forces"], frame.get_forces(), atol=1e-10)
+    np.testing.assert_allclose(content["stress"], frame.get_stress(), atol=1e-12)
+    assert sum(content["energies"]) == pytest.approx(content["energy"], rel=1e-12)
+
+
+def test_python_door(folder):
+    simulation = Simulation(ase.io.read("si.extxyz"), "Si.tersoff", timestep=1.0, temperature=300, seed=1)
+    assert simulation.run(50).finished
+    assert simulation.step == 50
+
+
+def test_a_potential_from_the_users_own_file(call):
+    argon = bulk("Ar", cubic=True, a=5.3) * 3
+    ase.io.write("ar.extxyz", argon)
+    line = "run ar.extxyz --potential own.py:argon --temperature 80 --timestep 2 --time 100fs --output o"
+    assert call(line)[0] == 0
+    assert call("run --restart o/checkpoint.npz --steps 10")[0] == 0
+    with open("own.py", "a") as file:
+        file.write("\n# changed\n")
+    code, _, err = call("run --restart o/checkpoint.npz --steps 10")
+    assert code == 2
+    assert "was made with another potential" in err
+
+
+def test_too_large_a_time_step_stops_with_step_and_atom(call):
+    call(RUN + "--steps 10 --output o")
+    code, _, err = call("run --restart o/checkpoint.npz --steps 2000 --timestep 100")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "exploded at step" in err
+    assert "atom " in err
+    assert "the last good checkpoint is o/checkpoint.npz (step 10)" in err
+    assert read_checkpoint("o/checkpoint.npz").step == 10
+
+
+def no_volume():
+    return Atoms("Si2", positions=[[0, 0, 0], [2.3, 0, 0]], cell=[10, 0, 0], pbc=True)
+
+
+def coincident():
+    return Atoms("Si2", positions=[[1, 1, 1], [1, 1, 1]], cell=[10, 10, 10], pbc=True)
+
+
+@pytest.mark.parametrize(
+    ("atoms", "potential", "words"),
+    [
+        (bulk("Ge"), "Si.tersoff", ["Ge", "Si"]),
+        (no_volume(), "Si.tersoff", ["volume"]),
+        (coincident(), "Si.tersoff", ["0", "1"]),
+        (bulk("Si"), "Si.tersof", ["Si.tersof", "Si.tersoff"]),
+        (bulk("Si"), "broken.tersoff", ["broken.tersoff", ":"]),
+        (bulk("Si"), "own.py:nothing", ["own.py", "nothing"]),
+        (bulk("Si"), "own.py", ["own.py:my_potential"]),
+    ],
+)
+@pytest.mark.parametrize("command", ["run", "energy"])
+def test_bad_input_is_one_line(call, folder, command, atoms, potential, words):
+    header = "# DATE: 2020-01-01 UNITS: metal CITATION: none\n"
+    (folder / "broken.tersoff").write_text(header + "Si Si Si 3 1 1.3 4.8 2 0 0.2 0.33 1.3 95 3 0.2 x 3264\n")
+    ase.io.write("bad.extxyz", atoms)
+    code, _, err = call(f"{command} bad.extxyz --potential {potential}" + " --steps 5" * (command == "run"))
+    assert code == 2
+    assert err.startswith("error: ")
+    assert err.count("\n") == 1
+    for word in words:
+        assert word in err
+    assert not (folder / "taichimd-run" / "run.json").exists()
+
+
+def test_cuda_without_cuda(call):
+    from taichimd.runtime import backend
+
+    if backend() != "cpu":
+        pytest.skip("there is a CUDA device")
+    code, _, err = call(RUN + "--steps 5 --backend cuda")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "cuda" in err
+
+
+def test_steps_one_by_one_are_steps_in_one_call():
+    """Also where the closing half step finds its list outdated: a cluster that expands and heats up."""
+    cluster = bulk("Si", cubic=True) * 2
+    cluster.pbc = False
+    cluster.rattle(0.2, seed=4)
+    whole, single = (Simulation(cluster, "Si.tersoff", temperature=2000) for _ in range(2))
+    for _ in range(30):
+        single.engine.advance(1, single.timestep * FS)
+    whole.engine.advance(30, whole.timestep * FS)
+    assert whole.engine.statistics()["rebuilds"] > 2
+    assert whole.velocities().tobytes() == single.velocities().tobytes()
+    assert whole.positions().tobytes() == single.positions().tobytes()
