@@ -72,16 +72,27 @@ def here(name):
 
 
 @functools.cache
-def elsewhere(**environment):
-    """{name: hash} of all systems in a new process with these environment variables."""
-    other = environment.get("TAICHIMD_RUNTIME")
-    if other and importlib.util.find_spec(other) is None:
-        pytest.skip(f"runtime {other} is not installed")
-    output = subprocess.run(
-        [sys.executable, __file__], env={**os.environ, **environment}, capture_output=True, text=True
-    )
+def elsewhere():
+    """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
+
+    One process for both differences, because it compiles everything anew.
+    """
+    environment = {**os.environ, "TAICHIMD_THREADS": "1"}
+    if other_runtime_installed():
+        environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
+    output = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr
     return json.loads(output.stdout)
+
+
+def other_runtime_installed():
+    """Whether the runtime that does not run here could."""
+    return importlib.util.find_spec(OTHER_RUNTIME) is not None
+
+
+needs_other_runtime = pytest.mark.skipif(
+    not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"
+)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import OTHER_RUNTIME, elsewhere, here
+from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import units
@@ -299,7 +299,7 @@ def test_a_gas_that_condenses_grows_its_rows():
 # Precision and processes.
 
 
-@EVERY
+@MAIN
 def test_single_precision_is_close_to_double(name):
     double, dt = made(name)
     single, _ = made(name, precision="float32")
@@ -313,7 +313,7 @@ def test_single_precision_is_close_to_double(name):
     assert 0 < abs(single.positions() - double.positions()).max() < 1e-4
 
 
-@EVERY
+@MAIN
 def test_single_precision_repeats_its_bits_too(name):
     first, dt = made(name, precision="float32")
     second, _ = made(name, precision="float32", skin=0.5)
@@ -325,10 +325,11 @@ def test_single_precision_repeats_its_bits_too(name):
 
 @pytest.mark.parametrize("name", ["silicon", "melt"])
 def test_one_thread_gives_the_bits_of_many(name):
-    assert elsewhere(TAICHIMD_THREADS="1")[name] == here(name)
+    """200 steps, to the last bit: positions, velocities, forces and totals."""
+    assert elsewhere()[name] == here(name)
 
 
+@needs_other_runtime
 @pytest.mark.parametrize("name", ["silicon", "melt"])
 def test_both_runtimes_give_the_same_trajectory(name):
-    """200 steps, to the last bit: positions, velocities, forces and totals."""
-    assert elsewhere(TAICHIMD_RUNTIME=OTHER_RUNTIME)[name] == here(name)
+    assert elsewhere()[name] == here(name)

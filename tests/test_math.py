@@ -3,10 +3,10 @@
 import mpmath
 import numpy as np
 import pytest
-from bits import OTHER_RUNTIME, elsewhere, here
+from bits import elsewhere, here, needs_other_runtime
 from device_math import evaluate
 
-POINTS = 1500
+POINTS = 800
 INF, NAN = float("inf"), float("nan")
 
 
@@ -129,5 +129,6 @@ def test_special_powers(precision):
     np.testing.assert_array_equal(evaluate("power", x, y, precision=precision), expected)
 
 
+@needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
-    assert elsewhere(TAICHIMD_RUNTIME=OTHER_RUNTIME)["math"] == here("math")
+    assert elsewhere()["math"] == here("math")

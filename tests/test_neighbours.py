@@ -109,7 +109,7 @@ CELLS = {
 
 @pytest.mark.parametrize("cell", CELLS.values(), ids=CELLS)
 def test_any_periodic_cell(cell):
-    n = 4 if abs(np.linalg.det(cell)) < 20 else 25
+    n = 4 if abs(np.linalg.det(cell)) < 70 else 25
     _, found = assert_complete(scattered(n, cell), cell, [True] * 3, 4.1)
     assert found, "the test must have neighbours to find"
 
