@@ -8,7 +8,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd import units
-from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_turns
+from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
@@ -172,8 +172,10 @@ class Engine:
                 self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control
             )
         if velocities is not None:
+            check_shape(np.asarray(velocities), self.n_atoms, "velocities")
             self._state.set("vel", np.asarray(velocities, float))
         if forces is not None:
+            check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))
             self._forces_known = True
         if step is not None:

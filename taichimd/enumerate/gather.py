@@ -73,7 +73,9 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
             if ti.static(has_bond):
                 zeta[slot(i, s, n, width, by_slot)] = 0.0
         if ti.static(has_triplet):
-            energy += triplets(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)
+            energy += triplets(
+                i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
+            )
         if ti.static(has_bond):
             bond_orders(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, zeta)
             energy += bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
@@ -206,7 +208,9 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     @ti.func
     def slope_vector(g_r, g_cos, cosine, d, inverse, d_other, inverse_other):
         """Derivative to the vector d of something with slopes g_r to its length and g_cos to the cosine."""
-        return ((g_r - g_cos * cosine * inverse) * inverse) * d + (g_cos * (inverse * inverse_other)) * d_other
+        return ((g_r - g_cos * cosine * inverse) * inverse) * d + (
+            g_cos * (inverse * inverse_other)
+        ) * d_other
 
     @ti.func
     def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), want: ti.template()):  # fmt: skip
