@@ -107,6 +107,9 @@ def test_a_bad_state_is_refused_and_the_old_one_kept():
         engine.set_state(positions=bad)
     with pytest.raises(StructureError, match=r"positions have shape \(31, 3\), expected \(32, 3\)"):
         engine.set_state(positions=before[1:])
+    for what in ("velocities", "forces"):
+        with pytest.raises(StructureError, match=rf"{what} have shape \(31, 3\), expected \(32, 3\)"):
+            engine.set_state(**{what: before[1:]})
     with pytest.raises(StructureError, match="no volume"):
         engine.set_state(cell=np.zeros((3, 3)))
     np.testing.assert_array_equal(engine.positions(), before)
