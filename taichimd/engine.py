@@ -1,5 +1,6 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -14,14 +15,21 @@ from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.kernels import NONE
-from taichimd.neighbours.prune import BLOWN, DONE, REBUILD, REMAINING, STALE, control_size
-from taichimd.neighbours.verlet_list import VerletList
+from taichimd.neighbours.lists import Lists
+from taichimd.neighbours.prune import BLOWN, DONE, REBUILD
 from taichimd.reduce import totals
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import PRECISIONS, literals, start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
+
+
+UNROLL = {"cuda": 10, "cpu": 2}
+"""Steps per kernel call: a call costs 20 to 30 us on CUDA; on the CPU compile time counts for more."""
+
+FULL_DEVICE = int(os.environ.get("FD", 200_000))
+"""Atoms from which one thread per atom fills a large GPU."""
 
 
 class Engine:
@@ -63,7 +71,7 @@ class Engine:
         check_atoms(atoms)
         self.forcefield = forcefield
         self.precision = precision
-        self.n_atoms = n = len(atoms)
+        self.n_atoms = len(atoms)
         self.symbols = list(atoms.symbols)
         self.masses: Array = atoms.get_masses().astype(float)
         self.cell: Array = atoms.cell.array.copy()
@@ -82,34 +90,27 @@ class Engine:
         self._state = state = State(
             np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
         )
-        real, dtype = state.real, state.numpy_real
-        self._unroll = 10 if self.backend == "cuda" else 2
-        self._run = step_kernels(bound.terms, real, self.backend, self._unroll, self._all_pairs)
-        self._many_body = bound.terms.many_body
-        self._reach = max(float(bound.cutoffs.max()), 1e-3)
-        self._cutoffs = bound.cutoffs
-        self._outer = skin if skin is not None else 0.24 * self._reach
-        self._inner = 0.35 * self._outer
-        self._most_step2 = (0.25 * self._reach) ** 2
-        self._list = VerletList(state)
-        self._tables = [_device(table, real, dtype) for table in (bound.pair_table, bound.body_table)]
-        self._limits2 = ti.ndarray(real, bound.cutoffs.size)
-        self._set_skins()
-        self._near_count = ti.ndarray(ti.i32, n)
-        self._pruned_at = ti.ndarray(state.vec, n)
-        self._control = ti.ndarray(ti.i32, control_size(self._unroll))
-        self._control[BLOWN] = NONE
-        self._lattice = ti.ndarray(state.vec, 6)
-        self._set_lattice()
-        self._rows = -1
-        self._reverse = self._partial = self._zeta = None
+        many_body = bound.terms.many_body
+        self._unroll = UNROLL[self.backend]
+        thread_per_bond = self.backend == "cuda" and self.n_atoms < FULL_DEVICE
+        self._run = step_kernels(
+            bound.terms, state.real, self.backend, self._unroll, self._all_pairs, thread_per_bond
+        )
+        self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
         self._outputs: Any = None
         self._forces_known = False
-        self._steps_per_build = 50.0
-        self._since_build = 0
         state.set("pos", atoms.positions)
         state.set("vel", atoms.get_velocities())
-        self._rebuild(atoms.positions)
+        self._lists = Lists(
+            state,
+            bound.cutoffs,
+            many_body=many_body,
+            all_pairs=self._all_pairs,
+            unroll=self._unroll,
+            skin=skin,
+        )
+        self._most_step2 = (0.25 * self._lists.cutoff) ** 2
+        self._lists.rebuild(self._frame)
 
     # State, in the user's order and in float64.
 
@@ -154,22 +155,22 @@ class Engine:
         """
         if cell is not None and not np.array_equal(cell, self.cell):
             frame = make_frame(np.asarray(cell, float), self.pbc)
-            self.cell, self._frame = np.array(cell, float), frame
             if self._all_pairs:
-                check_all_pairs(frame, self.forcefield.cutoff, self._many_body)
-            self._set_lattice()
+                check_all_pairs(frame, self.forcefield.cutoff, many_body=False)
+            self.cell, self._frame = np.array(cell, float), frame
             self._forces_known = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
-            self._control[REBUILD] = 1
+            self._lists.outdate()
         if positions is not None:
             positions = np.asarray(positions, float)
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
             self._state.set("pos", positions)
-            self._control[BLOWN] = NONE
             self._forces_known = False
+            lists = self._lists
+            lists.control[BLOWN] = NONE
             self._call(
-                self._run.moved, self.n_atoms, self._near2, self._state.pos, self._pruned_at, self._control
+                self._run.moved, self.n_atoms, lists.near2, self._state.pos, lists.listed_at, lists.control
             )
         if velocities is not None:
             check_shape(np.asarray(velocities), self.n_atoms, "velocities")
@@ -215,8 +216,7 @@ class Engine:
                 ti.ndarray(state.real, n), ti.ndarray(state.vec, n), ti.ndarray(state.real, 9 * n)
             )  # fmt: skip
         self._call_with_list(
-            self._run.evaluate,
-            lambda: (*self._sizes(), self._drift2, state.pos, state.kind, *self._lists(), *self._outputs),
+            self._run.evaluate, lambda: (state.pos, state.kind, *self._arrays(), *self._outputs)
         )
         return totals(state, self._outputs[0], self._outputs[2])
 
@@ -246,55 +246,53 @@ class Engine:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
         timestep = float(timestep)
         self._need_forces()
-        state, control, run = self._state, self._control, self._run
+        lists, state, control = self._lists, self._state, self._lists.control
         first = self.step
-        control[REMAINING], control[DONE], control[BLOWN] = n_steps - 1, 0, NONE
+        lists.start_count(n_steps - 1)
         self._call(
-            run.open_step, self.n_atoms, timestep, self._most_step2, self._near2, state.pos, state.vel,
-            state.force, state.inverse_mass, state.ident, self._pruned_at, control,
+            self._run.open_step, self.n_atoms, timestep, self._most_step2, lists.near2, state.pos, state.vel,
+            state.force, state.inverse_mass, state.ident, lists.listed_at, control,
         )  # fmt: skip
         self._forces_known = False
         done = 0
         try:
-            while True:
-                self.step = first + 1 + done
-                self._check_blow_up()
-                if done == n_steps - 1:
-                    break
-                for _ in range(self._batches(n_steps - 1 - done)):
-                    self._step_batch(timestep)
-                before, done = done, control[DONE]
-                self._since_build += done - before
-                # Positions that left physics would not fit a list: they are reported instead.
-                if control[REBUILD] and control[BLOWN] == NONE:
+            while done < n_steps - 1:
+                if control[REBUILD]:
+                    # First: positions that left physics would not fit a list.
+                    self._check_blow_up(first + 1 + done)
                     self.step = first + 1 + done
                     self._rebuild()
+                batches = lists.batches(n_steps - 1 - done, self._unroll)
+                for _ in range(batches):
+                    self._step_batch(timestep)
+                before, done = done, control[DONE]
+                lists.age += done - before
+                if done < min(before + batches * self._unroll, n_steps - 1):
+                    self._check_blow_up(first + 1 + done)
+            self._check_blow_up(first + n_steps)
+            self.step = first + n_steps
             self._close(timestep)
         except StructureError as error:
             what = str(error).split(";")[0]
-            raise self._blow_up(what, self._list.atom_too_close()) from error
+            raise self._blow_up(what, lists.verlet.atom_too_close()) from error
 
     def _step_batch(self, timestep: float) -> None:
-        state = self._state
+        state, lists = self._state, self._lists
         self._call(
-            self._run.steps, *self._sizes(), timestep, self._most_step2, self._near2, self._drift2,
+            self._run.steps, *lists.sizes(), timestep, self._most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *self._lists(), self._control,
+            *self._arrays(), lists.control,
         )  # fmt: skip
 
-    def _batches(self, remaining: int) -> int:
-        """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""
-        ahead = max(0.9 * self._steps_per_build - self._since_build, self._unroll)
-        return max(1, int(min(ahead, remaining, 100) / self._unroll))
-
     def _close(self, timestep: float) -> None:
+        """Forces, and the last half kick where the time step is not zero."""
         state = self._state
         self._call_with_list(
             self._run.close_step,
             lambda: (
-                *self._sizes(), timestep, self._drift2, state.pos, state.vel, state.force,
-                state.inverse_mass, state.kind, *self._lists(),
+                state.pos, state.vel, state.force, state.inverse_mass, state.kind, *self._arrays()
             ),
+            timestep,
         )  # fmt: skip
         self._forces_known = True
 
@@ -302,16 +300,15 @@ class Engine:
         if not self._forces_known:
             self._close(0.0)
 
-    def _check_blow_up(self) -> None:
-        atom = self._control[BLOWN]
+    def _check_blow_up(self, step: int) -> None:
+        atom = self._lists.control[BLOWN]
         if atom == NONE:
             return
-        self._control[REBUILD] = 1
+        self.step = step
+        self._lists.outdate()
         jump, x = self._most_step2**0.5, self.positions()[atom].round(3).tolist()
-        what = (
-            f"atom {atom} ({self.symbols[atom]}) moved by more than {jump:.2f} angstrom in one step, to {x}"
-        )
-        raise self._blow_up(what, atom)
+        moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
+        raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
 
     def _blow_up(self, what: str, atom: int) -> BlowUpError:
         cure = "use a smaller time step, or relax the structure first"
@@ -321,12 +318,13 @@ class Engine:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
         self._need_forces()
-        self._control[REMAINING] = 0
+        self._lists.start_count(0)
         self._step_batch(1.0)
         self._evaluate()
         ti.sync()
-        self.compile_seconds += time.perf_counter() - begin
-        return time.perf_counter() - begin
+        seconds = time.perf_counter() - begin
+        self.compile_seconds += seconds
+        return seconds
 
     def synchronize(self) -> None:
         """Wait for the device."""
@@ -334,90 +332,40 @@ class Engine:
 
     def statistics(self) -> dict[str, Any]:
         """Neighbour-list figures for reports."""
-        counts = (
-            self._list.count.to_numpy() if not self._all_pairs else np.full(self.n_atoms, self.n_atoms - 1)
-        )
-        return {
-            "rebuilds": self._list.builds,
-            "neighbours_mean": float(counts.mean()),
-            "neighbours_max": int(counts.max()),
-            "cutoff_A": self._reach,
-            "outer_skin_A": self._outer,
-            "inner_skin_A": self._inner,
-            "steps_per_call": self._unroll,
-        }
+        return {**self._lists.statistics(), "steps_per_call": self._unroll}
 
-    # Lists.
+    # Calls.
 
     def _call(self, kernel: Any, *args: Any) -> None:
         with literals(self._state.real):
             kernel(*args)
 
-    def _sizes(self) -> tuple[int, int, int, int]:
-        lists = self._list
-        width = max(lists.width, 1)
-        return self.n_atoms, width, lists.shift_bits, int(np.prod(2 * lists.most_image + 1)) - 1
+    def _arrays(self) -> tuple[Any, ...]:
+        return self._lists.arrays(self._tables)
 
-    def _lists(self) -> tuple[Any, ...]:
-        """The arguments that all force kernels share, in their order."""
-        lists = self._list
-        return (
-            lists.count, lists.entries, self._lattice if self._all_pairs else lists.shifts, self._limits2,
-            lists.built_at, self._near_count, lists.scratch, self._reverse, self._pruned_at,
-            *self._tables, self._partial, self._zeta,
-        )  # fmt: skip
-
-    def _call_with_list(self, kernel: Any, arguments: Callable[[], tuple[Any, ...]]) -> None:
+    def _call_with_list(self, kernel: Any, arrays: Callable[[], tuple[Any, ...]], *scalars: float) -> None:
         """Call a kernel that does nothing with an outdated list; rebuild and repeat if it did nothing.
 
-        The arguments are asked for anew: a rebuild exchanges arrays.
+        The arrays are asked for anew each time: a rebuild exchanges them.
         """
-        if self._control[REBUILD]:
-            self._rebuild()
-        self._call(kernel, *arguments(), self._control)
-        if self._control[REBUILD]:
-            self._rebuild()
-            self._call(kernel, *arguments(), self._control)
+        lists = self._lists
+        for _ in range(3):
+            if lists.control[REBUILD]:
+                self._rebuild()
+            self._call(kernel, *lists.sizes(), *scalars, lists.drift2, *arrays(), lists.control)
+            if not lists.control[REBUILD]:
+                break
 
-    def _rebuild(self, positions: Array | None = None) -> None:
-        state, lists = self._state, self._list
-        if self._control[BLOWN] != NONE:
+    def _rebuild(self) -> None:
+        if self._lists.control[BLOWN] != NONE:
             # The state of a failed step: evaluated if that makes sense, else refused.
             positions = self.positions()
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
-        if self._all_pairs:
-            self._near2 = np.inf
-            lists.entries = lists.scratch = self._reverse = ti.ndarray(ti.i32, 1)
-            self._partial, self._zeta = ti.ndarray(state.vec, 1), ti.ndarray(state.real, 1)
-        else:
-            if self._since_build:
-                self._steps_per_build = 0.5 * (self._steps_per_build + self._since_build)
-            lists.build(state, self._frame, self._reach + self._outer, positions)
-            if self._rows != lists.width:
-                self._rows = lists.width
-                rows = lists.width * self.n_atoms if self._many_body else 1
-                self._reverse = ti.ndarray(ti.i32, rows)
-                self._partial = ti.ndarray(state.vec, rows)
-                self._zeta = ti.ndarray(state.real, rows)
-        self._since_build = 0
-        self._control[STALE] = 1
-        self._control[REBUILD] = 0
-
-    def _set_skins(self) -> None:
-        near = np.where(self._cutoffs > 0, self._cutoffs + self._inner, 0.0) ** 2
-        near[self._cutoffs <= 0] = -1.0
-        self._limits2.from_numpy(near.ravel().astype(self._state.numpy_real))
-        self._near2 = (0.5 * self._inner) ** 2
-        self._drift2 = (0.5 * (self._outer - self._inner)) ** 2
-
-    def _set_lattice(self) -> None:
-        lattice = np.vstack([self._frame.vectors, self._frame.inverse])
-        lattice[:3][~self.pbc] = 0.0
-        self._lattice.from_numpy(lattice.astype(self._state.numpy_real))
+        self._lists.rebuild(self._frame)
 
 
-def _device(table: Array, real: Any, dtype: Any) -> Any:
-    array = ti.ndarray(real, table.size)
-    array.from_numpy(np.ascontiguousarray(table, dtype))
+def _device(table: Array, state: State) -> Any:
+    array = ti.ndarray(state.real, table.size)
+    array.from_numpy(np.ascontiguousarray(table, state.numpy_real))
     return array

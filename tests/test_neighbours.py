@@ -60,7 +60,7 @@ def build(positions, cell, pbc, radius, lists=None, state=None):
         state = State(np.zeros(len(positions), np.int32), np.ones(len(positions)), "float64")
     state.set("pos", positions)
     lists = lists or VerletList(state)
-    lists.build(state, make_frame(cell, pbc), radius, positions)
+    lists.build(state, make_frame(cell, pbc), radius)
     return lists, state
 
 
@@ -225,17 +225,17 @@ def test_a_huge_empty_box_costs_little(pbc):
 
 
 def near_list(engine):
-    """Near-list rows (user's numbers) and the reverse index as {(i, j, image): place} and {place: place}."""
+    """Near-list rows (user's numbers), and where each (i, j, image) stands; the reverse index."""
     engine.evaluate()
-    lists, state = engine._list, engine._state
-    table = decoded(lists.scratch, engine._near_count, lists, state)
+    owner, state = engine._lists, engine._state
+    lists = owner.verlet
+    table = decoded(lists.scratch, owner._near_count, lists, state)
     places = {}
     for i, row in enumerate(table):
         at = int(state.sorted_of.to_numpy()[i])
-        for s, (j, *image) in enumerate(row):
-            place = s * state.n + at if lists.by_slot else at * lists.width + s
-            places[(i, j, *image)] = place
-    return table, places, engine._reverse.to_numpy() if engine._many_body else None
+        for s, entry in enumerate(row):
+            places[(i, *entry)] = s * state.n + at if lists.by_slot else at * lists.width + s
+    return table, places, owner._reverse.to_numpy()
 
 
 def test_near_list_is_sorted_and_reverse_finds_the_other_side():

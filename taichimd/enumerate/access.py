@@ -1,6 +1,6 @@
 """What every enumeration over lists needs: the parameters of a tuple, the vector of an entry."""
 
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,7 +22,7 @@ def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.templat
     return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
-@lru_cache(maxsize=None)
+@cache
 def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions that look things up for one set of terms.
 

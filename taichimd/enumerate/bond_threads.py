@@ -6,7 +6,7 @@ atom i. Each triple is evaluated from both of its neighbours, twice the arithmet
 sum has the same terms in the same order, so the bits are the same.
 """
 
-from functools import lru_cache
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -17,7 +17,7 @@ from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
 
-@lru_cache(maxsize=None)
+@cache
 def bond_thread_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions `first` and `second`, to be called for every (i, s), one after the other.
 

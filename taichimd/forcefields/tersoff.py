@@ -23,8 +23,8 @@ from taichimd.math import cos, exp, power, sin
 from taichimd.runtime import ti
 
 COLUMNS = (
-    "m", "gamma", "lambda3", "c", "d", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A",
-    "cutoff",
+    "m", "gamma", "lambda3", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A", "cutoff",
+    "d2", "c2_over_d2", "half_over_n",
 )  # fmt: skip
 HALF_PI = 1.5707963267948966
 
@@ -47,12 +47,12 @@ def make_zeta(with_lambda3: bool):
     def zeta(r_ij, r_ik, cos_jik, p):
         """One term of zeta_ij and its derivatives to r_ij, r_ik, cos."""
         f, df = cutoff_function(r_ik, p)
-        c2 = p.c * p.c
-        d2 = p.d * p.d
+        # g = gamma (1 + c^2/d^2 h^2/(d^2 + h^2)): the same g with one division and no cancellation.
         h = cos_jik - p.costheta0
-        quotient = c2 / (d2 + h * h)
-        g = p.gamma * (1.0 + c2 / d2 - quotient)
-        dg = p.gamma * 2.0 * h * quotient / (d2 + h * h)
+        inverse = 1.0 / (p.d2 + h * h)
+        ratio = p.gamma * p.c2_over_d2
+        g = p.gamma + ratio * (h * h * inverse)
+        dg = 2.0 * ratio * p.d2 * h * (inverse * inverse)
         z = f * g
         dz_dij = 0.0
         dz_dik = df * g
@@ -82,7 +82,7 @@ def bond(r, zeta, p):
     b, db = 1.0, 0.0
     if zeta > 0.0:
         x = power(p.beta * zeta, p.n)
-        b = power(1.0 + x, -0.5 / p.n)
+        b = power(1.0 + x, -p.half_over_n)
         db = -0.5 * b * x / (zeta * (1.0 + x))
     u = f * (repulsion - b * attraction)
     du = df * (repulsion - b * attraction)
@@ -102,8 +102,15 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
     parsed = read_tersoff(library.find(file))
     rows: dict[Key, Row] = {}
     for key, entry in parsed.entries.items():
-        row = {name: float(getattr(entry, name)) for name in COLUMNS[:-1]}
-        rows[key] = {**row, "cutoff": entry.R + entry.D}
+        names = [name for name in COLUMNS if hasattr(entry, name)]
+        rows[key] = {
+            **{name: float(getattr(entry, name)) for name in names},
+            "cutoff": entry.R + entry.D,
+            "d2": entry.d**2,
+            "c2_over_d2": entry.c**2 / entry.d**2,
+            # Entries with j != k say nothing of the bond; their n is often 0.
+            "half_over_n": 0.5 / entry.n if entry.n else 0.0,
+        }
     with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
     return ForceField(
         name=parsed.path.name,

@@ -1,4 +1,4 @@
-"""Kernels of the neighbour search: spatial sort, fill, order.
+"""Kernels of the neighbour search: spatial sort, fill, order; one call builds a list.
 
 An entry of a list is one 32-bit integer: the neighbour's sorted index in the high bits, the code of its
 image T in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
@@ -8,6 +8,7 @@ order, whatever the skin, the moment of the build, or the spatial sort.
 """
 
 from functools import cache
+from types import SimpleNamespace
 from typing import Any
 
 from taichimd.runtime import ti
@@ -16,12 +17,19 @@ BLOCK = 128
 """Length of the serial pieces of a scan."""
 
 # Slots of the status array that a build writes: the longest row, the largest image along each frame vector
-# beyond what the codes hold, and the smallest number of an atom that has another one on top of it.
-MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE = range(5)
-STATUS_SIZE = 5
+# beyond what the codes hold, the smallest number of an atom that has another one on top of it, and whether
+# any of these stands in the way of the list.
+MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, UNFIT = range(6)
+STATUS_SIZE = 6
 NONE = 2147483647
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
+
+GAPS = (301, 132, 57, 23, 10, 4, 1)
+"""Strides of the shell sort (M. Ciura, 2001)."""
+SORT_THREADS = 64
+SHARED_ROWS = (32, 64, 112, 160)
+"""Row lengths for which CUDA sorts in shared memory: each thread has a column, free of bank conflicts."""
 
 
 @ti.func
@@ -33,8 +41,8 @@ def slot(i, s, n, width, by_slot: ti.template()):
     return place
 
 
-@ti.kernel
-def exclusive_scan(n: ti.i32, counts: ti.types.ndarray(dtype=ti.i32, ndim=1), starts: ti.types.ndarray(dtype=ti.i32, ndim=1), sums: ti.types.ndarray(dtype=ti.i32, ndim=1)):  # fmt: skip
+@ti.func
+def scan(n, counts: ti.template(), starts: ti.template(), sums: ti.template()):
     """starts[k] = counts[0] + ... + counts[k-1] for k = 0..n, in three levels of serial pieces.
 
     `sums` holds the totals of level one, and behind them those of level two.
@@ -54,7 +62,7 @@ def exclusive_scan(n: ti.i32, counts: ti.types.ndarray(dtype=ti.i32, ndim=1), st
             sums[k] = total
             total += value
         sums[first + b] = total
-    for _ in range(1):
+    if n > 0:
         total = 0
         for k in range(second):
             value = sums[first + k]
@@ -65,9 +73,29 @@ def exclusive_scan(n: ti.i32, counts: ti.types.ndarray(dtype=ti.i32, ndim=1), st
         starts[k] += sums[k // BLOCK] + sums[first + k // BLOCK // BLOCK]
 
 
+@ti.func
+def shell_sort(array: ti.template(), base, stride, m):
+    """Sort array[base + k*stride], k < m, ascending."""
+    for g in ti.static(range(len(GAPS))):
+        gap = ti.static(GAPS[g])
+        for k in range(gap, m):
+            key = array[base + k * stride]
+            at = k
+            while at >= gap and array[base + (at - gap) * stride] > key:
+                array[base + at * stride] = array[base + (at - gap) * stride]
+                at -= gap
+            array[base + at * stride] = key
+
+
 @cache
-def list_kernels(real: Any, by_slot: bool) -> Any:
-    """Kernels that touch coordinates, for one precision and one list layout."""
+def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
+    """`build` and `refill` for one precision and one list layout.
+
+    Args:
+        real: ti.f64 or ti.f32.
+        by_slot: slot-major rows (CUDA).
+        shared_row: longest row that is sorted in shared memory; 0 to sort in place.
+    """
     vec = ti.types.vector(3, real)
     ivec = ti.types.vector(3, ti.i32)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
@@ -75,150 +103,170 @@ def list_kernels(real: Any, by_slot: bool) -> Any:
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
 
-    @ti.kernel
-    def bin_atoms(n: ti.i32, n_bins: ti.i32, pos: vecs, inverse: vecs, geometry: vecs, bins: ivec, periodic: ivec, bin_of: ints, turns: ivecs, counts: ints, status: ints):  # fmt: skip
+    @ti.func
+    def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
         """Bin of each atom, whole turns that fold it into the cell, atoms per bin.
 
-        `geometry` holds the grid's origin and bins per fractional unit. Launch: one thread per atom.
+        `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
         """
-        for k in range(n_bins):
-            counts[k] = 0
-        for k in range(STATUS_SIZE):
-            status[k] = NONE if k == CLOSE else 0
         for i in range(n):
             x = pos[i]
-            fractional = x[0] * inverse[0] + x[1] * inverse[1] + x[2] * inverse[2]
+            fractional = x[0] * grid[3] + x[1] * grid[4] + x[2] * grid[5]
             index = 0
             turn = ivec(0)
             for a in ti.static(range(3)):
-                f = fractional[a] - geometry[0][a]
+                f = fractional[a] - grid[6][a]
                 if periodic[a] != 0:
                     whole = ti.floor(f)
                     turn[a] = ti.cast(whole, ti.i32)
                     f -= whole
                 # Clamped as a real number: far strays would overflow an integer.
-                c = ti.cast(ti.min(ti.max(f * geometry[1][a], 0.0), bins[a] - 1.0), ti.i32)
+                c = ti.cast(ti.min(ti.max(f * grid[7][a], 0.0), bins[a] - 1.0), ti.i32)
                 index = index * bins[a] + c
             turns[i] = turn
             bin_of[i] = index
             ti.atomic_add(counts[index], 1)
 
-    @ti.kernel
-    def place_atoms(n: ti.i32, n_bins: ti.i32, bin_of: ints, starts: ints, fill: ints, order: ints):
-        """Atoms of each bin, in any order: `order[starts[bin]...]`. Launch: one thread per atom."""
-        for k in range(n_bins):
-            fill[k] = 0
-        for i in range(n):
-            b = bin_of[i]
-            order[starts[b] + ti.atomic_add(fill[b], 1)] = i
+    @ti.func
+    def image_code(image, most_image):
+        """Linear code of an image: 0 for the most negative one, if given with `most_image` added."""
+        return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
 
-    @ti.kernel
-    def sort_atoms(n: ti.i32, frame: vecs, bin_of: ints, starts: ints, order: ints, turns: ivecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints, sorted_of: ints, folded: vecs, turns_out: ivecs, bin_out: ints, built_at: vecs):  # fmt: skip
-        """Move every per-atom quantity to its sorted place: by bin, within a bin by the user's number.
+    @ti.func
+    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), status: ti.template()):  # fmt: skip
+        """Neighbours of every atom within the radius, unordered, as keys (user's number, image).
 
-        Ranking by number makes the order defined although `place_atoms` filled the bins in any order.
+        Counts go on past the width, so that the host knows the need.
         """
-        for k in range(n):
-            i = order[k]
+        for i in range(n):
+            turn_code[i] = image_code(turns[i], most_image)
+        for i in range(n):
+            x = folded[i]
             b = bin_of[i]
+            at = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
+            found = 0
+            low = at - reach
+            high = at + reach
+            for a in ti.static(range(3)):
+                if periodic[a] == 0:
+                    low[a] = ti.max(low[a], 0)
+                    high[a] = ti.min(high[a], bins[a] - 1)
+            for gx in range(low[0], high[0] + 1):
+                sx = gx // bins[0]
+                for gy in range(low[1], high[1] + 1):
+                    sy = gy // bins[1]
+                    row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
+                    for sz in range(low[2] // bins[2], high[2] // bins[2] + 1):
+                        # Bins that follow each other along z are one stretch of the sorted atoms.
+                        begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
+                        end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
+                        offset = sx * grid[0] + sy * grid[1] + sz * grid[2] - x
+                        offset_code = image_code(ivec(sx, sy, sz) + most_image, most_image)
+                        here = sx == 0 and sy == 0 and sz == 0
+                        for j in range(begin, end):
+                            d = folded[j] + offset
+                            r2 = d.dot(d)
+                            if r2 < radius2 and not (here and j == i):
+                                if r2 < CLOSEST2:
+                                    ti.atomic_min(status[CLOSE], ident[i])
+                                # Codes are linear in the image S - turn_j + turn_i.
+                                code = offset_code + turn_code[i] - turn_code[j]
+                                if turn_code[i] != turn_code[j]:
+                                    image = ivec(sx, sy, sz) - turns[j] + turns[i]
+                                    for a in ti.static(range(3)):
+                                        if ti.abs(image[a]) > most_image[a]:
+                                            ti.atomic_max(status[IMAGE_X + a], ti.abs(image[a]))
+                                if found < width:
+                                    keys[slot(i, found, n, width, by_slot)] = (ident[j] << shift_bits) | code
+                                found += 1
+            count[i] = found
+            # Most atoms need no atomic: the maximum is soon known.
+            if found > status[MOST]:
+                ti.atomic_max(status[MOST], found)
+        if n > 0:
+            image_fits = True
+            for a in ti.static(range(3)):
+                image_fits = image_fits and status[IMAGE_X + a] <= most_image[a]
+            fits = image_fits and status[MOST] <= width and status[CLOSE] == NONE
+            status[UNFIT] = 0 if fits else 1
+
+    @ti.func
+    def entry_of(key, shift_bits, sorted_of: ti.template()):
+        return (sorted_of[key >> shift_bits] << shift_bits) | (key & ((1 << shift_bits) - 1))
+
+    @ti.func
+    def order_rows(n, width, shift_bits, sorted_of: ti.template(), count: ti.template(), keys: ti.template(), entries: ti.template(), status: ti.template()):  # fmt: skip
+        """Put each row in order of its keys and turn user's numbers into sorted indices."""
+        if ti.static(shared_row > 0):
+            ti.loop_config(block_dim=SORT_THREADS)
+            for i in range(n):
+                column = ti.simt.block.SharedArray((SORT_THREADS * shared_row,), ti.i32)
+                lane = i % SORT_THREADS
+                if status[UNFIT] == 0:
+                    m = count[i]
+                    for k in range(m):
+                        column[lane + k * SORT_THREADS] = keys[slot(i, k, n, width, by_slot)]
+                    shell_sort(column, lane, SORT_THREADS, m)
+                    for k in range(m):
+                        key = column[lane + k * SORT_THREADS]
+                        entries[slot(i, k, n, width, by_slot)] = entry_of(key, shift_bits, sorted_of)
+        else:
+            for i in range(n):
+                if status[UNFIT] == 0:
+                    m = count[i]
+                    stride = n if ti.static(by_slot) else 1
+                    shell_sort(keys, slot(i, 0, n, width, by_slot), stride, m)
+                    for k in range(m):
+                        place = slot(i, k, n, width, by_slot)
+                        entries[place] = entry_of(keys[place], shift_bits, sorted_of)
+
+    @ti.kernel
+    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, ident: ints):  # fmt: skip
+        """Fill and order again, into rows that have grown."""
+        for k in range(STATUS_SIZE):
+            status[k] = NONE if k == CLOSE else 0
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, keys, status)  # fmt: skip
+        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
+
+    @ti.kernel
+    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+        """Sort the atoms in space, into the *_out arrays, and fill the list. One thread per atom or bin."""
+        n_bins = bins[0] * bins[1] * bins[2]
+        for k in range(n_bins):
+            counts[k] = 0
+        for k in range(STATUS_SIZE):
+            status[k] = NONE if k == CLOSE else 0
+        bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, counts)
+        scan(n_bins, counts, starts, sums)
+        for k in range(n_bins):
+            counts[k] = 0
+        for i in range(n):
+            b = bin_in[i]
+            order[starts[b] + ti.atomic_add(counts[b], 1)] = i
+        for k in range(n):
+            # The bins were filled in any order; ranking by the user's number makes it a defined one.
+            i = order[k]
+            b = bin_in[i]
             mine = ident[i]
             rank = 0
             for other in range(starts[b], starts[b + 1]):
                 if ident[order[other]] < mine:
                     rank += 1
             at = starts[b] + rank
-            t = turns[i]
-            pos_out[at] = pos[i]
+            t = turns_in[i]
+            x = pos[i]
+            pos_out[at] = x
             vel_out[at] = vel[i]
             force_out[at] = force[i]
             inverse_mass_out[at] = inverse_mass[i]
             ident_out[at] = mine
             kind_out[at] = kind[i]
             sorted_of[mine] = at
-            turns_out[at] = t
-            bin_out[at] = b
-            folded[at] = pos[i] - (t[0] * frame[0] + t[1] * frame[1] + t[2] * frame[2])
-            built_at[at] = pos[i]
+            turns[at] = t
+            bin_of[at] = b
+            folded[at] = x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2])
+            built_at[at] = x
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, keys, status)  # fmt: skip
+        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
 
-    @ti.kernel
-    def fill_rows(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, frame: vecs, bin_of: ints, starts: ints, folded: vecs, turns: ivecs, ident: ints, count: ints, keys: ints, status: ints):  # fmt: skip
-        """Neighbours of every atom within the radius, unordered, as keys (user's number, image).
-
-        Counts go on past the width, so that the host knows the need. Launch: one thread per atom.
-        """
-        for i in range(n):
-            x = folded[i]
-            own_turn = turns[i]
-            b = bin_of[i]
-            cz = b % bins[2]
-            cy = (b // bins[2]) % bins[1]
-            cx = b // (bins[1] * bins[2])
-            found = 0
-            low = ivec(cx, cy, cz) - reach
-            high = ivec(cx, cy, cz) + reach
-            for a in ti.static(range(3)):
-                if periodic[a] == 0:
-                    low[a] = ti.max(low[a], 0)
-                    high[a] = ti.min(high[a], bins[a] - 1)
-            for gx in range(low[0], high[0] + 1):
-                sx = gx // bins[0] if periodic[0] != 0 else 0
-                for gy in range(low[1], high[1] + 1):
-                    sy = gy // bins[1] if periodic[1] != 0 else 0
-                    row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                    first = low[2] // bins[2] if periodic[2] != 0 else 0
-                    last = high[2] // bins[2] if periodic[2] != 0 else 0
-                    for sz in range(first, last + 1):
-                        # Bins that follow each other along z are one stretch of the sorted atoms.
-                        begin = row + ti.max(low[2] - sz * bins[2], 0)
-                        end = row + ti.min(high[2] - sz * bins[2], bins[2] - 1)
-                        offset = sx * frame[0] + sy * frame[1] + sz * frame[2] - x
-                        here = sx == 0 and sy == 0 and sz == 0
-                        for j in range(starts[begin], starts[end + 1]):
-                            d = folded[j] + offset
-                            if d.dot(d) < radius2 and not (here and j == i):
-                                if d.dot(d) < CLOSEST2:
-                                    ti.atomic_min(status[CLOSE], ident[i])
-                                image = ivec(sx, sy, sz) - turns[j] + own_turn
-                                code = 0
-                                for a in ti.static(range(3)):
-                                    if ti.abs(image[a]) > most_image[a]:
-                                        ti.atomic_max(status[IMAGE_X + a], ti.abs(image[a]))
-                                    code = code * (2 * most_image[a] + 1) + image[a] + most_image[a]
-                                if found < width:
-                                    keys[slot(i, found, n, width, by_slot)] = (ident[j] << shift_bits) | code
-                                found += 1
-            count[i] = found
-            ti.atomic_max(status[MOST], found)
-
-    @ti.kernel
-    def order_rows(n: ti.i32, width: ti.i32, shift_bits: ti.i32, sorted_of: ints, count: ints, keys: ints, entries: ints):  # fmt: skip
-        """Put each row in order of its keys and turn user's numbers into sorted indices.
-
-        The place of a key is the number of smaller ones; eight are ranked in one pass over the row, in
-        registers. Launch: one thread per atom.
-        """
-        for i in range(n):
-            m = ti.min(count[i], width)
-            mask = (1 << shift_bits) - 1
-            for group in range((m + 7) // 8):
-                base = group * 8
-                key = ti.Vector([2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647])  # fmt: skip
-                rank = ti.Vector([0, 0, 0, 0, 0, 0, 0, 0])
-                for q in ti.static(range(8)):
-                    if base + q < m:
-                        key[q] = keys[slot(i, base + q, n, width, by_slot)]
-                for t in range(m):
-                    other = keys[slot(i, t, n, width, by_slot)]
-                    for q in ti.static(range(8)):
-                        rank[q] += ti.cast(other < key[q], ti.i32)
-                for q in ti.static(range(8)):
-                    if base + q < m:
-                        entry = (sorted_of[key[q] >> shift_bits] << shift_bits) | (key[q] & mask)
-                        entries[slot(i, rank[q], n, width, by_slot)] = entry
-
-    class Kernels:
-        """The compiled set."""
-
-    for kernel in (bin_atoms, place_atoms, sort_atoms, fill_rows, order_rows):
-        setattr(Kernels, kernel.__name__, staticmethod(kernel))
-    return Kernels
+    return SimpleNamespace(build=build, refill=refill)

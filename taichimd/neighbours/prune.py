@@ -7,6 +7,9 @@ is complete as long as no atom has moved from the build by more than half of wha
 otherwise the kernel asks for a rebuild and freezes.
 
 Entries beyond a cutoff add nothing to any sum, so neither skin, nor the moment of a cut, shows in a result.
+
+Three-body terms need the near list: their loops over pairs of neighbours should meet no others, and
+`reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials read the Verlet list itself.
 """
 
 from functools import cache
@@ -16,9 +19,10 @@ from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
 # Slots of the control array that kernels and host share.
-REMAINING, DONE, STALE, REBUILD, BLOWN, FROZEN = range(6)
+REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, FROZEN = range(8)
 """Steps still to do, steps done, near list outdated, Verlet list outdated, smallest number of an atom that
-left physics, and from FROZEN on one flag per step of a batch: the step is not to be done."""
+left physics, how often the near list was cut, its longest row, and from FROZEN on one flag per step of a
+batch: the step is not to be done."""
 
 
 def control_size(unroll: int) -> int:
@@ -27,11 +31,11 @@ def control_size(unroll: int) -> int:
 
 
 @cache
-def prune_function(n_kinds: int, by_slot: bool, with_reverse: bool) -> Any:
+def prune_function(n_kinds: int, by_slot: bool) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops."""
 
     @ti.func
-    def prune(n, width, shift_bits, last_code, most_drift2, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
+    def prune(n, width, near_width, shift_bits, last_code, most_drift2, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
         for i in range(n):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 x = pos[i]
@@ -52,19 +56,23 @@ def prune_function(n_kinds: int, by_slot: bool, with_reverse: bool) -> Any:
                         kept += 1
                 near_count[i] = kept
                 pruned_at[i] = x
-        if ti.static(with_reverse):
-            for i in range(n):
-                if control[STALE] != 0 and control[REBUILD] == 0:
-                    for s in range(near_count[i]):
-                        entry = near[slot(i, s, n, width, by_slot)]
-                        j = entry >> shift_bits
-                        # The image seen from the other side: codes of T and -T add up to the last code.
-                        mirrored = (i << shift_bits) | (last_code - (entry & ((1 << shift_bits) - 1)))
-                        for t in range(near_count[j]):
-                            if near[slot(j, t, n, width, by_slot)] == mirrored:
-                                reverse[slot(i, s, n, width, by_slot)] = slot(j, t, n, width, by_slot)
-        for _ in range(1):
-            if control[REBUILD] == 0:
+                if kept > control[LONGEST]:
+                    ti.atomic_max(control[LONGEST], kept)
+        for i in range(n):
+            if control[STALE] != 0 and control[REBUILD] == 0:
+                for s in range(near_count[i]):
+                    entry = near[slot(i, s, n, width, by_slot)]
+                    j = entry >> shift_bits
+                    # The image seen from the other side: codes of T and -T add up to the last code.
+                    mirrored = (i << shift_bits) | (last_code - (entry & ((1 << shift_bits) - 1)))
+                    for t in range(near_count[j]):
+                        if near[slot(j, t, n, width, by_slot)] == mirrored:
+                            reverse[slot(i, s, n, width, by_slot)] = slot(j, t, n, width, by_slot)
+        if control[STALE] != 0 and control[REBUILD] == 0:
+            if control[LONGEST] > near_width:
+                control[REBUILD] = 1
+            else:
                 control[STALE] = 0
+                control[CUTS] += 1
 
     return prune

@@ -32,100 +32,93 @@ class VerletList:
         self.most_image = np.zeros(3, np.int64)
         self.builds = 0
         n = state.n
+        ivec = ti.types.vector(3, ti.i32)
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
-        self._turns = ti.ndarray(ti.types.vector(3, ti.i32), n)
-        self._turns_sorted = ti.ndarray(ti.types.vector(3, ti.i32), n)
-        self._bin_of = ti.ndarray(ti.i32, n)
-        self._bin_sorted = ti.ndarray(ti.i32, n)
-        self._order = ti.ndarray(ti.i32, n)
-        self._folded = ti.ndarray(state.vec, n)
-        self._status = ti.ndarray(ti.i32, nk.STATUS_SIZE)
-        self._vectors = {name: ti.ndarray(state.vec, 3) for name in ("frame", "inverse", "geometry")}
-        self._bin_capacity = 0
         self.entries: Any = None
         self.scratch: Any = None
         self.shifts: Any = None
         self.shift_bits = 0
+        self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
+        self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
+        self._order = ti.ndarray(ti.i32, n)
+        self._turn_code = ti.ndarray(ti.i32, n)
+        self._folded = ti.ndarray(state.vec, n)
+        self._status = ti.ndarray(ti.i32, nk.STATUS_SIZE)
+        self._grid = ti.ndarray(state.vec, 8)
+        self._grid_values = np.zeros(0)
+        self._shift_values = np.zeros(0)
+        self._bin_capacity = 0
 
-    def build(self, state: State, frame: Frame, radius: float, positions: NDArray[np.float64] | None) -> None:
+    def build(self, state: State, frame: Frame, radius: float) -> None:
         """Sort the atoms in space and fill the list.
 
         Args:
             state: the atoms; their arrays change places.
             frame: the lattice.
             radius: cutoff plus skin, angstrom.
-            positions: (n, 3) where the caller has them; needed to span directions without periodicity.
 
         Raises:
             StructureError: two atoms less than 0.02 angstrom apart (or an atom and its own image).
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
-        run = nk.list_kernels(state.real, self.by_slot)
-        span = positions
-        if span is None:
-            span = state.get("pos") if not frame.pbc.all() else np.zeros((state.n, 3))
+        n, real = state.n, state.numpy_real
+        # Only directions without periodicity need to know where the atoms are.
+        span = np.zeros((n, 3)) if frame.pbc.all() else state.get("pos")
         grid = make_grid(frame, span, radius)
-        n, n_bins = state.n, int(np.prod(grid.bins))
-        self._reserve_bins(n_bins)
-        real = state.numpy_real
-        self._vectors["frame"].from_numpy(frame.vectors.astype(real))
-        # Rows: the kernel adds x[a] * row a.
-        self._vectors["inverse"].from_numpy(frame.inverse.astype(real))
+        self._reserve_bins(int(np.prod(grid.bins)))
         per_unit = grid.bins / grid.extent
-        self._vectors["geometry"].from_numpy(np.array([grid.origin, per_unit, per_unit], real))
-        bins, periodic = ti.Vector(grid.bins.tolist()), ti.Vector(frame.pbc.astype(int).tolist())
-        vectors = self._vectors
-        with literals(state.real):
-            run.bin_atoms(
-                n, n_bins, state.pos, vectors["inverse"], vectors["geometry"], bins, periodic,
-                self._bin_of, self._turns, self._counts, self._status,
+        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(real)
+        if not np.array_equal(values, self._grid_values):
+            self._grid.from_numpy(values)
+            self._grid_values = values
+        images = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
+        self._set_images(np.maximum(self.most_image, images), n)
+        if self.width == 0:
+            self._reserve_rows(state, _guess(state, frame, radius))
+        bins, reach, periodic = (
+            ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
+        )  # fmt: skip
+
+        def arguments() -> tuple[Any, ...]:
+            return (
+                n, self.width, radius * radius, bins, reach, periodic,
+                ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
+                self._folded, self._turns[1], self._turn_code, self._bin_of[1], state.sorted_of, self.count, self.scratch,
+                self.entries, self._status,
             )  # fmt: skip
-            nk.exclusive_scan(n_bins, self._counts, self._starts, self._sums)
-            run.place_atoms(n, n_bins, self._bin_of, self._starts, self._counts, self._order)
-            spare = state.spare
-            run.sort_atoms(
-                n, vectors["frame"], self._bin_of, self._starts, self._order, self._turns,
-                state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-                spare["pos"], spare["vel"], spare["force"], spare["inverse_mass"], spare["ident"], spare["kind"],
-                state.sorted_of, self._folded, self._turns_sorted, self._bin_sorted, self.built_at,
+
+        with literals(state.real):
+            self._kernels(state).build(
+                *arguments(), self._counts, self._sums, self._order, self._turns[0], self._bin_of[0],
+                self.built_at, *(getattr(state, name) for name in state.SORTED),
+                *(state.spare[name] for name in state.SORTED),
             )  # fmt: skip
             state.swap()
-            needed_image = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
-            self._set_images(np.maximum(self.most_image, needed_image), n)
-            if self.width == 0:
-                self._reserve_rows(state, _guess(state, frame, radius))
-            while True:
-                run.fill_rows(
-                    n, self.width, radius * radius, bins, ti.Vector(grid.reach.tolist()), periodic,
-                    ti.Vector(self.most_image.tolist()), self.shift_bits, vectors["frame"],
-                    self._bin_sorted, self._starts, self._folded, self._turns_sorted, state.ident,
-                    self.count, self.scratch, self._status,
-                )  # fmt: skip
-                status = [self._status[k] for k in range(nk.STATUS_SIZE)]
-                if status[nk.CLOSE] != nk.NONE:
-                    raise StructureError(_coincident(state, frame, status[nk.CLOSE]))
-                seen = np.array(status[nk.IMAGE_X : nk.IMAGE_Z + 1])
-                if status[nk.MOST] <= self.width and (seen <= self.most_image).all():
-                    break
-                if status[nk.MOST] > self.width:
-                    self._reserve_rows(state, status[nk.MOST])
-                self._set_images(np.maximum(self.most_image, seen), n)
-                for k in range(nk.STATUS_SIZE - 1):
-                    self._status[k] = 0
-            run.order_rows(
-                n, self.width, self.shift_bits, state.sorted_of, self.count, self.scratch, self.entries
-            )
+            while self._status[nk.UNFIT]:
+                self._grow(state, frame)
+                self._kernels(state).refill(*arguments(), state.ident)
         self._set_shifts(frame, real)
         self.builds += 1
+
+    def _kernels(self, state: State) -> Any:
+        """Kernels for rows of the present width."""
+        fitting = [row for row in nk.SHARED_ROWS if self.by_slot and self.width <= row]
+        return nk.list_kernels(state.real, self.by_slot, fitting[0] if fitting else 0)
+
+    def _grow(self, state: State, frame: Frame) -> None:
+        """Make room for what the last fill has counted."""
+        status = [self._status[k] for k in range(nk.STATUS_SIZE)]
+        if status[nk.CLOSE] != nk.NONE:
+            raise StructureError(_coincident(state, frame, status[nk.CLOSE]))
+        if status[nk.MOST] > self.width:
+            self._reserve_rows(state, status[nk.MOST])
+        seen = np.array(status[nk.IMAGE_X : nk.IMAGE_Z + 1])
+        self._set_images(np.maximum(self.most_image, seen), state.n)
 
     def atom_too_close(self) -> int:
         """User's number of the atom that made the last build raise `StructureError`."""
         return int(self._status[nk.CLOSE])
-
-    def set_frame(self, frame: Frame, real: Any) -> None:
-        """Follow a cell that changed by so little that the list still holds."""
-        self._set_shifts(frame, real)
 
     def _reserve_bins(self, n_bins: int) -> None:
         if n_bins <= self._bin_capacity:
@@ -172,6 +165,9 @@ class VerletList:
         # Term by term, so that T and -T are exact negatives of each other.
         v = frame.vectors
         shifts = (images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]).astype(real)
+        if np.array_equal(shifts, self._shift_values):
+            return
+        self._shift_values = shifts
         if self.shifts is None or self.shifts.shape[0] != len(shifts):
             vec = ti.types.vector(3, ti.f32 if real == np.float32 else ti.f64)
             self.shifts = ti.ndarray(vec, len(shifts))

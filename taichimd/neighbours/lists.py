@@ -1,0 +1,162 @@
+"""All that a system's force loops read besides the atoms: Verlet list, near list, skins, control array."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.neighbours.box import Frame
+from taichimd.neighbours.kernels import NONE
+from taichimd.neighbours.prune import BLOWN, CUTS, DONE, LONGEST, REBUILD, REMAINING, STALE, control_size
+from taichimd.neighbours.skins import Skins
+from taichimd.neighbours.verlet_list import VerletList
+from taichimd.runtime import ti
+from taichimd.state import State
+
+
+class Lists:
+    """Lists of one system and their upkeep.
+
+    Args:
+        state: the atoms.
+        cutoffs: (species, species) list cutoff of each pair, angstrom; not positive where nothing acts.
+        many_body: whether three-body terms need a near list and partial forces.
+        all_pairs: no lists at all; only the lattice, for nearest images.
+        unroll: steps per kernel call.
+        skin: the user's outer skin, or None.
+
+    Attributes:
+        verlet: the Verlet list.
+        skins: present skins; every kernel call takes its limits from there.
+        control: what kernels and host tell each other (see `prune`).
+        expected: steps that a list lasts, by experience.
+        age: steps since the last build.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        cutoffs: NDArray[np.float64],
+        *,
+        many_body: bool,
+        all_pairs: bool,
+        unroll: int,
+        skin: float | None,
+    ) -> None:
+        self._state = state
+        self._cutoffs = cutoffs
+        self._many_body = many_body
+        self._all_pairs = all_pairs
+        self.cutoff = max(float(cutoffs.max()), 1e-3)
+        self.skins = Skins(self.cutoff, many_body, skin)
+        self.verlet = VerletList(state)
+        self.control = ti.ndarray(ti.i32, control_size(unroll))
+        self.control[BLOWN] = NONE
+        self.control[REBUILD] = 1
+        self.expected = 50.0
+        self.age = 0
+        n = state.n
+        self._limits2 = ti.ndarray(state.real, cutoffs.size)
+        self._near_count = ti.ndarray(ti.i32, n) if many_body else self.verlet.count
+        self._pruned_at = ti.ndarray(state.vec, n if many_body else 1)
+        self._near_width = 6
+        self._rows = -1
+        self._lattice = ti.ndarray(state.vec, 6)
+        self._reserve(0)
+        self._set_limits()
+
+    @property
+    def near2(self) -> float:
+        """Square of the displacement that outdates the list of the force loops, angstrom^2."""
+        return np.inf if self._all_pairs else self.skins.near**2
+
+    @property
+    def drift2(self) -> float:
+        """Square of the displacement since the build beyond which no near list can be cut, angstrom^2."""
+        return self.skins.drift**2
+
+    @property
+    def listed_at(self) -> Any:
+        """Positions from which that displacement counts."""
+        return self._pruned_at if self._many_body else self.verlet.built_at
+
+    def sizes(self) -> tuple[int, int, int, int, int]:
+        """n, width, near width, shift bits and last image code, as kernels take them."""
+        verlet = self.verlet
+        last_code = int(np.prod(2 * verlet.most_image + 1)) - 1
+        return self._state.n, max(verlet.width, 1), self._near_width, verlet.shift_bits, last_code
+
+    def arrays(self, tables: list[Any]) -> tuple[Any, ...]:
+        """The arrays that all force kernels take, in their order, with the parameter tables in place."""
+        verlet = self.verlet
+        near = verlet.scratch if self._many_body else verlet.entries
+        shifts = self._lattice if self._all_pairs else verlet.shifts
+        return (
+            verlet.count, verlet.entries, shifts, self._limits2, verlet.built_at, self._near_count, near,
+            self._reverse, self.listed_at, *tables, self._partial, self._zeta,
+        )  # fmt: skip
+
+    def outdate(self) -> None:
+        """Ask for a rebuild: the cell has changed, or an atom has jumped."""
+        self.control[REBUILD] = 1
+
+    def rebuild(self, frame: Frame) -> None:
+        """Build the lists at the present positions; learns from how long the last ones held."""
+        control = self.control
+        if self._all_pairs:
+            self._set_lattice(frame)
+        else:
+            if self._many_body and control[LONGEST] > self._near_width:
+                # Rows of a few more than the longest: a thread for each slot of each atom is launched.
+                self._near_width = control[LONGEST] + 1
+                control[LONGEST] = 0
+            elif self.age:
+                self.expected = 0.5 * (self.expected + self.age)
+                if self.skins.learn(self.age, control[CUTS]):
+                    self._set_limits()
+            self.verlet.build(self._state, frame, self.cutoff + self.skins.outer)
+            if self._rows != self.verlet.width:
+                self._rows = self.verlet.width
+                self._reserve(self._rows * self._state.n if self._many_body else 0)
+        self.age = 0
+        control[CUTS], control[STALE], control[REBUILD] = 0, 1, 0
+
+    def start_count(self, steps: int) -> None:
+        """Tell the kernels how many steps to do."""
+        control = self.control
+        control[REMAINING], control[DONE], control[BLOWN] = steps, 0, NONE
+
+    def batches(self, remaining: int, unroll: int) -> int:
+        """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""
+        ahead = max(0.9 * self.expected - self.age, unroll)
+        return max(1, int(min(ahead, remaining, 100) / unroll))
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for reports."""
+        n = self._state.n
+        counts = np.full(n, n - 1) if self._all_pairs else self.verlet.count.to_numpy()
+        return {
+            "rebuilds": self.verlet.builds,
+            "neighbours_mean": float(counts.mean()),
+            "neighbours_max": int(counts.max()),
+            "cutoff_A": self.cutoff,
+            "outer_skin_A": self.skins.outer,
+            "inner_skin_A": self.skins.inner,
+        }
+
+    def _reserve(self, rows: int) -> None:
+        """Partial forces of all entries; arguments of length one where no kernel reads them."""
+        self._reverse = ti.ndarray(ti.i32, max(rows, 1))
+        self._partial = ti.ndarray(self._state.vec, max(rows, 1))
+        self._zeta = ti.ndarray(self._state.real, max(rows, 1))
+        if self._all_pairs:
+            self.verlet.entries = self._reverse
+
+    def _set_limits(self) -> None:
+        near = np.where(self._cutoffs > 0, (self._cutoffs + self.skins.inner) ** 2, -1.0)
+        self._limits2.from_numpy(near.ravel().astype(self._state.numpy_real))
+
+    def _set_lattice(self, frame: Frame) -> None:
+        lattice = np.vstack([frame.vectors, frame.inverse])
+        lattice[:3][~frame.pbc] = 0.0
+        self._lattice.from_numpy(lattice.astype(self._state.numpy_real))
