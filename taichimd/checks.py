@@ -24,10 +24,15 @@ def check_atoms(atoms: Atoms) -> None:
         )
 
 
+def check_shape(values: Array, n: int, what: str) -> None:
+    """Shape (n, 3), or a StructureError."""
+    if values.shape != (n, 3):
+        raise StructureError(f"{what} have shape {values.shape}, expected ({n}, 3)")
+
+
 def check_positions(positions: Array, n: int) -> None:
     """Finite numbers of shape (n, 3), or a StructureError."""
-    if positions.shape != (n, 3):
-        raise StructureError(f"positions have shape {positions.shape}, expected ({n}, 3)")
+    check_shape(positions, n, "positions")
     bad = ~np.isfinite(positions).all(axis=1)
     if bad.any():
         atom = int(np.argmax(bad))

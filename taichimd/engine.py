@@ -8,12 +8,12 @@ import numpy as np
 from ase import Atoms
 
 from taichimd import units
-from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_turns
+from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
 from taichimd.dynamics.verlet import step_kernels
-from taichimd.errors import BlowUpError, SettingsError
+from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import Frame, make_frame
-from taichimd.neighbours.control import BLOWN, DONE, NONE
+from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.neighbours.lists import Lists
 from taichimd.reduce import totals
 from taichimd.results import Array, Evaluation, Thermo
@@ -79,13 +79,14 @@ class Engine:
         self.cell: Array = atoms.cell.array.copy()
         self.pbc = atoms.pbc.copy()
         species = sorted(set(self.symbols))
+        # First: binding may run a kernel, which would start the default backend.
+        self.backend = start(backend)
         bound = forcefield.bind(species)
         self._frame: Frame = make_frame(self.cell, self.pbc)
         check_turns(atoms.positions, self._frame)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(self._frame, forcefield.cutoff, bound.terms.many_body)
-        self.backend = start(backend)
         self.step = 0
         self.compile_seconds = 0.0
 
@@ -101,6 +102,7 @@ class Engine:
         self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
         self._outputs: Any = None
         self._forces_known = False
+        self._blown = False
         state.set("pos", atoms.positions)
         state.set("vel", atoms.get_velocities())
         self._lists = Lists(
@@ -168,14 +170,16 @@ class Engine:
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
             self._state.set("pos", positions)
-            self._forces_known = False
+            self._forces_known = self._blown = False
             lists = self._lists
             self._call(
                 self._run.moved, self.n_atoms, lists.near2, self._state.pos, lists.listed_at, lists.control
             )
         if velocities is not None:
+            check_shape(np.asarray(velocities), self.n_atoms, "velocities")
             self._state.set("vel", np.asarray(velocities, float))
         if forces is not None:
+            check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))
             self._forces_known = True
         if step is not None:
@@ -236,8 +240,8 @@ class Engine:
             timestep: internal time units (see `units.FS`).
 
         Raises:
-            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, or left the finite
-                numbers; the state is then that of the failed step.
+            BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
+                numbers, or landed on another one; the state is then that of the failed step.
         """
         if n_steps <= 0:
             return
@@ -246,7 +250,7 @@ class Engine:
         timestep = float(timestep)
         self._need_forces()
         lists, state = self._lists, self._state
-        lists.settle(self._frame)
+        self._settle()
         first, to_do = self.step, n_steps - 1
         self._call(
             self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
@@ -254,18 +258,23 @@ class Engine:
         )  # fmt: skip
         self._forces_known = False
         done = 0
-        while done < to_do:
-            for _ in range(lists.batches(to_do - done, self._unroll)):
-                self._step_batch(timestep)
-            seen = lists.look()
-            self._check_blow_up(int(seen[BLOWN]), first + 1 + int(seen[DONE]))
-            lists.age += int(seen[DONE]) - done
-            done = int(seen[DONE])
-            lists.renew(self._frame)
-        if to_do == 0:
-            self._check_blow_up(int(lists.look()[BLOWN]), first + 1)
-        self.step = first + n_steps
-        self._close(timestep)
+        try:
+            while done < to_do:
+                for _ in range(lists.batches(to_do - done, self._unroll)):
+                    self._step_batch(timestep)
+                seen = lists.look()
+                lists.age += int(seen[DONE]) - done
+                done = int(seen[DONE])
+                self.step = first + 1 + done
+                # First: positions that left physics would not fit a list.
+                self._check_blow_up(int(seen[BLOWN]))
+                lists.renew(self._frame)
+            self.step = first + n_steps
+            if to_do == 0:
+                self._check_blow_up(int(lists.look()[BLOWN]))
+            self._close(timestep)
+        except StructureError as error:
+            raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error
 
     def _step_batch(self, timestep: float) -> None:
         state, lists = self._state, self._lists
@@ -291,19 +300,18 @@ class Engine:
         if not self._forces_known:
             self._close(0.0)
 
-    def _check_blow_up(self, atom: int, step: int) -> None:
+    def _check_blow_up(self, atom: int) -> None:
         if atom == NONE:
             return
-        self.step = step
+        jump, x = self._most_step2**0.5, self.positions()[atom].round(3).tolist()
+        moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
+        raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
+
+    def _blow_up(self, what: str, atom: int) -> BlowUpError:
+        self._blown = True
         self._lists.outdate()
-        x = self.positions()[atom]
-        raise BlowUpError(
-            f"the run exploded at step {step}: atom {atom} ({self.symbols[atom]}) moved by more than "
-            f"{self._most_step2**0.5:.2f} angstrom in one step, to {x.round(3).tolist()}; use a smaller time "
-            "step, or relax the structure first",
-            step,
-            atom,
-        )
+        cure = "use a smaller time step, or relax the structure first"
+        return BlowUpError(f"the run exploded at step {self.step}: {what}; {cure}", self.step, atom)
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
@@ -339,13 +347,19 @@ class Engine:
         The arrays are asked for anew each time: a rebuild exchanges them.
         """
         lists = self._lists
-        lists.settle(self._frame)
         while True:
+            self._settle()
             self._call(kernel, *lists.sizes(), *scalars, lists.drift2, *arrays(), lists.control)
-            lists.look()
-            if not lists.renew(self._frame):
+            if not lists.look()[REBUILD]:
                 break
-            lists.settle(self._frame)
+
+    def _settle(self) -> None:
+        """Lists that are fit; the state of a failed step has some only if its positions make sense."""
+        if self._blown:
+            positions = self.positions()
+            check_positions(positions, self.n_atoms)
+            check_turns(positions, self._frame)
+        self._lists.settle(self._frame)
 
 
 def _device(table: Array, state: State) -> Any:

@@ -108,6 +108,12 @@ class ForceField:
         for name, table in self._tables().items():
             for key, row in table.rows.items():
                 _check_row(f"{self.name} {name} {_names([key])}", table, row)
+                # A pair stands for both orders: two answers would break Newton's third law.
+                if table.order == 2 and dict(table.rows.get(key[::-1], row)) != dict(row):
+                    raise SettingsError(
+                        f"{self.name}: rows {_names([key])} and {_names([key[::-1]])} of one pair differ; "
+                        "give it once"
+                    )
 
     def _tables(self) -> dict[str, Table]:
         parts = {"pair": self.pair, "triplet": self.triplet, "bond order": self.bond_order}

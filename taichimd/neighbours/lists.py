@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.neighbours.box import Frame
-from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, control_size
+from taichimd.neighbours.control import CLOSE, CUTS, LONGEST, REBUILD, control_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.runtime import ti
@@ -143,6 +143,10 @@ class Lists:
         """
         while self.renew(frame):
             self.look()
+
+    def atom_too_close(self) -> int:
+        """User's number of the atom that made `settle` raise `StructureError`."""
+        return int(self._seen[CLOSE])
 
     def batches(self, remaining: int, unroll: int) -> int:
         """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""

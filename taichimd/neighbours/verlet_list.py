@@ -1,5 +1,6 @@
 """The Verlet list: buffers that grow by themselves, and the build that fills them."""
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,9 @@ from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.runtime import backend, literals, ti
 from taichimd.state import State
+
+MOST_IMAGES = 2**22
+"""Longest table of image vectors: 100 MB in float64."""
 
 
 class VerletList:
@@ -154,14 +158,16 @@ class VerletList:
         self.width = width
 
     def _set_images(self, most: NDArray[np.int64], n: int) -> None:
-        codes = int(np.prod(2 * most + 1))
-        self.most_image = most
-        self.shift_bits = max(codes - 1, 1).bit_length()
-        if n > 2 ** (31 - self.shift_bits):
+        # Whole numbers of Python: the product of three large ones does not fit 64 bits.
+        codes = prod(2 * m + 1 for m in most.tolist())
+        shift_bits = max(codes - 1, 1).bit_length()
+        if codes > MOST_IMAGES or n > 2 ** (31 - shift_bits):
             raise CapacityError(
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
                 "entries; wrap the positions into the cell, or use fewer atoms"
             )
+        self.most_image = most
+        self.shift_bits = shift_bits
 
     def _set_shifts(self, frame: Frame, real: Any) -> None:
         grids = np.meshgrid(*[np.arange(-m, m + 1) for m in self.most_image], indexing="ij")

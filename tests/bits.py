@@ -1,0 +1,99 @@
+"""Results as hashes of their bits, to be compared between processes: other runtime, other thread count.
+
+Run as a script, it prints {name: hash} of every system as JSON. Always on the CPU.
+"""
+
+import functools
+import hashlib
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import structures
+from ase import units
+from ase.build import bulk
+
+from taichimd import runtime
+from taichimd.engine import Engine
+from taichimd.errors import BackendError
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.load import load_forcefield
+
+OTHER_RUNTIME = "quadrants" if runtime.NAME == "taichi" else "taichi"
+
+
+def math_functions():
+    """exp, log, power, sin, cos of 4,096 arguments each."""
+    from device_math import evaluate
+
+    rng = np.random.default_rng(5)
+    wide, positive = rng.uniform(-700, 700, 4096), np.exp(rng.uniform(-20, 20, 4096))
+    exponent = rng.uniform(-10, 10, 4096)
+    return [
+        evaluate("exp", wide), evaluate("log", positive), evaluate("power", positive, exponent),
+        evaluate("sin", wide), evaluate("cos", wide), evaluate("exp", wide, precision="float32"),
+    ]  # fmt: skip
+
+
+def _trajectory(atoms, forcefield, timestep, steps, seed):
+    engine = Engine(structures.with_velocities(atoms, 600.0, seed), forcefield, backend="cpu")
+    engine.advance(steps, timestep * units.fs)
+    thermo = engine.thermo()
+    totals = np.array([thermo.potential, thermo.kinetic, thermo.pressure])
+    return [engine.positions(), engine.velocities(), engine.forces(), totals]
+
+
+def silicon():
+    """64 atoms of Tersoff silicon, 200 steps of 2 fs from 600 K."""
+    return _trajectory(bulk("Si", cubic=True).repeat(2), load_forcefield("Si.tersoff"), 2.0, 200, 1)
+
+
+def melt():
+    """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
+    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    return _trajectory(structures.argon_256(), forcefield, 4.0, 200, 2)
+
+
+SYSTEMS = {"math": math_functions, "silicon": silicon, "melt": melt}
+
+
+@functools.cache
+def here(name):
+    """Hash of a system's bits in this process; skips where another backend runs already."""
+    try:
+        runtime.start("cpu")
+    except BackendError as error:
+        pytest.skip(str(error))
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in SYSTEMS[name]())).hexdigest()
+
+
+@functools.cache
+def elsewhere():
+    """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
+
+    One process for both differences, because it compiles everything anew.
+    """
+    environment = {**os.environ, "TAICHIMD_THREADS": "1"}
+    if other_runtime_installed():
+        environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
+    output = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True)
+    assert output.returncode == 0, output.stderr
+    return json.loads(output.stdout)
+
+
+def other_runtime_installed():
+    """Whether the runtime that does not run here could."""
+    return importlib.util.find_spec(OTHER_RUNTIME) is not None
+
+
+needs_other_runtime = pytest.mark.skipif(
+    not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"
+)
+
+
+if __name__ == "__main__":
+    print(json.dumps({name: here(name) for name in SYSTEMS}))

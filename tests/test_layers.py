@@ -1,0 +1,90 @@
+"""Data flow in one direction: nothing imports what consumes it, and importing the package starts nothing."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import taichimd
+
+PACKAGE = Path(taichimd.__file__).parent
+LAYERS = [
+    ["errors", "units"],
+    ["runtime"],
+    ["math", "formats", "library"],
+    ["state", "neighbours"],
+    ["forcefields", "enumerate"],
+    ["dynamics", "reduce", "results", "checks"],
+    ["engine", "forcefields.check"],
+    ["protocols", "config", "signals", "velocities", "io"],
+    ["simulation"],
+    ["outputs", "progress", "summary"],
+    ["driver"],
+    ["calculator", "ase_plugin", "cli"],
+]
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+
+
+def rank(module):
+    """Rank of the longest name that covers a module; None outside the layers."""
+    parts = module.split(".")
+    return next((RANK[".".join(parts[:k])] for k in (2, 1) if ".".join(parts[:k]) in RANK), None)
+
+
+def imports(file):
+    """Modules of taichimd that a file imports, anywhere in it, without the package's name."""
+    tree = ast.parse(file.read_text())
+    # What only a type checker sees binds nothing.
+    tree.body = [
+        n for n in tree.body if not (isinstance(n, ast.If) and "TYPE_CHECKING" in ast.unparse(n.test))
+    ]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (
+                a.name.removeprefix("taichimd.") for a in node.names if a.name.startswith("taichimd.")
+            )
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "taichimd":
+            base = node.module.removeprefix("taichimd").lstrip(".")
+            yield from ([base] if base else [alias.name for alias in node.names])
+
+
+FILES = {".".join(f.relative_to(PACKAGE).with_suffix("").parts): f for f in sorted(PACKAGE.rglob("*.py"))}
+FILES = {
+    name: file for name, file in FILES.items() if name != "__init__" and not name.startswith("potentials")
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_module_imports_only_what_is_upstream(name):
+    own = rank(name)
+    assert own is not None, f"{name} has no place in LAYERS: give it one"
+    downstream = [m for m in imports(FILES[name]) if (rank(m) or 0) > own]
+    assert not downstream, f"{name} imports {downstream}, which are downstream of it"
+
+
+def test_only_runtime_starts_the_runtime():
+    starters = [name for name, file in FILES.items() if "ti.init(" in file.read_text()]
+    assert starters == ["runtime"]
+    direct = [
+        n
+        for n, f in FILES.items()
+        if "import taichi\n" in f.read_text() or "import quadrants" in f.read_text()
+    ]
+    assert not direct, f"{direct} must say `from taichimd.runtime import ti`"
+
+
+@pytest.mark.parametrize("module", ["taichimd", "taichimd.ase_plugin", "taichimd.errors", "taichimd.library"])
+def test_importing_starts_no_runtime(module):
+    heavy = ("taichi", "quadrants", "sympy", "matplotlib")
+    code = f"import sys, {module}; print(*[m for m in {heavy} if m in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == [], "imported too early"
+
+
+def test_public_names_are_there():
+    for name in taichimd.__all__:
+        assert getattr(taichimd, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = taichimd.nonsense
