@@ -1,5 +1,6 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -26,6 +27,9 @@ VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 UNROLL = {"cuda": 10, "cpu": 2}
 """Steps per kernel call: a call costs 20 to 30 us on CUDA; on the CPU compile time counts for more."""
+
+FULL_DEVICE = int(os.environ.get("FD", 200_000))
+"""Atoms from which one thread per atom fills a large GPU."""
 
 
 class Engine:
@@ -88,7 +92,10 @@ class Engine:
         )
         many_body = bound.terms.many_body
         self._unroll = UNROLL[self.backend]
-        self._run = step_kernels(bound.terms, state.real, self.backend, self._unroll, self._all_pairs)
+        thread_per_bond = self.backend == "cuda" and self.n_atoms < FULL_DEVICE
+        self._run = step_kernels(
+            bound.terms, state.real, self.backend, self._unroll, self._all_pairs, thread_per_bond
+        )
         self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
         self._outputs: Any = None
         self._forces_known = False

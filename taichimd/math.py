@@ -61,33 +61,31 @@ def _twelve(x, c: ti.template()):
 
 
 @ti.func
-def _power_of_two(k):
-    """2^k for k within the normal exponent range, from the bits."""
-    y = 0.0
+def _scaled(y, k):
+    """Y 2^k by adding k to the exponent bits, for y and the result normal numbers."""
+    z = y
     if ti.static(_single()):
-        y = ti.bit_cast((k + 127) << 23, ti.f32)
+        z = ti.bit_cast(ti.bit_cast(y, ti.i32) + (k << 23), ti.f32)
     else:
-        y = ti.bit_cast(ti.cast(k + 1023, ti.i64) << 52, ti.f64)
-    return y
+        z = ti.bit_cast(ti.bit_cast(y, ti.i64) + (ti.cast(k, ti.i64) << 52), ti.f64)
+    return z
 
 
 @ti.func
 def exp(x):
-    """Exponential of x; 0 below the range, infinity above."""
-    top = ti.static(88.8 if _single() else 709.8)
-    bottom = ti.static(-103.9 if _single() else -745.2)
-    # Clipping touches k alone, so that a NaN in x goes through r to the result.
-    k = ti.floor(ti.min(ti.max(x, bottom), top) * _LOG2E + 0.5)
+    """Exponential of x; 0 where the result would not be a normal number, infinity above the range."""
+    k = ti.floor(x * _LOG2E + 0.5)
     r = x - k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI)
     r -= k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO)
     y = 1.0 + (r + r * r * _twelve(r, _EXP))
-    # Two factors, so that neither leaves the exponent's range.
-    n = ti.cast(k, ti.i32)
-    half = n >> 1
-    y = y * _power_of_two(half) * _power_of_two(n - half)
-    if x > top:
+    if ti.abs(x) < ti.static(87.0 if _single() else 708.0):
+        y = _scaled(y, ti.cast(k, ti.i32))
+    elif x > ti.static(88.72 if _single() else 709.78):
         y = 1.0 / ti.abs(x - x)
-    elif x < bottom:
+    elif x > 0.0:
+        # The exponent does not fit 2^k alone.
+        y = _scaled(y, ti.cast(k, ti.i32) - 1) * 2.0
+    elif x < 0.0:
         y = 0.0
     return y
 

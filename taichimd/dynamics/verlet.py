@@ -22,11 +22,13 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import NONE
 from taichimd.neighbours.prune import BLOWN, DONE, FROZEN, REBUILD, REMAINING, STALE, prune_function
-from taichimd.runtime import ti
+from taichimd.runtime import step_kernel, ti
 
 
 @cache
-def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool) -> Any:
+def step_kernels(
+    terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool, thread_per_bond: bool
+) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
     Args:
@@ -35,6 +37,8 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
         backend: "cuda" (slot-major lists, shared memory) or "cpu".
         unroll: steps per call of `steps`.
         all_pairs: visit all pairs instead of neighbours.
+        thread_per_bond: many short threads, for systems that do not fill the device with one per atom; it
+            costs twice the arithmetic and gives the same bits (see `bond_threads`).
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -42,8 +46,7 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     many_body = terms.many_body
-    # On the CPU a thread per atom does half the arithmetic; the sums are the same (see bond_threads).
-    threaded = by_slot and many_body
+    threaded = thread_per_bond and many_body
     atom = gather_functions(terms, real, by_slot)
     bond = bond_thread_functions(terms, real, by_slot) if many_body else None
     visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
@@ -116,7 +119,7 @@ def step_kernels(terms: Terms, real: Any, backend: str, unroll: int, all_pairs: 
             f = force[i]
         return f
 
-    @ti.kernel
+    @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, last_code: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow. Launch: one thread per atom."""
         if ti.static(many_body):

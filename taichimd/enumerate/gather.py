@@ -129,13 +129,10 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                         r_t = ti.sqrt(r2_t)
                         cosine = d_s.dot(d_t) * (inverse_s * (1.0 / r_t))
                         p = look.body_parameters(table, shared, a, b, c)
-                        if r_t < p.cutoff:
-                            z, _, _, _ = bond.zeta(r_s, r_t, cosine, p)
-                            own += z
                         q = look.body_parameters(table, shared, a, c, b)
-                        if r_s < q.cutoff:
-                            z, _, _, _ = bond.zeta(r_t, r_s, cosine, q)
-                            zeta[slot(i, t, n, width, by_slot)] += z
+                        z_s, z_t = zetas(r_s, r_t, cosine, p, q)
+                        own += z_s
+                        zeta[slot(i, t, n, width, by_slot)] += z_t
                 zeta[slot(i, s, n, width, by_slot)] = own
 
     @ti.func
@@ -186,6 +183,22 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                         partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                 partial[slot(i, s, n, width, by_slot)] = own
 
+    # One species has one cutoff, which the caller has tested: without branches the compiler sees that both
+    # directions share the angular part.
+    @ti.func
+    def zetas(r_s, r_t, cosine, p, q):
+        """What the pair (s, t) adds to zeta_s and to zeta_t."""
+        z_s, z_t = 0.0, 0.0
+        if ti.static(terms.one_species):
+            z_s = bond.zeta(r_s, r_t, cosine, p)[0]
+            z_t = bond.zeta(r_t, r_s, cosine, q)[0]
+        else:
+            if r_t < p.cutoff:
+                z_s = bond.zeta(r_s, r_t, cosine, p)[0]
+            if r_s < q.cutoff:
+                z_t = bond.zeta(r_t, r_s, cosine, q)[0]
+        return z_s, z_t
+
     @ti.func
     def zeta_slopes(r_s, r_t, cosine, slope_s, slope_t, p, q):
         """Slopes of zeta_s (p) and zeta_t (q) to r_s, r_t and the cosine, each times its dU/dzeta.
@@ -193,16 +206,23 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         Two terms each, so that it does not matter which bond comes first.
         """
         g_s, g_t, g_cos = 0.0, 0.0, 0.0
-        if r_t < p.cutoff:
-            _, z_bond, z_third, z_cos = bond.zeta(r_s, r_t, cosine, p)
-            g_s += slope_s * z_bond
-            g_t += slope_s * z_third
-            g_cos += slope_s * z_cos
-        if r_s < q.cutoff:
-            _, z_bond, z_third, z_cos = bond.zeta(r_t, r_s, cosine, q)
-            g_s += slope_t * z_third
-            g_t += slope_t * z_bond
-            g_cos += slope_t * z_cos
+        if ti.static(terms.one_species):
+            _, s_bond, s_third, s_cos = bond.zeta(r_s, r_t, cosine, p)
+            _, t_bond, t_third, t_cos = bond.zeta(r_t, r_s, cosine, q)
+            g_s = slope_s * s_bond + slope_t * t_third
+            g_t = slope_s * s_third + slope_t * t_bond
+            g_cos = slope_s * s_cos + slope_t * t_cos
+        else:
+            if r_t < p.cutoff:
+                _, z_bond, z_third, z_cos = bond.zeta(r_s, r_t, cosine, p)
+                g_s += slope_s * z_bond
+                g_t += slope_s * z_third
+                g_cos += slope_s * z_cos
+            if r_s < q.cutoff:
+                _, z_bond, z_third, z_cos = bond.zeta(r_t, r_s, cosine, q)
+                g_s += slope_t * z_third
+                g_t += slope_t * z_bond
+                g_cos += slope_t * z_cos
         return g_s, g_t, g_cos
 
     @ti.func

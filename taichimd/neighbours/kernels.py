@@ -28,7 +28,7 @@ CLOSEST2 = 4e-4
 GAPS = (301, 132, 57, 23, 10, 4, 1)
 """Strides of the shell sort (M. Ciura, 2001)."""
 SORT_THREADS = 64
-SHARED_ROWS = (32, 160)
+SHARED_ROWS = (32, 64, 112, 160)
 """Row lengths for which CUDA sorts in shared memory: each thread has a column, free of bank conflicts."""
 
 
@@ -128,14 +128,20 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             ti.atomic_add(counts[index], 1)
 
     @ti.func
-    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), status: ti.template()):  # fmt: skip
+    def image_code(image, most_image):
+        """Linear code of an image: 0 for the most negative one, if given with `most_image` added."""
+        return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
+
+    @ti.func
+    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), status: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, unordered, as keys (user's number, image).
 
         Counts go on past the width, so that the host knows the need.
         """
         for i in range(n):
+            turn_code[i] = image_code(turns[i], most_image)
+        for i in range(n):
             x = folded[i]
-            own_turn = turns[i]
             b = bin_of[i]
             at = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
             found = 0
@@ -155,6 +161,7 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                         begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
                         end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
                         offset = sx * grid[0] + sy * grid[1] + sz * grid[2] - x
+                        offset_code = image_code(ivec(sx, sy, sz) + most_image, most_image)
                         here = sx == 0 and sy == 0 and sz == 0
                         for j in range(begin, end):
                             d = folded[j] + offset
@@ -162,12 +169,13 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                             if r2 < radius2 and not (here and j == i):
                                 if r2 < CLOSEST2:
                                     ti.atomic_min(status[CLOSE], ident[i])
-                                image = ivec(sx, sy, sz) - turns[j] + own_turn
-                                code = 0
-                                for a in ti.static(range(3)):
-                                    if ti.abs(image[a]) > most_image[a]:
-                                        ti.atomic_max(status[IMAGE_X + a], ti.abs(image[a]))
-                                    code = code * (2 * most_image[a] + 1) + image[a] + most_image[a]
+                                # Codes are linear in the image S - turn_j + turn_i.
+                                code = offset_code + turn_code[i] - turn_code[j]
+                                if turn_code[i] != turn_code[j]:
+                                    image = ivec(sx, sy, sz) - turns[j] + turns[i]
+                                    for a in ti.static(range(3)):
+                                        if ti.abs(image[a]) > most_image[a]:
+                                            ti.atomic_max(status[IMAGE_X + a], ti.abs(image[a]))
                                 if found < width:
                                     keys[slot(i, found, n, width, by_slot)] = (ident[j] << shift_bits) | code
                                 found += 1
@@ -213,15 +221,15 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                         entries[place] = entry_of(keys[place], shift_bits, sorted_of)
 
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, ident: ints):  # fmt: skip
+    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, ident: ints):  # fmt: skip
         """Fill and order again, into rows that have grown."""
         for k in range(STATUS_SIZE):
             status[k] = NONE if k == CLOSE else 0
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, ident, count, keys, status)  # fmt: skip
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, keys, status)  # fmt: skip
         order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
 
     @ti.kernel
-    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, status: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space, into the *_out arrays, and fill the list. One thread per atom or bin."""
         n_bins = bins[0] * bins[1] * bins[2]
         for k in range(n_bins):
@@ -258,7 +266,7 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             bin_of[at] = b
             folded[at] = x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2])
             built_at[at] = x
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, ident_out, count, keys, status)  # fmt: skip
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, keys, status)  # fmt: skip
         order_rows(n, width, shift_bits, sorted_of, count, keys, entries, status)
 
     return SimpleNamespace(build=build, refill=refill)

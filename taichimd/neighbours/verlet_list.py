@@ -38,6 +38,7 @@ class VerletList:
         self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
         self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
         self._order = ti.ndarray(ti.i32, n)
+        self._turn_code = ti.ndarray(ti.i32, n)
         self._folded = ti.ndarray(state.vec, n)
         self._status = ti.ndarray(ti.i32, nk.STATUS_SIZE)
         self._grid = ti.ndarray(state.vec, 8)
@@ -79,7 +80,7 @@ class VerletList:
             return (
                 n, self.width, radius * radius, bins, reach, periodic,
                 ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
-                self._folded, self._turns[1], self._bin_of[1], state.sorted_of, self.count, self.scratch,
+                self._folded, self._turns[1], self._turn_code, self._bin_of[1], state.sorted_of, self.count, self.scratch,
                 self.entries, self._status,
             )  # fmt: skip
 
