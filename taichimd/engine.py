@@ -77,13 +77,14 @@ class Engine:
         self.cell: Array = atoms.cell.array.copy()
         self.pbc = atoms.pbc.copy()
         species = sorted(set(self.symbols))
+        # Before parameters are bound: a shifted pair potential is evaluated at its cutoff there.
+        self.backend = start(backend)
         bound = forcefield.bind(species)
         self._frame: Frame = make_frame(self.cell, self.pbc)
         check_turns(atoms.positions, self._frame)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(self._frame, forcefield.cutoff, bound.terms.many_body)
-        self.backend = start(backend)
         self.step = 0
         self.compile_seconds = 0.0
 
