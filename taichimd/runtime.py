@@ -8,18 +8,20 @@ contract a*b+c into a fused multiply-add where the source does not say so.
 import ctypes
 import os
 import platform
+import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import taichimd
-from taichimd.errors import BackendError, SettingsError
+from taichimd.errors import BackendError, ParameterFileError, SettingsError
 
 NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
 if NAME not in ("taichi", "quadrants"):
@@ -32,6 +34,7 @@ try:
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
 _impl: Any = import_module(f"{NAME}.lang.impl")
+_COMPILATION_ERROR: Any = getattr(ti, f"{NAME.capitalize()}CompilationError")
 if NAME == "taichi":
     # Taichi 1.7 frees arrays of scalars when Python drops them, but forgets arrays of vectors: without this
     # every dropped engine and every grown list would stay on the device until the process ends.
@@ -102,14 +105,35 @@ def literals(real: Any) -> Iterator[None]:
     """While kernels compile inside this context, their literals are of type `real`.
 
     A float64 literal would promote float32 arithmetic; so each precision compiles under its own default.
+
+    Raises:
+        ParameterFileError: a function in a user's file does not compile; with file and line.
     """
     runtime = _impl.get_runtime()
     before = runtime.default_fp
     runtime.default_fp = real
     try:
         yield
+    except _COMPILATION_ERROR as error:
+        place = _place_outside(str(error))
+        if place is None:
+            raise  # a fault of ours: all of the runtime's message is wanted
+        raise ParameterFileError(place) from error
     finally:
         runtime.default_fp = before
+
+
+def _place_outside(message: str) -> str | None:
+    """File, line and reason of a compilation error, if the innermost function is not this package's."""
+    places = re.findall(r'File "([^"]+)", line (\d+), in (\w+):', message)
+    inside = tuple(str(Path(module.__file__ or "").parent) for module in (taichimd, ti))
+    if not places or places[-1][0].startswith(inside):
+        return None
+    file, line, name = places[-1]
+    reasons = [text.strip() for text in message.splitlines() if text.strip(" ^~.")]
+    reason = next((text for text in reversed(reasons) if not text.startswith("Did you mean")), "")
+    reason = re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
+    return f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.math"
 
 
 def literal_type() -> Any:

@@ -190,7 +190,7 @@ def test_version(call):
 def test_help_names_every_command(call):
     code, out, _ = call("--help")
     assert code == 0
-    for command in ("run", "energy", "potentials", "info", "demo"):
+    for command in ("run", "energy", "potentials", "check", "info", "demo"):
         assert command in out
 
 

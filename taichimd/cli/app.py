@@ -7,7 +7,7 @@ from io import TextIOWrapper
 import typer
 
 from taichimd import __version__
-from taichimd.cli import demo, energy, info, potentials, run
+from taichimd.cli import check, demo, energy, info, potentials, run
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -17,6 +17,7 @@ app = typer.Typer(
 app.command()(run.run)
 app.command()(energy.energy)
 app.command()(potentials.potentials)
+app.command()(check.check)
 app.command()(info.info)
 app.command()(demo.demo)
 

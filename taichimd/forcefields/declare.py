@@ -22,6 +22,7 @@ from typing import Any
 from taichimd.errors import SettingsError
 from taichimd.forcefields.base import ANY, ForceField, Row, Table
 from taichimd.forcefields.derive import derived_function
+from taichimd.forcefields.source import check_returns
 from taichimd.forcefields.truncate import check_truncation
 from taichimd.runtime import ti
 
@@ -45,6 +46,7 @@ class Declared:
     ) -> None:
         if "cutoff" in params:
             raise SettingsError(f"{function.__name__}: 'cutoff' is added by itself; leave it out of params")
+        check_returns(function, order, derive)
         self.name = function.__name__
         self.__doc__ = function.__doc__
         self.order = order

@@ -6,7 +6,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from taichimd.errors import ParameterFileError
+from taichimd.errors import ParameterFileError, TaichimdError
 from taichimd.forcefields.base import ForceField
 
 
@@ -76,6 +76,8 @@ def _from_python(file: Path, name: str) -> ForceField:
     sys.modules[module_name] = module
     try:
         specification.loader.exec_module(module)
+    except TaichimdError:
+        raise  # says file and line itself
     except Exception as error:
         raise ParameterFileError(f"{file}: {type(error).__name__}: {error}") from error
     found = getattr(module, name, None)

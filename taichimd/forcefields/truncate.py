@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from taichimd.enumerate.parameters import reader
 from taichimd.errors import SettingsError
-from taichimd.runtime import start, ti
+from taichimd.runtime import literals, start, ti
 
 TRUNCATIONS = ("truncated", "energy-shifted", "force-shifted")
 EXTRA = ("u_cut", "du_cut")
@@ -73,5 +73,6 @@ def at_cutoff(function: Any, columns: tuple[str, ...], table: NDArray[np.float64
 
     values, energy, slope = (ti.ndarray(ti.f64, k) for k in (table.size, rows, rows))
     values.from_numpy(np.ascontiguousarray(table).ravel())
-    evaluate(rows, values, energy, slope)
+    with literals(ti.f64):
+        evaluate(rows, values, energy, slope)
     return np.hstack([table, energy.to_numpy()[:, None], slope.to_numpy()[:, None]])

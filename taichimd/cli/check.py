@@ -1,0 +1,53 @@
+"""`taichimd check`: is a force field consistent?"""
+
+from typing import Annotated
+
+import typer
+
+NOT_CONSISTENT = 1
+
+
+def check(
+    potential: Annotated[
+        str, typer.Argument(help="file.py:name of a force field, a parameter file or a shipped name.")
+    ],
+    elements: Annotated[
+        str | None,
+        typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+) -> None:
+    """Check forces and virial of a force field against finite differences of its energy.
+
+    Ends with exit code 1 if they do not agree on random clusters of its elements.
+    """
+    from taichimd.config import make_settings
+    from taichimd.errors import SettingsError
+    from taichimd.forcefields.check import check_forcefield
+    from taichimd.forcefields.load import load_forcefield
+    from taichimd.runtime import start
+
+    make_settings({"backend": backend})
+    species = _symbols(elements)
+    if seed < 0:
+        raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
+    forcefield = load_forcefield(potential)
+    start(backend)
+    found = check_forcefield(forcefield, species, seed=seed)
+    typer.echo(str(found))
+    if not found.ok:
+        raise typer.Exit(NOT_CONSISTENT)
+
+
+def _symbols(text: str | None) -> list[str] | None:
+    from ase.data import chemical_symbols
+
+    from taichimd.errors import SettingsError
+
+    if text is None:
+        return None
+    symbols = [part.strip() for part in text.split(",")]
+    if wrong := [symbol for symbol in symbols if symbol not in chemical_symbols[1:]]:
+        raise SettingsError(f"elements: {wrong[0]!r} is no chemical symbol; expected a list such as Si,C")
+    return symbols

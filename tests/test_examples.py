@@ -1,0 +1,109 @@
+"""The examples run, say what their first lines promise, and lie beside their pictures."""
+
+import re
+import runpy
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taichimd.cli.app import main
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+SCREEN = 80  # lines
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A copy, so that the committed pictures stay as they are."""
+    for file in EXAMPLES.iterdir():
+        if file.suffix in (".py", ".toml", ".extxyz"):
+            shutil.copy(file, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.fixture
+def script(folder, capsys):
+    def run(name):
+        runpy.run_path(str(folder / name), run_name="__main__")
+        picture = (folder / name).with_suffix(".png")
+        assert picture.stat().st_size < 60_000, f"{picture.name} is too large to be committed"
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.fixture
+def call(capsys):
+    def run(line):
+        with pytest.raises(SystemExit) as caught:
+            main(line.split())
+        return caught.value.code, capsys.readouterr().out
+
+    return run
+
+
+def number(out, label):
+    """The number after a label at the start of a line."""
+    match = re.search(rf"^{re.escape(label)}\s+(-?[\d.]+)", out, flags=re.MULTILINE)
+    assert match, f"no line begins with {label!r} in:\n{out}"
+    return float(match.group(1))
+
+
+def test_argon_nve_melts_and_keeps_its_energy(script):
+    out = script("argon_nve.py")
+    assert number(out, "temperature") == pytest.approx(89, abs=3)
+    assert number(out, "fluctuation") < 0.001
+    assert number(out, "rms distance") > 2.0, "the crystal should have melted"
+
+
+def test_own_pair_is_consistent_and_runs(script):
+    out = script("own_pair.py")
+    assert "morse: consistent" in out
+    assert number(out, "fcc copper:") == pytest.approx(-3.515, abs=6e-4)
+    assert number(out, "500 atoms, 2 ps: the total energy stays within") < 100
+
+
+def test_own_triplet_is_stillinger_weber(script):
+    out = script("own_triplet.py")
+    assert "sw_pair + sw_angle: consistent" in out
+    energies = {kind: number(out, kind) for kind in ("diamond", "sc", "bcc", "fcc")}
+    assert energies["diamond"] == pytest.approx(-4.3366, abs=5e-5)
+    assert min(energies, key=energies.get) == "diamond"
+
+
+def test_ase_relax_prints_what_ase_tersoff_gives(script):
+    printed = [float(re.search(r" (-?\d+\.\d+) ", line)[1]) for line in script("ase_relax.py").splitlines()]
+    # The same script run with ASE's own Tersoff calculator on the same parameters.
+    expected = [5.4312, -4.6304, 121.7, 85.8, 10.3, 92.3, 16.66]
+    np.testing.assert_allclose(printed, expected, rtol=1e-3, atol=0.06)
+
+
+def test_silicon_melt_job_runs(call, folder):
+    code, out = call("run silicon_melt.toml --steps 80")
+    assert code == 0
+    assert "216 atoms, Si" in out
+    assert (folder / "silicon-melt" / "thermo.png").exists()
+
+
+@pytest.mark.parametrize("potential", ["own_pair.py:copper --elements Cu", "own_triplet.py:silicon"])
+def test_check_command_on_the_examples(call, folder, potential):
+    code, out = call(f"check {potential}")
+    assert code == 0
+    assert ": consistent" in out
+
+
+def test_run_command_takes_the_declared_potential(call, folder):
+    assert call("run silicon.extxyz --potential own_triplet.py:silicon --steps 20 --output o")[0] == 0
+
+
+def test_table_lists_every_example_and_each_has_a_picture():
+    readme = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+    for file in EXAMPLES.iterdir():
+        if file.suffix in (".py", ".toml"):
+            assert f"({file.name})" in readme, f"{file.name} is missing in examples/README.md"
+            assert file.with_suffix(".png").exists(), f"{file.name} has no picture of its result"
+            assert len(file.read_text(encoding="utf-8").splitlines()) <= SCREEN, f"{file.name} is too long"
