@@ -17,7 +17,7 @@ from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.neighbours.lists import Lists
 from taichimd.reduce import totals
 from taichimd.results import Array, Evaluation, Thermo
-from taichimd.runtime import NAME, PRECISIONS, literals, start, ti
+from taichimd.runtime import NAME, PRECISIONS, blocks_for, grid, literals, start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
@@ -27,11 +27,14 @@ FULL_DEVICE = 200_000
 """Atoms from which one thread per atom keeps a large GPU busy."""
 
 
-def _steps_per_call(backend: str, many_body: bool, thread_per_bond: bool) -> int:
+def _steps_per_call(backend: str, n_atoms: int, many_body: bool) -> int:
     """Steps that one kernel call unrolls: a call costs 0.1 to 0.2 ms on CUDA, each step compile time."""
-    if backend == "cpu" or (many_body and not thread_per_bond):
+    if backend == "cpu":
         return 2
-    return 10 if NAME == "quadrants" or not many_body else 5
+    if n_atoms >= FULL_DEVICE:
+        return 2 if many_body else 4
+    # Taichi compiles a step of a bond-order potential for CUDA in seconds, quadrants in about one.
+    return 5 if many_body and NAME == "taichi" else 12
 
 
 class Engine:
@@ -95,9 +98,17 @@ class Engine:
         )
         many_body = bound.terms.many_body
         thread_per_bond = self.backend == "cuda" and self.n_atoms < FULL_DEVICE
-        self._unroll = _steps_per_call(self.backend, many_body, thread_per_bond)
+        self._unroll = _steps_per_call(self.backend, self.n_atoms, many_body)
+        # A bond-order atom has about six near neighbours.
+        self._blocks = blocks_for(self.n_atoms * (6 if thread_per_bond and many_body else 1))
         self._run = step_kernels(
-            bound.terms, state.real, self.backend, self._unroll, self._all_pairs, thread_per_bond
+            bound.terms,
+            state.real,
+            self.backend,
+            self._unroll,
+            self._all_pairs,
+            thread_per_bond,
+            self._blocks,
         )
         self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
         self._outputs: Any = None
@@ -260,10 +271,11 @@ class Engine:
         done = 0
         try:
             while done < to_do:
-                for _ in range(lists.batches(to_do - done, self._unroll)):
+                calls = lists.batches(to_do - done)
+                for _ in range(calls):
                     self._step_batch(timestep)
                 seen = lists.look()
-                lists.age += int(seen[DONE]) - done
+                lists.count(int(seen[DONE]) - done, calls)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
@@ -335,7 +347,7 @@ class Engine:
     # Calls.
 
     def _call(self, kernel: Any, *args: Any) -> None:
-        with literals(self._state.real):
+        with literals(self._state.real), grid(self._blocks):
             kernel(*args)
 
     def _arrays(self) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO
@@ -81,6 +82,49 @@ def start(backend: str = "auto") -> str:
             "use one backend per process"
         )
     return _backend
+
+
+def step_kernel(function: Any) -> Any:
+    """A kernel of many parallel loops that is called again and again.
+
+    Under quadrants its loops become one CUDA graph, which costs the host less than launching each.
+    """
+    return ti.kernel(graph=True)(function) if NAME == "quadrants" else ti.kernel(function)
+
+
+@contextmanager
+def grid(blocks: int) -> Iterator[None]:
+    """While kernels compile inside this context, their loops use at most `blocks` blocks (0: the default).
+
+    The runtimes launch every loop with one and the same number of blocks, by default several thousand,
+    however few atoms there are: then a loop over 8,000 atoms that does nothing takes 8 us.
+    """
+    config = _impl.current_cfg()
+    before = config.saturating_grid_dim
+    if blocks:
+        config.saturating_grid_dim = blocks
+    try:
+        yield
+    finally:
+        config.saturating_grid_dim = before
+
+
+def blocks_for(threads: int) -> int:
+    """Blocks for a loop of so many threads, in a few steps so that few kernels are compiled; 0: default."""
+    if backend() != "cuda":
+        return 0
+    per_multiprocessor = threads / (128 * _multiprocessors())
+    return next((step * _multiprocessors() for step in (2, 4, 8) if per_multiprocessor <= step), 0)
+
+
+@cache
+def _multiprocessors() -> int:
+    """Multiprocessors of the first CUDA device."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    count, device, attribute = ctypes.c_int(0), ctypes.c_int(0), 16
+    driver.cuDeviceGet(ctypes.byref(device), 0)
+    driver.cuDeviceGetAttribute(ctypes.byref(count), attribute, device)
+    return max(count.value, 1)
 
 
 def _cuda_devices() -> int:

@@ -11,8 +11,9 @@ from taichimd.errors import CapacityError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.box import make_frame
+from taichimd.neighbours.control import control_size
 from taichimd.neighbours.verlet_list import VerletList
-from taichimd.runtime import start
+from taichimd.runtime import start, ti
 from taichimd.state import State
 
 ALL_PBC = [np.array(np.unravel_index(k, (2, 2, 2)), bool) for k in range(8)]
@@ -60,7 +61,10 @@ def build(positions, cell, pbc, radius, lists=None, state=None):
         state = State(np.zeros(len(positions), np.int32), np.ones(len(positions)), "float64")
     state.set("pos", positions)
     lists = lists or VerletList(state)
-    lists.build(state, make_frame(cell, pbc), radius)
+    frame, control = make_frame(cell, pbc), ti.ndarray(ti.i32, control_size(0))
+    lists.build(state, frame, radius, control)
+    while lists.unfit(seen := control.to_numpy()):
+        lists.grow(state, frame, control, seen)
     return lists, state
 
 

@@ -22,12 +22,12 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
 from taichimd.neighbours.prune import prune_function
-from taichimd.runtime import ti
+from taichimd.runtime import step_kernel, ti
 
 
 @cache
 def step_kernels(
-    terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool, thread_per_bond: bool
+    terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool, thread_per_bond: bool, blocks: int
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -39,6 +39,8 @@ def step_kernels(
         all_pairs: visit all pairs instead of neighbours.
         thread_per_bond: many short threads, for systems that do not fill the device with one per atom; it
             costs twice the arithmetic and gives the same bits (see `bond_threads`).
+        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
+            are different ones.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -122,7 +124,7 @@ def step_kernels(
             f = force[i]
         return f
 
-    @ti.kernel
+    @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, last_code: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow. Launch: one thread per atom."""
         if ti.static(many_body):

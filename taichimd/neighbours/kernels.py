@@ -32,7 +32,7 @@ CLOSEST2 = 4e-4
 GAPS = (301, 132, 57, 23, 10, 4, 1)
 """Strides of the shell sort (M. Ciura, 2001)."""
 SORT_THREADS = 64
-SHARED_ROWS = (32, 64, 112, 160)
+SHARED_ROWS = (32, 64, 96, 112, 128, 160)
 """Row lengths for which CUDA sorts in shared memory: each thread has a column, free of bank conflicts."""
 
 

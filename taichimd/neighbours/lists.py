@@ -1,5 +1,6 @@
 """All that a system's force loops read besides the atoms: Verlet list, near list, skins, control array."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import CLOSE, CUTS, LONGEST, REBUILD, control_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
-from taichimd.runtime import ti
+from taichimd.runtime import backend, ti
 from taichimd.state import State
 
 
@@ -47,7 +48,9 @@ class Lists:
         self._many_body = many_body
         self._all_pairs = all_pairs
         self.cutoff = max(float(cutoffs.max()), 1e-3)
-        self.skins = Skins(self.cutoff, many_body, skin)
+        # Idle loops cost nearly as much as working ones on a small system, and little on a large one.
+        idle = 0.5 * unroll * min(1.0, 50_000 / state.n) if backend() == "cuda" else 0.0
+        self.skins = Skins(self.cutoff, many_body, skin, idle)
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
@@ -55,6 +58,7 @@ class Lists:
         self._seen = self.look()
         self.expected = 50.0
         self.age = 0
+        self._pace = float(unroll)
         n = state.n
         self._limits2 = ti.ndarray(state.real, cutoffs.size)
         self._near_count = ti.ndarray(ti.i32, n) if many_body else self.verlet.count
@@ -148,10 +152,16 @@ class Lists:
         """User's number of the atom that made `settle` raise `StructureError`."""
         return int(self._seen[CLOSE])
 
-    def batches(self, remaining: int, unroll: int) -> int:
-        """Kernel calls before the host asks again: few enough not to run far past the next rebuild."""
-        ahead = max(0.9 * self.expected - self.age, unroll)
-        return max(1, int(min(ahead, remaining, 100) / unroll))
+    def batches(self, remaining: int) -> int:
+        """Kernel calls before the host looks again: until the list will be outdated, by experience."""
+        ahead = max(self.expected - self.age, self._pace)
+        return max(1, ceil(min(ahead, remaining, 200) / self._pace))
+
+    def count(self, steps: int, calls: int) -> None:
+        """Take note of the steps that some kernel calls have done."""
+        self.age += steps
+        if steps:
+            self._pace = max(0.5 * (self._pace + steps / calls), 1.0)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""

@@ -140,8 +140,8 @@ class VerletList:
         self._sums = ti.ndarray(ti.i32, pieces + pieces // nk.BLOCK + 2)
 
     def _reserve_rows(self, state: State, need: int) -> None:
-        """Rows for `need` neighbours and a quarter more, in multiples of 4."""
-        width = -(-max(need + need // 4, 4) // 4) * 4
+        """Rows for `need` neighbours and an eighth more, in multiples of 4."""
+        width = -(-max(need + need // 8, 4) // 4) * 4
         self.entries = self.scratch = None
         try:
             if width * state.n >= 2**31:
