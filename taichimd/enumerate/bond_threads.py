@@ -45,8 +45,8 @@ def bond_thread_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
             shared = look.read_body(body_table, 0)
             p = look.body_parameters(body_table, shared, a, b, b)
             own_slope = 0.0
-            if r2_s < p.cutoff * p.cutoff:
-                r_s = ti.sqrt(r2_s)
+            r_s = ti.sqrt(r2_s)
+            if r_s < p.cutoff:
                 inverse_s = 1.0 / r_s
                 zeta = 0.0
                 for t in range(count[i]):
@@ -61,7 +61,7 @@ def bond_thread_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                                 zeta += z
                 _, u_r, u_zeta = bond.bond(r_s, zeta, p)
                 own_slope = 0.5 * u_zeta
-                own += (0.5 * u_r / r_s) * d_s
+                own += (0.5 * u_r * inverse_s) * d_s
             slope[slot(i, s, n, width, by_slot)] = own_slope
         partial[slot(i, s, n, width, by_slot)] = own
 

@@ -77,7 +77,6 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                 i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
             )
         if ti.static(has_bond):
-            bond_orders(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, zeta)
             energy += bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
             bond_order_forces(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
         return energy
@@ -112,11 +111,15 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         return energy
 
     @ti.func
-    def bond_orders(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), zeta: ti.template()):  # fmt: skip
-        """zeta_ij = sum over k of the third-body function, for every bond of i."""
+    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+        """zeta_ij = sum over k of the third-body function, and the energy of every bond of i.
+
+        Once the loop has passed s, its zeta is complete and gives way to dU_i/dzeta, 0 beyond the cutoff.
+        """
         x = pos[i]
         a = look.kind_of(kind, i)
         shared = look.read_body(table, 0)
+        energy = 0.0
         for s in range(count[i]):
             d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2_s < look.reach2(table, shared, a, b):
@@ -133,27 +136,14 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                         z_s, z_t = zetas(r_s, r_t, cosine, p, q)
                         own += z_s
                         zeta[slot(i, t, n, width, by_slot)] += z_t
-                zeta[slot(i, s, n, width, by_slot)] = own
-
-    @ti.func
-    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
-        """Energy of the bonds of i; replaces zeta_ij by dU_i/dzeta_ij, 0 beyond the bond's cutoff."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
-        energy = 0.0
-        for s in range(count[i]):
-            at = slot(i, s, n, width, by_slot)
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            p = look.body_parameters(table, shared, a, b, b)
-            slope = 0.0
-            if r2 < p.cutoff * p.cutoff:
-                r = ti.sqrt(r2)
-                u, u_r, u_zeta = bond.bond(r, zeta[at], p)
-                energy += 0.5 * u
-                slope = 0.5 * u_zeta
-                partial[at] += (0.5 * u_r / r) * d
-            zeta[at] = slope
+                p = look.body_parameters(table, shared, a, b, b)
+                slope = 0.0
+                if r_s < p.cutoff:
+                    u, u_r, u_zeta = bond.bond(r_s, own, p)
+                    energy += 0.5 * u
+                    slope = 0.5 * u_zeta
+                    partial[slot(i, s, n, width, by_slot)] += (0.5 * u_r * inverse_s) * d_s
+                zeta[slot(i, s, n, width, by_slot)] = slope
         return energy
 
     @ti.func

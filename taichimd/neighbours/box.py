@@ -80,10 +80,8 @@ class Grid:
     extent: NDArray[np.float64]
 
 
-def make_grid(
-    frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, fineness: int = 2
-) -> Grid:
-    """Bins about radius/fineness wide, at most some per atom, so that a huge empty box costs nothing.
+def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float) -> Grid:
+    """Bins about the radius or half of it wide, at most some per atom, so that a huge empty box costs nothing.
 
     Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
     which keeps the search complete: what is near them there is in the same or an adjacent bin.
@@ -93,7 +91,6 @@ def make_grid(
         positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
         n: number of atoms.
         radius: of the search, angstrom.
-        fineness: bins per radius.
     """
     origin = np.zeros(3)
     extent = np.ones(3)
@@ -103,7 +100,9 @@ def make_grid(
         origin = np.where(frame.pbc, 0.0, low)
         extent = np.where(frame.pbc, 1.0, np.maximum(high - low, 1e-3))
     lengths = frame.heights * extent
-    width = radius / fineness
+    # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
+    per_small_bin = n * (0.5 * radius) ** 3 / max(float(np.prod(lengths)), 1e-9)
+    width = 0.5 * radius if per_small_bin > 1.5 else radius
     limit = max(64, 8 * n)
     bins = np.maximum(np.floor(np.minimum(lengths / width, limit)), 1).astype(np.int64)
     while np.prod(bins.astype(float)) > limit:
