@@ -97,7 +97,7 @@ def grid(blocks: int) -> Iterator[None]:
     """While kernels compile inside this context, their loops use at most `blocks` blocks (0: the default).
 
     The runtimes launch every loop with one and the same number of blocks, by default several thousand,
-    however few atoms there are: then a loop over 8,000 atoms that does nothing takes 8 us.
+    however few atoms there are: then a loop that does nothing takes longer than one over a few thousand.
     """
     config = _impl.current_cfg()
     before = config.saturating_grid_dim

@@ -1,6 +1,6 @@
 """The control array: what kernels tell each other and the host.
 
-The host never writes to it, and reads it whole: on a GPU one element costs as much (about 0.1 ms) as all.
+The host never writes to it, and reads it whole: on a GPU one element costs as much as all.
 """
 
 REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, FROZEN = range(
