@@ -28,7 +28,7 @@ FULL_DEVICE = 200_000
 
 
 def _steps_per_call(backend: str, n_atoms: int, many_body: bool) -> int:
-    """Steps that one kernel call unrolls: a call costs the host as much as several loops, each step compile time."""
+    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time."""
     if backend == "cpu":
         return 2
     if n_atoms >= FULL_DEVICE:
