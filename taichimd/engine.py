@@ -30,7 +30,7 @@ FULL_DEVICE = 200_000
 def _steps_per_call(backend: str, n_atoms: int, many_body: bool) -> int:
     """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time."""
     if backend == "cpu":
-        return 2
+        return 2 if many_body else 4
     if n_atoms >= FULL_DEVICE:
         return 2 if many_body else 4
     # Taichi compiles a step of a bond-order potential for CUDA in seconds, quadrants in about one.
