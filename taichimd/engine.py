@@ -254,7 +254,9 @@ class Engine:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
                 numbers, or landed on another one; the state is then that of the failed step.
         """
-        if n_steps <= 0:
+        if n_steps < 0:
+            raise SettingsError(f"advance by {n_steps} steps: expected a whole number, 0 or more")
+        if n_steps == 0:
             return
         if not timestep > 0.0:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")

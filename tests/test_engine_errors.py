@@ -187,3 +187,9 @@ def test_atoms_that_collide_at_speed(gap, message):
         engine.advance(100, 1e-3)
     assert caught.value.atom == 0
     assert caught.value.step == engine.step
+
+
+def test_negative_steps():
+    engine = Engine(bulk("Ar", cubic=True), LennardJones(**LJ))
+    with pytest.raises(SettingsError, match=r"advance by -3 steps: expected a whole number, 0 or more"):
+        engine.advance(-3, 0.1)

@@ -272,12 +272,13 @@ def hashes(found: Any, names: list[str]) -> dict[str, list[str]]:
 
 
 def compare_hashes(earlier: Any, ours: dict[str, Any], snapshots: list[int]) -> dict[str, Any]:
-    """The last snapshot at which each run still has the bits of the saved run (0: none)."""
+    """The last snapshot up to which each run has all the bits of the saved run (0: none)."""
     theirs = json.loads(str(earlier["hashes"]))
     agree: dict[str, Any] = {"saved by": json.loads(str(earlier["saved_by"]))}
     for label, systems_of_run in ours.items():
         for name, mine in systems_of_run.items():
-            same = [step for step, p, q in zip(snapshots, mine, theirs[name], strict=False) if p == q]
+            pairs = zip(snapshots, mine, theirs.get(name, []), strict=False)
+            same = [step for step, _, _ in itertools.takewhile(lambda pair: pair[1] == pair[2], pairs)]
             agree[f"{label} {name}"] = {"identical up to step": max(same, default=0), "of": snapshots[-1]}
     return agree
 

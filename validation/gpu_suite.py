@@ -55,6 +55,7 @@ def pair_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
             detail = f"forces {pair['relative']['forces']:.1e}, numbers differ {pair['differing_numbers']}"
         what = pair.get("system") or pair["structure"]
         lines.append((f"{what}: {pair['a']} / {pair['b']}", f"{detail}; {pair['claim']}: {holds}"))
+    lines += [(f"against saved: {what}", str(found)) for what, found in report.get("against", {}).items()]
     return lines
 
 
@@ -91,9 +92,14 @@ def drift_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def planned(runtime: str) -> list[Part]:
-    """The parts in the order in which they matter."""
+def planned(runtime: str, against: Path | None = None) -> list[Part]:
+    """The parts in the order in which they matter.
+
+    With hashes of a long CPU run made elsewhere (`cross_backend --long --save`), only CUDA has to run here.
+    """
     cross = "--backends cpu cuda" + (" --long" if runtime == "quadrants" else "")
+    if against:
+        cross = f"--backends cuda --long --against {against.resolve()}"
     # The same bits again, and with one thread: short, on a crystal and on a liquid.
     again = (
         "--backends cpu cuda --threads 1 16 --repeat 2 --steps 200 --systems tersoff-si-4096 lj-liquid-4000"
@@ -119,12 +125,14 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")
     parser.add_argument("--seconds", type=float, default=530.0, help="limit of everything together")
     parser.add_argument("--parts", nargs="+", help="only these")
+    parser.add_argument("--against", type=Path, help="saved hashes of a long CPU run (.npz)")
     options = parser.parse_args()
     runtime = common.current_runtime()
     options.out.mkdir(parents=True, exist_ok=True)
-    parts = [part for part in planned(runtime) if not options.parts or part.name in options.parts]
+    plan = planned(runtime, options.against)
+    parts = [part for part in plan if not options.parts or part.name in options.parts]
     if not parts:
-        parser.error(f"--parts: expected some of {', '.join(part.name for part in planned(runtime))}")
+        parser.error(f"--parts: expected some of {', '.join(part.name for part in plan)}")
     started = time.monotonic()
     lines: list[tuple[str, str]] = []
     for part in parts:
