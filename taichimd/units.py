@@ -8,8 +8,6 @@ from ase import units as _ase
 
 FS = _ase.fs
 """One femtosecond in internal time units."""
-PS = 1000.0 * _ase.fs
-"""One picosecond in internal time units."""
 KB = _ase.kB
 """Boltzmann's constant in eV/K."""
 GPA = _ase.GPa

@@ -11,7 +11,6 @@ from ase import Atoms
 from fake_engine import fake  # noqa: F401  (a fixture)
 
 import taichimd
-from taichimd.cli.app import main
 from taichimd.io.checkpoint import read_checkpoint
 
 pytestmark = pytest.mark.usefixtures("fake")
@@ -25,17 +24,6 @@ def folder(tmp_path, monkeypatch):
     ase.io.write("s.extxyz", Atoms("Si2C2", positions=positions, cell=[4, 4, 4], pbc=True))
     (tmp_path / "springs.txt").write_text("5.0")
     return tmp_path
-
-
-@pytest.fixture
-def call(capsys):
-    def run(line):
-        with pytest.raises(SystemExit) as caught:
-            main(line.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return run
 
 
 RUN = "run s.extxyz --potential springs.txt "

@@ -2,8 +2,6 @@
 
 import pytest
 
-from taichimd.cli.app import main
-
 FILE = """
 from taichimd import pair_potential
 
@@ -30,17 +28,6 @@ unfinished = spring
 def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text(FILE, encoding="utf-8")
-
-
-@pytest.fixture
-def call(capsys):
-    def run(line):
-        with pytest.raises(SystemExit) as caught:
-            main(line.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return run
 
 
 def test_consistent_force_field_ends_with_0(call):

@@ -9,7 +9,6 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import Simulation
-from taichimd.cli.app import main
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 from taichimd.units import FS
@@ -32,17 +31,6 @@ def folder(tmp_path, monkeypatch):
     ase.io.write("si.extxyz", silicon)
     (tmp_path / "own.py").write_text(OWN_POTENTIAL)
     return tmp_path
-
-
-@pytest.fixture
-def call(capsys):
-    def run(line):
-        with pytest.raises(SystemExit) as caught:
-            main(line.split())
-        captured = capsys.readouterr()
-        return caught.value.code, captured.out, captured.err
-
-    return run
 
 
 RUN = "run si.extxyz --potential Si.tersoff --temperature 1500 --every 20 "

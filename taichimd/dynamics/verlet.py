@@ -16,6 +16,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_threads import bond_thread_functions
 from taichimd.enumerate.gather import gather_functions
@@ -105,13 +106,7 @@ def step_kernels(
                         force[i] = f
                         if ti.static(want):
                             energy[i] = e
-                            store(virial, i, w)
-
-    @ti.func
-    def store(virial: ti.template(), i, w):
-        for a in ti.static(range(3)):
-            for b in ti.static(range(3)):
-                virial[9 * i + 3 * a + b] = w[a, b]
+                            store_matrix(virial, i, w)
 
     @ti.func
     def total_force(i, n, width, shift_bits, pos: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), force: ti.template()):  # fmt: skip
@@ -179,7 +174,7 @@ def step_kernels(
                         i, n, width, shift_bits, pos, near_count, near, reverse, shifts, partial, True
                     )
                     force[i] = f
-                    store(virial, i, w)
+                    store_matrix(virial, i, w)
 
     @ti.kernel
     def moved(n: ti.i32, most_near2: real, pos: vecs, listed_at: vecs, control: ints):

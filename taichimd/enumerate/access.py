@@ -22,6 +22,14 @@ def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.templat
     return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
 
 
+@ti.func
+def store_matrix(target: ti.template(), i, w):
+    """Put the 3x3 matrix of atom i into a flat array."""
+    for a in ti.static(range(3)):
+        for b in ti.static(range(3)):
+            target[9 * i + 3 * a + b] = w[a, b]
+
+
 @cache
 def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions that look things up for one set of terms.

@@ -11,6 +11,7 @@ the cutoff as long as the cell is at least twice the cutoff between opposite fac
 from functools import cache
 from typing import Any
 
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
 from taichimd.runtime import ti
@@ -73,9 +74,7 @@ def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
                 force[i] = f
                 if ti.static(want):
                     energy[i] = e
-                    for a in ti.static(range(3)):
-                        for b in ti.static(range(3)):
-                            virial[9 * i + 3 * a + b] = w9[a, b]
+                    store_matrix(virial, i, w9)
 
     @ti.func
     def plain(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
@@ -94,8 +93,6 @@ def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
                 force[i] = f
                 if ti.static(want):
                     energy[i] = e
-                    for a in ti.static(range(3)):
-                        for b in ti.static(range(3)):
-                            virial[9 * i + 3 * a + b] = w9[a, b]
+                    store_matrix(virial, i, w9)
 
     return tiled if backend == "cuda" else plain

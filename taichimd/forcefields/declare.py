@@ -53,7 +53,6 @@ class Declared:
         self.params = dict(params)
         self.reference = reference
         self.columns = (*self.params, "cutoff")
-        self.written = function
         compiled = derived_function(function, order, self.columns) if derive else ti.func(function)
         self.function = _in_squared_distance(compiled) if order == 2 else compiled
 

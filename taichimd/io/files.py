@@ -70,3 +70,43 @@ def _sync_folder(folder: Path) -> None:
         pass  # some network file systems refuse; the rename is done all the same
     finally:
         os.close(handle)
+
+
+class AppendedFile:
+    """A text file that grows piece by piece, each piece flushed: a killed run loses none that was reported.
+
+    Args:
+        path: the file.
+        keep: gives the number of leading bytes to keep of a file that is there; None starts a new one.
+        header: first text of a new file.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+
+    def __init__(self, path: Path, keep: Callable[[], int] | None, header: str = "") -> None:
+        self.path = path
+        with writing(path):
+            if keep is not None and path.exists():
+                os.truncate(path, keep())
+                self._file = open(path, "a", encoding="utf-8", newline="\n")
+            else:
+                self._file = open(path, "w", encoding="utf-8", newline="\n")
+                self._file.write(header)
+                self._file.flush()
+
+    def append(self, text: str) -> None:
+        """Write a piece and hand it to the system."""
+        with writing(self.path):
+            self._file.write(text)
+            self._file.flush()
+
+    def sync(self) -> None:
+        """Force what was written onto the disk."""
+        with writing(self.path):
+            os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self.path):
+            self._file.close()

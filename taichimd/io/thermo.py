@@ -1,10 +1,9 @@
 """thermo.csv: one row of energies, temperature and pressure per report, at full precision."""
 
-import os
 from pathlib import Path
 
 from taichimd.errors import OutputError
-from taichimd.io.files import writing
+from taichimd.io.files import AppendedFile
 from taichimd.protocols import Array, ThermoLike
 from taichimd.units import GPA
 
@@ -21,7 +20,7 @@ COLUMNS = (
 _HEADER = ",".join(COLUMNS) + "\n"
 
 
-class ThermoWriter:
+class ThermoWriter(AppendedFile):
     """Appends rows to thermo.csv; each row is flushed, so that a killed run loses none that was reported.
 
     Args:
@@ -34,15 +33,7 @@ class ThermoWriter:
     """
 
     def __init__(self, path: Path, drop_from: int | None = None) -> None:
-        self.path = path
-        with writing(path):
-            if drop_from is not None and path.exists():
-                os.truncate(path, _offset_of(path, drop_from))
-                self._file = open(path, "a", encoding="utf-8", newline="\n")
-            else:
-                self._file = open(path, "w", encoding="utf-8", newline="\n")
-                self._file.write(_HEADER)
-                self._file.flush()
+        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from), _HEADER)
 
     def write(self, thermo: ThermoLike, time_ps: float) -> None:
         """Append one row; a pressure or volume that is not defined is an empty field."""
@@ -58,19 +49,7 @@ class ThermoWriter:
             thermo.volume,
         )
         fields = ["" if value is None else repr(float(value)) for value in values]
-        with writing(self.path):
-            self._file.write(",".join([str(thermo.step), *fields]) + "\n")
-            self._file.flush()
-
-    def sync(self) -> None:
-        """Force what was written onto the disk."""
-        with writing(self.path):
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        with writing(self.path):
-            self._file.close()
+        self.append(",".join([str(thermo.step), *fields]) + "\n")
 
 
 def _offset_of(path: Path, step: int) -> int:

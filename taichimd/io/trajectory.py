@@ -8,14 +8,13 @@ cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign,
 Format: https://github.com/libAtoms/extxyz
 """
 
-import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import OutputError
-from taichimd.io.files import writing
+from taichimd.io.files import AppendedFile
 from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.units import FS
 
@@ -23,7 +22,7 @@ _PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:vel:R:3:forces:R:3"
 _VOIGT_AS_3X3 = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
-class TrajectoryWriter:
+class TrajectoryWriter(AppendedFile):
     """Appends frames, each flushed to the system.
 
     Args:
@@ -45,17 +44,11 @@ class TrajectoryWriter:
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
     ) -> None:
-        self.path = path
         self._symbols = list(symbols)
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
         lattice = f'Lattice="{_numbers(cell)}" ' if np.any(cell) else ""
         self._fixed = f'{lattice}Properties={_PROPERTIES} pbc="{flags}"'
-        with writing(path):
-            if drop_from is not None and path.exists():
-                os.truncate(path, _offset_of(path, drop_from))
-                self._file = open(path, "a", encoding="utf-8", newline="\n")
-            else:
-                self._file = open(path, "w", encoding="utf-8", newline="\n")
+        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from))
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
         """Append the present state of the engine as one frame."""
@@ -71,19 +64,7 @@ class TrajectoryWriter:
             f"{symbol} {' '.join(map(repr, row))}"
             for symbol, row in zip(self._symbols, columns.tolist(), strict=True)
         ]
-        with writing(self.path):
-            self._file.write("\n".join(lines) + "\n")
-            self._file.flush()
-
-    def sync(self) -> None:
-        """Force what was written onto the disk."""
-        with writing(self.path):
-            os.fsync(self._file.fileno())
-
-    def close(self) -> None:
-        """Close the file."""
-        with writing(self.path):
-            self._file.close()
+        self.append("\n".join(lines) + "\n")
 
 
 def _numbers(values: Array) -> str:
