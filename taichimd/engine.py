@@ -1,7 +1,6 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,24 +16,19 @@ from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.neighbours.lists import Lists
 from taichimd.reduce import totals
 from taichimd.results import Array, Evaluation, Thermo
-from taichimd.runtime import NAME, PRECISIONS, blocks_for, grid, literals, start, ti
+from taichimd.runtime import DEVICE_LOOPS, PRECISIONS, blocks_for, grid, literals, start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
-FULL_DEVICE = 200_000
-"""Atoms from which one thread per atom keeps a large GPU busy."""
-
-
-def _steps_per_call(backend: str, n_atoms: int, many_body: bool) -> int:
+def _steps_per_pass(backend: str, n_atoms: int, many_body: bool) -> int:
     """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time."""
-    if backend == "cpu":
+    if DEVICE_LOOPS or (backend == "cpu" and many_body):
+        return 1
+    if backend == "cpu" or n_atoms >= 200_000:
         return 2 if many_body else 4
-    if n_atoms >= FULL_DEVICE:
-        return 2 if many_body else 4
-    # Taichi compiles a step of a bond-order potential for CUDA in seconds, quadrants in about one.
-    return 5 if many_body and NAME == "taichi" else 12
+    return 4 if many_body else 12
 
 
 class Engine:
@@ -97,22 +91,13 @@ class Engine:
             np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
         )
         many_body = bound.terms.many_body
-        thread_per_bond = self.backend == "cuda" and self.n_atoms < FULL_DEVICE
-        self._unroll = _steps_per_call(self.backend, self.n_atoms, many_body)
-        # A bond-order atom has about six near neighbours.
-        self._blocks = blocks_for(self.n_atoms * (6 if thread_per_bond and many_body else 1))
-        self._run = step_kernels(
-            bound.terms,
-            state.real,
-            self.backend,
-            self._unroll,
-            self._all_pairs,
-            thread_per_bond,
-            self._blocks,
-        )
+        self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
+        self._blocks = blocks_for(self.n_atoms)
         self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
-        self._outputs: Any = None
-        self._forces_known = False
+        # Energies and virials; the control flag of loops on the device.
+        self._outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
+        self._going = ti.ndarray(ti.i32, ())
+        self._forces_known = self._evaluated = False
         self._blown = False
         state.set("pos", atoms.positions)
         state.set("vel", atoms.get_velocities())
@@ -123,6 +108,15 @@ class Engine:
             all_pairs=self._all_pairs,
             unroll=self._unroll,
             skin=skin,
+        )
+        self._run = step_kernels(
+            bound.terms,
+            state.real,
+            self.backend,
+            self._unroll,
+            self._all_pairs,
+            self._lists.near_list,
+            self._blocks,
         )
         self._most_step2 = (0.25 * self._lists.cutoff) ** 2
         self._lists.settle(self._frame)
@@ -173,7 +167,7 @@ class Engine:
             if self._all_pairs:
                 check_all_pairs(frame, self.forcefield.cutoff, many_body=False)
             self.cell, self._frame = np.array(cell, float), frame
-            self._forces_known = False
+            self._forces_known = self._evaluated = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
             self._lists.outdate()
         if positions is not None:
@@ -181,7 +175,7 @@ class Engine:
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
             self._state.set("pos", positions)
-            self._forces_known = self._blown = False
+            self._forces_known = self._evaluated = self._blown = False
             lists = self._lists
             self._call(
                 self._run.moved, self.n_atoms, lists.near2, self._state.pos, lists.listed_at, lists.control
@@ -192,7 +186,7 @@ class Engine:
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))
-            self._forces_known = True
+            self._forces_known, self._evaluated = True, False
         if step is not None:
             self.step = step
 
@@ -203,7 +197,8 @@ class Engine:
         energy, _, virial = self._evaluate()
         state = self._state
         order = state.sorted_of.to_numpy()
-        energies, forces, virials = (array.to_numpy() for array in self._outputs)
+        energies, virials = (array.to_numpy() for array in self._outputs)
+        forces = state.force.to_numpy()
         return Evaluation(
             energy,
             energies[order].astype(float),
@@ -224,15 +219,9 @@ class Engine:
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress)
 
     def _evaluate(self) -> tuple[float, float, Array]:
-        n, state = self.n_atoms, self._state
-        if self._outputs is None:
-            self._outputs = (
-                ti.ndarray(state.real, n), ti.ndarray(state.vec, n), ti.ndarray(state.real, 9 * n)
-            )  # fmt: skip
-        self._call_with_list(
-            self._run.evaluate, lambda: (state.pos, state.kind, *self._arrays(), *self._outputs)
-        )
-        return totals(state, self._outputs[0], self._outputs[2])
+        if not self._evaluated:
+            self._finish(0.0)
+        return totals(self._state, *self._outputs)
 
     def _stress(self, virial: Array) -> Array | None:
         """Symmetric part of -virial/volume, for any cell with a volume."""
@@ -269,7 +258,7 @@ class Engine:
             self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
             state.vel, state.force, state.inverse_mass, state.ident, lists.listed_at, lists.control,
         )  # fmt: skip
-        self._forces_known = False
+        self._forces_known = self._evaluated = False
         done = 0
         try:
             while done < to_do:
@@ -286,7 +275,7 @@ class Engine:
             self.step = first + n_steps
             if to_do == 0:
                 self._check_blow_up(int(lists.look()[BLOWN]))
-            self._close(timestep)
+            self._finish(timestep)
         except StructureError as error:
             raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error
 
@@ -295,24 +284,29 @@ class Engine:
         self._call(
             self._run.steps, *lists.sizes(), timestep, self._most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *self._arrays(), lists.control,
+            *self._arrays(), lists.control, self._going,
         )  # fmt: skip
 
-    def _close(self, timestep: float) -> None:
-        """Forces, and the last half kick where the time step is not zero."""
-        state = self._state
-        self._call_with_list(
-            self._run.close_step,
-            lambda: (
-                state.pos, state.vel, state.force, state.inverse_mass, state.kind, *self._arrays()
-            ),
-            timestep,
-        )  # fmt: skip
-        self._forces_known = True
+    def _finish(self, timestep: float) -> None:
+        """Forces, energies, virials, and the last half kick where the time step is not zero.
+
+        The kernel does nothing with an outdated list: it is called until it has done something.
+        """
+        lists, state = self._lists, self._state
+        while True:
+            self._settle()
+            # The arrays are asked for anew each time: a rebuild exchanges them.
+            self._call(
+                self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
+                state.inverse_mass, state.ident, state.kind, *self._arrays(), lists.control, *self._outputs,
+            )  # fmt: skip
+            if not lists.look()[REBUILD]:
+                break
+        self._forces_known = self._evaluated = True
 
     def _need_forces(self) -> None:
         if not self._forces_known:
-            self._close(0.0)
+            self._finish(0.0)
 
     def _check_blow_up(self, atom: int) -> None:
         if atom == NONE:
@@ -330,9 +324,8 @@ class Engine:
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
-        self._need_forces()
-        self._step_batch(1.0)
         self._evaluate()
+        self._step_batch(1.0)
         ti.sync()
         seconds = time.perf_counter() - begin
         self.compile_seconds += seconds
@@ -354,18 +347,6 @@ class Engine:
 
     def _arrays(self) -> tuple[Any, ...]:
         return self._lists.arrays(self._tables)
-
-    def _call_with_list(self, kernel: Any, arrays: Callable[[], tuple[Any, ...]], *scalars: float) -> None:
-        """Call a kernel that does nothing with an outdated list, until it has done something.
-
-        The arrays are asked for anew each time: a rebuild exchanges them.
-        """
-        lists = self._lists
-        while True:
-            self._settle()
-            self._call(kernel, *lists.sizes(), *scalars, lists.drift2, *arrays(), lists.control)
-            if not lists.look()[REBUILD]:
-                break
 
     def _settle(self) -> None:
         """Lists that are fit; the state of a failed step has some only if its positions make sense."""

@@ -21,6 +21,8 @@ from math import factorial
 
 from taichimd.runtime import literal_type, ti
 
+_INFINITY = float("inf")
+_NOT_A_NUMBER = float("nan")
 _LOG2E = 1.4426950408889634
 _LN2_HI = 0.693147180369123816490
 _LN2_LO = 1.90821492927058770002e-10
@@ -81,17 +83,14 @@ def exp(x):
     r = x - k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI)
     r -= k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO)
     y = 1.0 + (r + r * r * _twelve(r, _EXP))
-    if ti.abs(x) < ti.static(87.0 if _single() else 708.0):
-        y = _scaled(y, ti.cast(k, ti.i32))
-    elif x > ti.static(88.72 if _single() else 709.78):
-        # Beyond the largest number for every x here, infinity included.
-        y = x * ti.static(3e38 if _single() else 1e308)
-    elif x > 0.0:
-        # The exponent does not fit 2^k alone.
-        y = _scaled(y, ti.cast(k, ti.i32) - 1) * 2.0
-    elif x < 0.0:
-        y = 0.0
-    return y
+    # Choices, not branches: so the compiler works on several exponentials at a time. Up to `top` the result
+    # is a normal number: where k is one more than the largest exponent, y is below 1.
+    low, top = ti.static((-87.0, 88.72) if _single() else (-708.0, 709.78))
+    inside = (x >= low) & (x <= top)
+    y = _scaled(y, ti.cast(ti.select(inside, k, 0.0), ti.i32))
+    # The product is infinite for every x beyond the top, infinity included.
+    over = x * ti.static(3e38 if _single() else 1e308)
+    return ti.select(x > top, over, ti.select(x < low, 0.0, y))
 
 
 @ti.func
@@ -107,9 +106,9 @@ def log(x):
         bits = ti.bit_cast(x, ti.i64)
         e = ti.cast(bits >> 52, ti.i32) - 1023
         m = ti.bit_cast(bits - (ti.cast(e, ti.i64) << 52), ti.f64)
-    if m > 1.4142135623730951:
-        m *= 0.5
-        e += 1
+    large = m > 1.4142135623730951
+    m = ti.select(large, 0.5 * m, m)
+    e += ti.select(large, 1, 0)
     # With s = f/(2+f): log(1+f) = f - f^2/2 + s (f^2/2 + R), R = 2 (s^2/3 + s^4/5 + ...).
     f = m - 1.0
     s = f / (2.0 + f)
@@ -120,19 +119,15 @@ def log(x):
     y = k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI) - (
         (half - (s * (half + tail) + k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO))) - f
     )
-    if not x > 0.0:
-        y = (x - x) / (x - x) if x != 0.0 else -1.0 / ti.abs(x)
-    return y
+    # Minus infinity at 0; not a number below, and for what is none.
+    return ti.select(x > 0.0, y, ti.select(x == 0.0, -_INFINITY, _NOT_A_NUMBER))
 
 
 @ti.func
 def power(x, y):
     """x^y for x > 0 as exp(y log x); 0 for x <= 0 (a sum of positive terms that is empty)."""
-    result = 0.0
     # Not `x > 0`: what is not a number must not come out as zero.
-    if not x <= 0.0:
-        result = exp(y * log(x))
-    return result
+    return ti.select(x <= 0.0, 0.0, exp(y * log(x)))
 
 
 @ti.func

@@ -44,6 +44,8 @@ if NAME == "taichi":
         if not hasattr(_kind, "__del__"):
             _kind.__del__ = import_module("taichi.lang._ndarray").ScalarNdarray.__del__
 
+DEVICE_LOOPS = NAME == "quadrants"
+"""Whether a kernel can loop on the device without the host (`ti.graph.do_while`)."""
 PRECISIONS = {"float64": (ti.f64, np.float64), "float32": (ti.f32, np.float32)}
 _backend: str | None = None
 
@@ -89,7 +91,7 @@ def step_kernel(function: Any) -> Any:
 
     Under quadrants its loops become one CUDA graph, which costs the host less than launching each.
     """
-    return ti.kernel(graph=True)(function) if NAME == "quadrants" else ti.kernel(function)
+    return ti.kernel(graph=True)(function) if DEVICE_LOOPS else ti.kernel(function)
 
 
 @contextmanager

@@ -19,7 +19,17 @@ def neighbour(entry, shift_bits):
 @ti.func
 def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
-    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
+    d = pos[entry >> shift_bits] - x
+    code = entry & ((1 << shift_bits) - 1)
+    if code != 0:
+        d += shifts[code]
+    return d
+
+
+@ti.func
+def slope_vector(g_r, g_cos, cosine, d, inverse, d_other, inverse_other):
+    """Derivative to the vector d of something with slopes g_r to its length and g_cos to the cosine."""
+    return ((g_r - g_cos * cosine * inverse) * inverse) * d + (g_cos * (inverse * inverse_other)) * d_other
 
 
 @ti.func

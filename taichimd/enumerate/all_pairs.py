@@ -2,7 +2,7 @@
 
 On CUDA a block of threads loads the positions of a tile of atoms into shared memory once and all its
 threads visit them there (DePrince, Scientific programming with GPUs; L. Nyland, M. Harris, J. Prins, GPU
-Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop: same order, same bits.
+Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop. Sums do not depend on their order (`exact`).
 
 Periodic directions take the nearest image by rounding fractional coordinates. That is the only image within
 the cutoff as long as the cell is at least twice the cutoff between opposite faces; the engine checks that.
@@ -11,7 +11,7 @@ the cutoff as long as the cell is at least twice the cutoff between opposite fac
 from functools import cache
 from typing import Any
 
-from taichimd.enumerate.access import store_matrix
+from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
 from taichimd.runtime import ti
@@ -29,19 +29,19 @@ def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
     pair = terms.pair
     read = reader(pair.columns, real) if pair else None
     n_kinds = terms.n_kinds
+    sums = pair_sums(real)
 
     @ti.func
-    def interact(i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template()):
+    def interact(total: ti.template(), i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
         d = y - x
         fractional = d[0] * lattice[3] + d[1] * lattice[4] + d[2] * lattice[5]
         turns = ti.floor(fractional + 0.5)
         d -= turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2]
         r2 = d.dot(d)
         p = read(table, kind[i] * n_kinds + kind[j] if ti.static(n_kinds > 1) else 0)
-        u, w = 0.0, 0.0
         if i != j and r2 < p.cutoff * p.cutoff:
             u, w = pair.function(r2, p)
-        return d, u, w
+            sums.add(total, d, u, w, want)
 
     @ti.func
     def tiled(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
@@ -53,46 +53,26 @@ def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
             lane = i % TILE
             own = ti.min(i, n - 1)
             x = pos[own]
-            f = vec(0.0)
-            e = 0.0
-            w9 = ti.Matrix.zero(real, 3, 3)
+            total = sums.empty(want)
             for block in range(padded // TILE):
                 loaded = pos[ti.min(block * TILE + lane, n - 1)]
                 for a in ti.static(range(3)):
                     tile[lane, a] = loaded[a]
                 ti.simt.block.sync()
                 for k in range(ti.min(TILE, n - block * TILE)):
-                    j = block * TILE + k
                     y = vec(tile[k, 0], tile[k, 1], tile[k, 2])
-                    d, u, w = interact(own, j, x, y, kind, lattice, table)
-                    f += w * d
-                    if ti.static(want):
-                        e += 0.5 * u
-                        w9 -= 0.5 * d.outer_product(w * d)
+                    interact(total, own, block * TILE + k, x, y, kind, lattice, table, want)
                 ti.simt.block.sync()
             if i < n and control[frozen] == 0:
-                force[i] = f
-                if ti.static(want):
-                    energy[i] = e
-                    store_matrix(virial, i, w9)
+                sums.store(i, total, energy, force, virial, want)
 
     @ti.func
     def plain(n, pos: ti.template(), kind: ti.template(), lattice: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
         for i in range(n):
             if control[frozen] == 0:
-                x = pos[i]
-                f = vec(0.0)
-                e = 0.0
-                w9 = ti.Matrix.zero(real, 3, 3)
+                total = sums.empty(want)
                 for j in range(n):
-                    d, u, w = interact(i, j, x, pos[j], kind, lattice, table)
-                    f += w * d
-                    if ti.static(want):
-                        e += 0.5 * u
-                        w9 -= 0.5 * d.outer_product(w * d)
-                force[i] = f
-                if ti.static(want):
-                    energy[i] = e
-                    store_matrix(virial, i, w9)
+                    interact(total, i, j, pos[i], pos[j], kind, lattice, table, want)
+                sums.store(i, total, energy, force, virial, want)
 
     return tiled if backend == "cuda" else plain

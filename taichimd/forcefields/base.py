@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import MissingParameterError, SettingsError
-from taichimd.forcefields.terms import BondOrderTerm, PairTerm, Terms, TripletTerm
+from taichimd.forcefields.terms import BondOrder, BondOrderTerm, PairTerm, Terms, TripletTerm
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
 Key = tuple[str, ...]
@@ -97,7 +97,7 @@ class ForceField:
     name: str
     pair: tuple[Any, Table] | None = None
     triplet: tuple[Any, Table] | None = None
-    bond_order: tuple[Any, Any, Table] | None = None
+    bond_order: tuple[BondOrder, Table] | None = None
     citation: str | None = None
     source: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class ForceField:
             if self.triplet:
                 triplet = TripletTerm(self.triplet[0], columns)
             elif self.bond_order:
-                bond_order = BondOrderTerm(self.bond_order[0], self.bond_order[1], columns)
+                bond_order = BondOrderTerm(self.bond_order[0], columns)
         return Bound(Terms(pair, triplet, bond_order, n), pair_table, body_table, cutoffs)
 
 

@@ -25,14 +25,30 @@ class TripletTerm:
 
 
 @dataclass(frozen=True)
-class BondOrderTerm:
-    """Sum over bonds of `bond(r_ij, zeta_ij, p_ijj)`, zeta_ij = sum over k of `zeta(r_ij, r_ik, cos, p_ijk)`.
+class BondOrder:
+    """Functions of a sum over bonds of `bond(r_ij, w_ij, zeta_ij, p_ijj)`, w_ij = weight(r_ij, p_ijj).
 
-    `bond` returns (u, du/dr, du/dzeta), `zeta` returns (z, dz/dr_ij, dz/dr_ik, dz/dcos).
+    zeta_ij = sum over k of weight(r_ik, p_ijk) zeta(r_ij, r_ik, cos, p_ijk)
+
+    Attributes:
+        weight: `(r_ik, p) -> (w, dw/dr_ik)`; counts as zero from p.cutoff on.
+        zeta: `(r_ij, r_ik, cos, p) -> (z, dz/dr_ij, dz/dr_ik, dz/dcos)`.
+        bond: `(r_ij, w, dw/dr_ij, zeta, p) -> (u, du/dr_ij, du/dzeta)`.
+        weight_by_pair: whether the weight depends on the kinds i and k alone, so that it is found once per
+            neighbour instead of once per triple.
     """
 
+    weight: Any
     zeta: Any
     bond: Any
+    weight_by_pair: bool
+
+
+@dataclass(frozen=True)
+class BondOrderTerm:
+    """A bond order with the names of its parameters, p.cutoff (angstrom) among them."""
+
+    functions: BondOrder
     columns: tuple[str, ...]
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 
 from taichimd import library
 from taichimd.forcefields.base import ForceField, Key, Row, Table
+from taichimd.forcefields.terms import BondOrder
 from taichimd.formats.tersoff import read_tersoff
 from taichimd.math import cos, exp, power, sin
 from taichimd.runtime import ti
@@ -30,7 +31,7 @@ HALF_PI = 1.5707963267948966
 
 
 @ti.func
-def cutoff_function(r, p):
+def cutoff_function(r, p: ti.template()):
     """f_C and its derivative at r < R + D."""
     f, df = 1.0, 0.0
     if r > p.R - p.D:
@@ -44,53 +45,51 @@ def make_zeta(with_lambda3: bool):
     """The third-body function; without lambda3 it needs no exponential."""
 
     @ti.func
-    def zeta(r_ij, r_ik, cos_jik, p):
-        """One term of zeta_ij and its derivatives to r_ij, r_ik, cos."""
-        f, df = cutoff_function(r_ik, p)
+    def zeta(r_ij, r_ik, cos_jik, p: ti.template()):
+        """One term of zeta_ij but for f_C(r_ik), and its derivatives to r_ij, r_ik, cos."""
         # g = gamma (1 + c^2/d^2 h^2/(d^2 + h^2)): the same g with one division and no cancellation.
         h = cos_jik - p.costheta0
         inverse = 1.0 / (p.d2 + h * h)
         ratio = p.gamma * p.c2_over_d2
         g = p.gamma + ratio * (h * h * inverse)
         dg = 2.0 * ratio * p.d2 * h * (inverse * inverse)
-        z = f * g
-        dz_dij = 0.0
-        dz_dik = df * g
-        dz_dcos = f * dg
+        z, dz_dij, dz_dik, dz_dcos = g, 0.0, 0.0, dg
         if ti.static(with_lambda3):
             x = p.lambda3 * (r_ij - r_ik)
-            slope = p.lambda3
-            if p.m > 2.0:
-                slope *= 3.0 * x * x
-                x = x * x * x
-            e = exp(x)
-            z *= e
+            cubic = p.m > 2.0
+            slope = p.lambda3 * ti.select(cubic, 3.0 * x * x, 1.0)
+            e = exp(ti.select(cubic, x * x * x, x))
+            z = g * e
             dz_dij = z * slope
-            dz_dik = dz_dik * e - dz_dij
-            dz_dcos *= e
+            dz_dik = -dz_dij
+            dz_dcos = dg * e
         return z, dz_dij, dz_dik, dz_dcos
 
     return zeta
 
 
 @ti.func
-def bond(r, zeta, p):
-    """Energy of the bond i-j seen from i, and its derivatives to r and zeta."""
-    f, df = cutoff_function(r, p)
+def bond(r, f, df, zeta, p: ti.template()):
+    """Energy of the bond i-j seen from i, and its derivatives to r and zeta; f is f_C(r)."""
     repulsion = p.A * exp(-p.lambda1 * r)
     attraction = p.B * exp(-p.lambda2 * r)
-    b, db = 1.0, 0.0
-    if zeta > 0.0:
-        x = power(p.beta * zeta, p.n)
-        b = power(1.0 + x, -p.half_over_n)
-        db = -0.5 * b * x / (zeta * (1.0 + x))
+    # An empty sum has b = 1; choices rather than branches, as in `taichimd.math`.
+    some = zeta > 0.0
+    z = ti.select(some, zeta, 1.0)
+    x = ti.select(some, power(p.beta * z, p.n), 0.0)
+    b = power(1.0 + x, -p.half_over_n)
+    db = -0.5 * b * x / (z * (1.0 + x))
     u = f * (repulsion - b * attraction)
     du = df * (repulsion - b * attraction)
     du += f * (b * p.lambda2 * attraction - p.lambda1 * repulsion)
     return u, du, -f * attraction * db
 
 
-ZETA = {flag: make_zeta(flag) for flag in (False, True)}
+FUNCTIONS = {
+    (with_lambda3, by_pair): BondOrder(cutoff_function, zeta, bond, by_pair)
+    for with_lambda3, zeta in ((flag, make_zeta(flag)) for flag in (False, True))
+    for by_pair in (False, True)
+}
 
 
 def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
@@ -112,9 +111,15 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
             "half_over_n": 0.5 / entry.n if entry.n else 0.0,
         }
     with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
+    # Files could give f_C(r_ik) another range for each j; those that were published do not.
+    by_pair = all(
+        (row["R"], row["D"]) == (rows[i, k, k]["R"], rows[i, k, k]["D"])
+        for (i, _, k), row in rows.items()
+        if (i, k, k) in rows
+    )
     return ForceField(
         name=parsed.path.name,
-        bond_order=(ZETA[with_lambda3], bond, Table(3, COLUMNS, rows)),
+        bond_order=(FUNCTIONS[with_lambda3, by_pair], Table(3, COLUMNS, rows)),
         citation=parsed.header.citation,
         source=str(parsed.path),
     )

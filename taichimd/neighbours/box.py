@@ -81,7 +81,7 @@ class Grid:
 
 
 def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float) -> Grid:
-    """Bins about the radius or half of it wide, at most some per atom, so that a huge empty box costs nothing.
+    """Bins about the radius or a part of it wide, at most some per atom, so that a huge empty box costs nothing.
 
     Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
     which keeps the search complete: what is near them there is in the same or an adjacent bin.
@@ -101,13 +101,14 @@ def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radiu
         extent = np.where(frame.pbc, 1.0, np.maximum(high - low, 1e-3))
     lengths = frame.heights * extent
     # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
+    # Along the last vector bins are visited in one stretch: there finer ones cost nothing.
     per_small_bin = n * (0.5 * radius) ** 3 / max(float(np.prod(lengths)), 1e-9)
-    width = 0.5 * radius if per_small_bin > 1.5 else radius
+    widths = np.array([0.5, 0.5, 0.25]) * radius if per_small_bin > 1.5 else np.full(3, radius)
     limit = max(64, 8 * n)
-    bins = np.maximum(np.floor(np.minimum(lengths / width, limit)), 1).astype(np.int64)
+    bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
     while np.prod(bins.astype(float)) > limit:
-        width *= 1.1
-        bins = np.maximum(np.floor(np.minimum(lengths / width, limit)), 1).astype(np.int64)
+        widths *= 1.1
+        bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
     reach = np.ceil(radius / (lengths / bins) * (1 + 1e-12)).astype(np.int64)
     reach = np.where(frame.pbc, reach, np.minimum(reach, bins - 1))
     return Grid(bins, reach, origin, extent)

@@ -1,10 +1,10 @@
-"""Kernels of the neighbour search: spatial sort, fill, order; one call builds a list.
+"""Kernels of the neighbour search: spatial sort and fill; one call builds a list.
 
 An entry of a list is one 32-bit integer: the neighbour's sorted index in the high bits, the code of its
-image T in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
+image T, 0 for none, in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
 are, never folded: it does not depend on when or where the list was built. The entries of an atom stand in
-the order of the user's atom numbers and, for several images of one atom, of T. So sums over them have one
-order, whatever the skin, the moment of the build, or the spatial sort.
+the order of the bins, in which neighbouring atoms find the same memory; sums over them do not depend on
+their order (`enumerate.exact`), or go over the near list, which is ordered (`prune`).
 """
 
 from functools import cache
@@ -21,19 +21,13 @@ from taichimd.neighbours.control import (
     REBUILD,
     STALE,
 )
-from taichimd.runtime import ti
+from taichimd.runtime import step_kernel, ti
 
 BLOCK = 128
 """Length of the serial pieces of a scan."""
 
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
-
-GAPS = (301, 132, 57, 23, 10, 4, 1)
-"""Strides of the shell sort (M. Ciura, 2001)."""
-SORT_THREADS = 64
-SHARED_ROWS = (32, 64, 96, 112, 128, 160)
-"""Row lengths for which CUDA sorts in shared memory: each thread has a column, free of bank conflicts."""
 
 
 @ti.func
@@ -77,33 +71,21 @@ def scan(n, counts: ti.template(), starts: ti.template(), sums: ti.template()):
         starts[k] += sums[k // BLOCK] + sums[first + k // BLOCK // BLOCK]
 
 
-@ti.func
-def shell_sort(array: ti.template(), base, stride, m):
-    """Sort array[base + k*stride], k < m, ascending."""
-    for g in ti.static(range(len(GAPS))):
-        gap = ti.static(GAPS[g])
-        for k in range(gap, m):
-            key = array[base + k * stride]
-            at = k
-            while at >= gap and array[base + (at - gap) * stride] > key:
-                array[base + at * stride] = array[base + (at - gap) * stride]
-                at -= gap
-            array[base + at * stride] = key
-
-
 @cache
-def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
+def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
     """`build` and `refill` for one precision and one list layout.
 
     Args:
-        real: ti.f64 or ti.f32.
+        real: ti.f64 or ti.f32, of the atoms.
+        search: the same or ti.f32: of the copies of the positions that the search compares. Half the
+            memory; the caller makes the radius longer by what that may be wrong by.
         by_slot: slot-major rows (CUDA).
-        shared_row: longest row that is sorted in shared memory; 0 to sort in place.
     """
     vec = ti.types.vector(3, real)
     ivec = ti.types.vector(3, ti.i32)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
+    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search), ndim=1)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
 
@@ -141,17 +123,26 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
 
     @ti.func
     def image_code(image, most_image):
-        """Linear code of an image: 0 for the most negative one, if given with `most_image` added."""
+        """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits."""
         return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
 
     @ti.func
-    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), keys: ti.template(), control: ti.template()):  # fmt: skip
-        """Neighbours of every atom within the radius, unordered, as keys (user's number, image).
+    def cells_away(index, bins):
+        """Whole cells between a bin and the cell's own; most often none, and a division is slow."""
+        away = 0
+        if index < 0 or index >= bins:
+            away = index // bins
+        return away
+
+    @ti.func
+    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), entries: ti.template(), control: ti.template()):  # fmt: skip
+        """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
         for i in range(n):
             turn_code[i] = image_code(turns[i], most_image)
+        limit2 = ti.cast(radius2, search)
         for i in range(n):
             x = folded[i]
             b = bin_of[i]
@@ -164,32 +155,34 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
                     low[a] = ti.max(low[a], 0)
                     high[a] = ti.min(high[a], bins[a] - 1)
             for gx in range(low[0], high[0] + 1):
-                sx = gx // bins[0]
+                sx = cells_away(gx, bins[0])
                 for gy in range(low[1], high[1] + 1):
-                    sy = gy // bins[1]
+                    sy = cells_away(gy, bins[1])
                     row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                    for sz in range(low[2] // bins[2], high[2] // bins[2] + 1):
+                    for sz in range(cells_away(low[2], bins[2]), cells_away(high[2], bins[2]) + 1):
                         # Bins that follow each other along z are one stretch of the sorted atoms.
                         begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
                         end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
-                        offset = sx * grid[0] + sy * grid[1] + sz * grid[2] - x
-                        offset_code = image_code(ivec(sx, sy, sz) + most_image, most_image)
+                        offset = -x
+                        if sx != 0 or sy != 0 or sz != 0:
+                            offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
+                        offset_code = image_code(ivec(sx, sy, sz), most_image)
                         here = sx == 0 and sy == 0 and sz == 0
                         for j in range(begin, end):
                             d = folded[j] + offset
                             r2 = d.dot(d)
-                            if r2 < radius2 and not (here and j == i):
-                                if r2 < CLOSEST2:
+                            if r2 < limit2 and not (here and j == i):
+                                if r2 < ti.cast(CLOSEST2, search):
                                     ti.atomic_min(control[CLOSE], ident[i])
                                 # Codes are linear in the image S - turn_j + turn_i.
-                                code = offset_code + turn_code[i] - turn_code[j]
+                                code = (offset_code + turn_code[i] - turn_code[j]) & ((1 << shift_bits) - 1)
                                 if turn_code[i] != turn_code[j]:
                                     image = ivec(sx, sy, sz) - turns[j] + turns[i]
                                     for a in ti.static(range(3)):
                                         if ti.abs(image[a]) > most_image[a]:
                                             ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
                                 if found < width:
-                                    keys[slot(i, found, n, width, by_slot)] = (ident[j] << shift_bits) | code
+                                    entries[slot(i, found, n, width, by_slot)] = (j << shift_bits) | code
                                 found += 1
             count[i] = found
             # Most atoms need no atomic: the maximum is soon known.
@@ -204,45 +197,14 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             control[STALE] = 1
             control[CUTS] = 0
 
-    @ti.func
-    def entry_of(key, shift_bits, sorted_of: ti.template()):
-        return (sorted_of[key >> shift_bits] << shift_bits) | (key & ((1 << shift_bits) - 1))
-
-    @ti.func
-    def order_rows(n, width, shift_bits, sorted_of: ti.template(), count: ti.template(), keys: ti.template(), entries: ti.template(), control: ti.template()):  # fmt: skip
-        """Put each row in order of its keys and turn user's numbers into sorted indices."""
-        if ti.static(shared_row > 0):
-            ti.loop_config(block_dim=SORT_THREADS)
-            for i in range(n):
-                column = ti.simt.block.SharedArray((SORT_THREADS * shared_row,), ti.i32)
-                lane = i % SORT_THREADS
-                if control[REBUILD] == 0:
-                    m = count[i]
-                    for k in range(m):
-                        column[lane + k * SORT_THREADS] = keys[slot(i, k, n, width, by_slot)]
-                    shell_sort(column, lane, SORT_THREADS, m)
-                    for k in range(m):
-                        key = column[lane + k * SORT_THREADS]
-                        entries[slot(i, k, n, width, by_slot)] = entry_of(key, shift_bits, sorted_of)
-        else:
-            for i in range(n):
-                if control[REBUILD] == 0:
-                    m = count[i]
-                    stride = n if ti.static(by_slot) else 1
-                    shell_sort(keys, slot(i, 0, n, width, by_slot), stride, m)
-                    for k in range(m):
-                        place = slot(i, k, n, width, by_slot)
-                        entries[place] = entry_of(keys[place], shift_bits, sorted_of)
-
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, control: ints, ident: ints):  # fmt: skip
-        """Fill and order again, into rows that have grown."""
+    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_code: ints, bin_of: ints, count: ints, entries: ints, control: ints, ident: ints):  # fmt: skip
+        """Fill again, into rows that have grown."""
         forget(control)
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, keys, control)  # fmt: skip
-        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, control)
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, entries, control)  # fmt: skip
 
-    @ti.kernel
-    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: vecs, turns: ivecs, turn_code: ints, bin_of: ints, sorted_of: ints, count: ints, keys: ints, entries: ints, control: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    @step_kernel
+    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_code: ints, bin_of: ints, count: ints, entries: ints, control: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space, into the *_out arrays, and fill the list. One thread per atom or bin."""
         forget(control)
         n_bins = bins[0] * bins[1] * bins[2]
@@ -276,9 +238,8 @@ def list_kernels(real: Any, by_slot: bool, shared_row: int) -> Any:
             sorted_of[mine] = at
             turns[at] = t
             bin_of[at] = b
-            folded[at] = x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2])
+            folded[at] = ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), search)
             built_at[at] = x
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, keys, control)  # fmt: skip
-        order_rows(n, width, shift_bits, sorted_of, count, keys, entries, control)
+        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, entries, control)  # fmt: skip
 
     return SimpleNamespace(build=build, refill=refill)

@@ -10,8 +10,11 @@ from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import CLOSE, CUTS, LONGEST, REBUILD, control_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
-from taichimd.runtime import backend, ti
+from taichimd.runtime import DEVICE_LOOPS, backend, ti
 from taichimd.state import State
+
+FULL_DEVICE = 300_000
+"""Atoms from which one thread per atom keeps a large GPU busy."""
 
 
 class Lists:
@@ -20,13 +23,14 @@ class Lists:
     Args:
         state: the atoms.
         cutoffs: (species, species) list cutoff of each pair, angstrom; not positive where nothing acts.
-        many_body: whether three-body terms need a near list and partial forces.
+        many_body: whether three-body terms need partial forces.
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
         skin: the user's outer skin, or None.
 
     Attributes:
         verlet: the Verlet list.
+        near_list: whether force loops read a near list, cut from it, or the Verlet list itself.
         skins: present skins; every kernel call takes its limits from there.
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
@@ -47,10 +51,17 @@ class Lists:
         self._cutoffs = cutoffs
         self._many_body = many_body
         self._all_pairs = all_pairs
+        on_cuda = backend() == "cuda"
         self.cutoff = max(float(cutoffs.max()), 1e-3)
-        # Idle loops cost nearly as much as working ones on a small system, and little on a large one.
-        idle = 0.5 * unroll * min(1.0, 50_000 / state.n) if backend() == "cuda" else 0.0
-        self.skins = Skins(self.cutoff, many_body, skin, idle)
+        # A cut and a build each read about as many candidates: with the device full, pair potentials do
+        # better without a near list. A skin of the user's is all of it.
+        pairs_do = not on_cuda or state.n < FULL_DEVICE
+        self.near_list = not all_pairs and (many_body or (pairs_do and skin is None))
+        # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
+        small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
+        self.skins = Skins(
+            self.cutoff, many_body, self.near_list, skin, 0.5 * small * (unroll - 1), 20.0 * small
+        )
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
@@ -61,12 +72,11 @@ class Lists:
         self._pace = float(unroll)
         n = state.n
         self._limits2 = ti.ndarray(state.real, cutoffs.size)
-        self._near_count = ti.ndarray(ti.i32, n) if many_body else self.verlet.count
-        self._pruned_at = ti.ndarray(state.vec, n if many_body else 1)
+        self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
+        self._pruned_at = ti.ndarray(state.vec, n if self.near_list else 1)
         self._near_width = 6
-        self._rows = -1
         self._lattice = ti.ndarray(state.vec, 6)
-        self._reserve(0)
+        self._reserve()
         self._set_limits()
 
     @property
@@ -82,21 +92,23 @@ class Lists:
     @property
     def listed_at(self) -> Any:
         """Positions from which that displacement counts."""
-        return self._pruned_at if self._many_body else self.verlet.built_at
+        return self._pruned_at if self.near_list else self.verlet.built_at
 
-    def sizes(self) -> tuple[int, int, int, int, int]:
-        """n, width, near width, shift bits and last image code, as kernels take them."""
+    def sizes(self) -> tuple[int, int, int, int]:
+        """n, width, near width and shift bits, as kernels take them."""
         verlet = self.verlet
-        last_code = int(np.prod(2 * verlet.most_image + 1)) - 1
-        return self._state.n, max(verlet.width, 1), self._near_width, verlet.shift_bits, last_code
+        width = max(verlet.width, 1)
+        return self._state.n, width, self._near_width if self.near_list else width, verlet.shift_bits
 
     def arrays(self, tables: list[Any]) -> tuple[Any, ...]:
         """The arrays that all force kernels take, in their order, with the parameter tables in place."""
         verlet = self.verlet
-        near = verlet.scratch if self._many_body else verlet.entries
         shifts = self._lattice if self._all_pairs else verlet.shifts
+        near_count, near = (
+            (self._near_count, self._near) if self.near_list else (verlet.count, verlet.entries)
+        )
         return (
-            verlet.count, verlet.entries, shifts, self._limits2, verlet.built_at, self._near_count, near,
+            verlet.count, verlet.entries, shifts, self._limits2, verlet.built_at, near_count, near,
             self._reverse, self.listed_at, *tables, self._partial, self._zeta,
         )  # fmt: skip
 
@@ -123,17 +135,14 @@ class Lists:
         elif self.verlet.unfit(seen) and not self._outdated:
             self.verlet.grow(self._state, frame, self.control, seen)
         else:
-            if self._many_body and seen[LONGEST] > self._near_width:
-                # Rows of one more than the longest: a thread for each slot of each atom is launched.
-                self._near_width = int(seen[LONGEST]) + 1
+            if self.near_list and seen[LONGEST] > self._near_width:
+                self._near_width = int(seen[LONGEST]) + int(seen[LONGEST]) // 8 + 1
+                self._reserve()
             elif self.age:
                 self.expected = 0.5 * (self.expected + self.age)
                 if self.skins.learn(self.age, int(seen[CUTS])):
                     self._set_limits()
             self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
-        if self._rows != self.verlet.width:
-            self._rows = self.verlet.width
-            self._reserve(self._rows * self._state.n if self._many_body else 0)
         self.age = 0
         self._outdated = False
         seen[REBUILD] = 0
@@ -154,6 +163,8 @@ class Lists:
 
     def batches(self, remaining: int) -> int:
         """Kernel calls before the host looks again: until the list will be outdated, by experience."""
+        if DEVICE_LOOPS:
+            return 1
         ahead = max(self.expected - self.age, self._pace)
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))
 
@@ -176,11 +187,14 @@ class Lists:
             "inner_skin_A": self.skins.inner,
         }
 
-    def _reserve(self, rows: int) -> None:
-        """Partial forces of all entries; arguments of length one where no kernel reads them."""
-        self._reverse = ti.ndarray(ti.i32, max(rows, 1))
-        self._partial = ti.ndarray(self._state.vec, max(rows, 1))
-        self._zeta = ti.ndarray(self._state.real, max(rows, 1))
+    def _reserve(self) -> None:
+        """Near list and what is kept per entry; arguments of length one where no kernel reads them."""
+        rows = self._state.n * self._near_width if self.near_list else 1
+        self._near = ti.ndarray(ti.i32, rows)
+        body_rows = rows if self._many_body else 1
+        self._reverse = ti.ndarray(ti.i32, body_rows)
+        self._partial = ti.ndarray(self._state.vec, body_rows)
+        self._zeta = ti.ndarray(self._state.real, body_rows)
         if self._all_pairs:
             self.verlet.entries = self._reverse
 

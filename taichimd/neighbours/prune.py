@@ -1,15 +1,17 @@
 """The near list: the rows of the Verlet list cut down to what the next steps can need.
 
 Two skins. The Verlet list reaches cutoff + outer skin and is built rarely; the near list keeps of it the
-pairs within their own cutoff + inner skin, in the same order, and is what force loops read. It is cut anew,
-on the device and without the host, once an atom has moved by half the inner skin since the last cut. A cut
-is complete as long as no atom has moved from the build by more than half of what the skins differ by:
-otherwise the kernel asks for a rebuild and freezes.
+pairs within their own cutoff + inner skin, and is what the loops over triples read. It is cut anew, on the
+device and without the host, once an atom has moved by half the inner skin since the last cut. A cut is
+complete as long as no atom has moved from the build by more than half of what the skins differ by: otherwise
+the kernel asks for a rebuild and freezes.
 
-Entries beyond a cutoff add nothing to any sum, so neither skin, nor the moment of a cut, shows in a result.
+The entries of an atom stand in the order of the user's atom numbers and, for several images of one atom, of
+T, and entries beyond a cutoff add nothing. So sums over them have one order: neither a skin, nor the moment
+of a build or a cut, nor the spatial sort shows in a result.
 
-Three-body terms need the near list: their loops over pairs of neighbours should meet no others, and
-`reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials read the Verlet list itself.
+`reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials need neither it nor an order
+(`enumerate.exact`).
 """
 
 from functools import cache
@@ -19,15 +21,33 @@ from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
-# Slots of the control array that kernels and host share.
-
 
 @cache
-def prune_function(n_kinds: int, by_slot: bool) -> Any:
-    """The device function that cuts the near list if it is stale; holds its own parallel loops."""
+def prune_function(n_kinds: int, by_slot: bool, many_body: bool) -> Any:
+    """The device function that cuts the near list if it is stale; holds its own parallel loops.
+
+    Rows are ordered, and `reverse` is made, where there are three-body terms.
+    """
+    ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, last_code, most_drift2, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
+    def key_of(entry, shift_bits, ident: ti.template()):
+        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
+
+    @ti.func
+    def insert(i, kept, entry, n, near_width, shift_bits, ident: ti.template(), near: ti.template()):
+        """Put an entry into its place among the `kept` ones of atom i."""
+        at = kept
+        if ti.static(many_body):
+            key = key_of(entry, shift_bits, ident)
+            while at > 0 and key_of(near[slot(i, at - 1, n, near_width, by_slot)], shift_bits, ident) > key:
+                near[slot(i, at, n, near_width, by_slot)] = near[slot(i, at - 1, n, near_width, by_slot)]
+                at -= 1
+        near[slot(i, at, n, near_width, by_slot)] = entry
+
+    @ti.func
+    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
+        mask = (1 << shift_bits) - 1
         for i in range(n):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 x = pos[i]
@@ -36,30 +56,42 @@ def prune_function(n_kinds: int, by_slot: bool) -> Any:
                 if not drift.dot(drift) <= most_drift2:
                     control[REBUILD] = 1
                 kept = 0
-                for s in range(count[i]):
-                    entry = entries[slot(i, s, n, width, by_slot)]
-                    j = entry >> shift_bits
-                    d = (pos[j] - x) + shifts[entry & ((1 << shift_bits) - 1)]
-                    limit2 = limits2[0]
-                    if ti.static(n_kinds > 1):
-                        limit2 = limits2[kind[i] * n_kinds + kind[j]]
-                    if d.dot(d) < limit2:
-                        near[slot(i, kept, n, width, by_slot)] = entry
-                        kept += 1
+                m = count[i]
+                for base in range((m + ahead - 1) // ahead):
+                    read = [
+                        entries[slot(i, ti.min(base * ahead + k, m - 1), n, width, by_slot)]
+                        for k in ti.static(range(ahead))
+                    ]
+                    there = [pos[entry >> shift_bits] for entry in ti.static(read)]
+                    for k in ti.static(range(ahead)):
+                        entry = read[k]
+                        d = there[k] - x
+                        if entry & mask != 0:
+                            d += shifts[entry & mask]
+                        limit2 = limits2[0]
+                        if ti.static(n_kinds > 1):
+                            limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
+                        if base * ahead + k < m and d.dot(d) < limit2:
+                            if kept < near_width:
+                                insert(i, kept, entry, n, near_width, shift_bits, ident, near)
+                            kept += 1
                 near_count[i] = kept
                 pruned_at[i] = x
                 if kept > control[LONGEST]:
                     ti.atomic_max(control[LONGEST], kept)
-        for i in range(n):
-            if control[STALE] != 0 and control[REBUILD] == 0:
-                for s in range(near_count[i]):
-                    entry = near[slot(i, s, n, width, by_slot)]
-                    j = entry >> shift_bits
-                    # The image seen from the other side: codes of T and -T add up to the last code.
-                    mirrored = (i << shift_bits) | (last_code - (entry & ((1 << shift_bits) - 1)))
-                    for t in range(near_count[j]):
-                        if near[slot(j, t, n, width, by_slot)] == mirrored:
-                            reverse[slot(i, s, n, width, by_slot)] = slot(j, t, n, width, by_slot)
+        if ti.static(many_body):
+            for i in range(n):
+                if control[STALE] != 0 and control[REBUILD] == 0:
+                    for s in range(ti.min(near_count[i], near_width)):
+                        entry = near[slot(i, s, n, near_width, by_slot)]
+                        j = entry >> shift_bits
+                        # The image seen from the other side has the negative code.
+                        mirrored = (i << shift_bits) | (-(entry & mask) & mask)
+                        for t in range(ti.min(near_count[j], near_width)):
+                            if near[slot(j, t, n, near_width, by_slot)] == mirrored:
+                                reverse[slot(i, s, n, near_width, by_slot)] = slot(
+                                    j, t, n, near_width, by_slot
+                                )
         if control[STALE] != 0 and control[REBUILD] == 0:
             if control[LONGEST] > near_width:
                 control[REBUILD] = 1

@@ -16,6 +16,9 @@ from taichimd.state import State
 MOST_IMAGES = 2**22
 """Longest table of image vectors: 100 MB in float64."""
 
+LARGEST_ERROR = 2e-3
+"""Error of distances (angstrom) up to which the search compares positions in float32."""
+
 
 class VerletList:
     """Neighbours of all atoms within `radius`, both directions, every periodic image.
@@ -23,7 +26,7 @@ class VerletList:
     Attributes:
         width: slots per atom. count: n true counts. entries: n*width entries (see neighbours.kernels).
         shift_bits: low bits of an entry that hold the image code.
-        shifts: the image vectors T by code, angstrom.
+        shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
     """
 
@@ -37,14 +40,14 @@ class VerletList:
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
         self.entries: Any = None
-        self.scratch: Any = None
         self.shifts: Any = None
         self.shift_bits = 0
         self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
         self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
         self._order = ti.ndarray(ti.i32, n)
         self._turn_code = ti.ndarray(ti.i32, n)
-        self._folded = ti.ndarray(state.vec, n)
+        self._folded: Any = None
+        self._searched: Any = None
         self._grid = ti.ndarray(state.vec, 8)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
@@ -64,7 +67,10 @@ class VerletList:
         """
         n, real = state.n, state.numpy_real
         # Only directions without periodicity need to know where the atoms are.
-        grid = make_grid(frame, None if frame.pbc.all() else state.get("pos"), n, radius)
+        positions = None if frame.pbc.all() else state.get("pos")
+        search, error = self._search(state, frame, positions, radius)
+        radius += error
+        grid = make_grid(frame, positions, n, radius)
         self._reserve_bins(int(np.prod(grid.bins)))
         per_unit = grid.bins / grid.extent
         values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(real)
@@ -80,8 +86,8 @@ class VerletList:
             ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
         )
         with literals(state.real):
-            self._kernels(state).build(
-                *self._arguments(state), control, self._counts, self._sums, self._order, self._turns[0],
+            nk.list_kernels(state.real, search, self.by_slot).build(
+                *self._arguments(state), control, state.sorted_of, self._counts, self._sums, self._order, self._turns[0],
                 self._bin_of[0], self.built_at, *(getattr(state, name) for name in state.SORTED),
                 *(state.spare[name] for name in state.SORTED),
             )  # fmt: skip
@@ -89,18 +95,27 @@ class VerletList:
         self._set_shifts(frame, real)
         self.builds += 1
 
+    def _search(
+        self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
+    ) -> tuple[Any, float]:
+        """Type of the positions that the search compares, and by how much their distances may be wrong."""
+        size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
+        if positions is not None:
+            size += float(np.abs(positions).max())
+        # Some roundings of coordinates that large, each by half a unit of 24 bits.
+        error = 16 * 2.0**-24 * size
+        search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
+        if search != self._searched:
+            self._searched = search
+            self._folded = ti.ndarray(ti.types.vector(3, search), state.n)
+        return search, error
+
     def _arguments(self, state: State) -> tuple[Any, ...]:
         return (
             state.n, self.width, self._radius2, self._bins, self._reach, self._periodic,
             ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
-            self._folded, self._turns[1], self._turn_code, self._bin_of[1], state.sorted_of, self.count,
-            self.scratch, self.entries,
+            self._folded, self._turns[1], self._turn_code, self._bin_of[1], self.count, self.entries,
         )  # fmt: skip
-
-    def _kernels(self, state: State) -> Any:
-        """Kernels for rows of the present width."""
-        fitting = [row for row in nk.SHARED_ROWS if self.by_slot and self.width <= row]
-        return nk.list_kernels(state.real, self.by_slot, fitting[0] if fitting else 0)
 
     def unfit(self, seen: NDArray[np.int32]) -> bool:
         """Whether the last build, by the control array `seen` after it, had too little room or bad input."""
@@ -127,7 +142,9 @@ class VerletList:
         images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
-            self._kernels(state).refill(*self._arguments(state), control, state.ident)
+            nk.list_kernels(state.real, self._searched, self.by_slot).refill(
+                *self._arguments(state), control, state.ident
+            )
         self._set_shifts(frame, state.numpy_real)
 
     def _reserve_bins(self, n_bins: int) -> None:
@@ -142,17 +159,15 @@ class VerletList:
     def _reserve_rows(self, state: State, need: int) -> None:
         """Rows for `need` neighbours and an eighth more, in multiples of 4."""
         width = -(-max(need + need // 8, 4) // 4) * 4
-        self.entries = self.scratch = None
+        self.entries = None
         try:
             if width * state.n >= 2**31:
                 raise MemoryError("an index of 32 bits")
             self.entries = ti.ndarray(ti.i32, width * state.n)
-            # Keys before they are ordered; afterwards the engine keeps its pruned rows here.
-            self.scratch = ti.ndarray(ti.i32, width * state.n)
         except (MemoryError, RuntimeError) as error:
             raise CapacityError(
                 f"the neighbour list needs {need} neighbours for each of {state.n} atoms "
-                f"({2 * 4 * width * state.n / 2**30:.1f} GiB), which does not fit ({error}); "
+                f"({4 * width * state.n / 2**30:.1f} GiB), which does not fit ({error}); "
                 "shorten the cutoff, lower the density or use fewer atoms"
             ) from error
         self.width = width
@@ -174,7 +189,10 @@ class VerletList:
         images = np.stack(grids, axis=-1).reshape(-1, 3)
         # Term by term, so that T and -T are exact negatives of each other.
         v = frame.vectors
-        shifts = (images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]).astype(real)
+        shifts = np.zeros((1 << self.shift_bits, 3), real)
+        # In the middle stands no image, which has code 0; what is before it wraps around to the end.
+        codes = np.arange(len(images)) - len(images) // 2
+        shifts[codes] = images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]
         if np.array_equal(shifts, self._shift_values):
             return
         self._shift_values = shifts

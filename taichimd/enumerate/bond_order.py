@@ -1,0 +1,129 @@
+"""Bond orders: what a pair of neighbours adds to both bonds, and the loops over such pairs.
+
+Triples of i are visited once per unordered pair of neighbours s < t. What they add to a neighbour is added
+in the order of the other one: the sum of slot s starts from its two-body part, takes what t < s have left,
+then its own t > s. `compact` computes the same sums, in the same order, in registers; `bond_threads` with
+one thread per neighbour.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.enumerate.access import access, slope_vector
+from taichimd.forcefields.terms import BondOrder, Terms
+from taichimd.neighbours.kernels import slot
+from taichimd.runtime import ti
+
+
+@cache
+def third_bodies(functions: BondOrder) -> Any:
+    """Device functions `weigh`, `both` and `zeta_slopes` of one bond order."""
+
+    @ti.func
+    def weigh(r, p: ti.template()):
+        """Weight of a third body at distance r, and its slope."""
+        w, dw = functions.weight(r, p)
+        inside = r < p.cutoff
+        return ti.select(inside, w, 0.0), ti.select(inside, dw, 0.0)
+
+    @ti.func
+    def zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, slope_t, z: ti.template()):
+        """Slopes of zeta_s and zeta_t to r_s, r_t and the cosine, each times its dU/dzeta.
+
+        `z` is what `functions.zeta` gives for s, then for t. Two terms each, so that it does not matter which
+        bond comes first.
+        """
+        a, b = slope_s * w_t, slope_t * w_s
+        g_s = a * z[1] + (b * z[6] + slope_t * dw_s * z[4])
+        g_t = b * z[5] + (a * z[2] + slope_s * dw_t * z[0])
+        return g_s, g_t, a * z[3] + b * z[7]
+
+    @ti.func
+    def both(r_s, r_t, cosine, p: ti.template(), q: ti.template()):
+        """`functions.zeta` for s and for t, eight numbers."""
+        s_z, s_bond, s_third, s_cos = functions.zeta(r_s, r_t, cosine, p)
+        t_z, t_bond, t_third, t_cos = functions.zeta(r_t, r_s, cosine, q)
+        return ti.Vector([s_z, s_bond, s_third, s_cos, t_z, t_bond, t_third, t_cos])
+
+    return SimpleNamespace(weigh=weigh, both=both, zeta_slopes=zeta_slopes)
+
+
+@cache
+def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
+    """Device functions `bonds` and `forces` for one atom with any number of neighbours."""
+    assert terms.bond_order is not None
+    functions = terms.bond_order.functions
+    third = third_bodies(functions)
+    look = access(terms, real, by_slot)
+
+    @ti.func
+    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+        """zeta_ij = sum over k of the third-body function, and the energy of every bond of i.
+
+        Once the loop has passed s, its zeta is complete and gives way to dU_i/dzeta, 0 beyond the cutoff.
+        """
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        shared = look.read_body(table, 0)
+        energy = 0.0
+        for s in range(count[i]):
+            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            if r2_s < look.reach2(table, shared, a, b):
+                r_s = ti.sqrt(r2_s)
+                inverse_s = 1.0 / r_s
+                own = zeta[slot(i, s, n, width, by_slot)]
+                for t in range(s + 1, count[i]):
+                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
+                    if r2_t < look.reach2(table, shared, a, c):
+                        r_t = ti.sqrt(r2_t)
+                        cosine = d_s.dot(d_t) * (inverse_s * (1.0 / r_t))
+                        p = look.body_parameters(table, shared, a, b, c)
+                        q = look.body_parameters(table, shared, a, c, b)
+                        w_s, _ = third.weigh(r_s, q)
+                        w_t, _ = third.weigh(r_t, p)
+                        z = third.both(r_s, r_t, cosine, p, q)
+                        own += w_t * z[0]
+                        zeta[slot(i, t, n, width, by_slot)] += w_s * z[4]
+                p = look.body_parameters(table, shared, a, b, b)
+                slope = 0.0
+                if r_s < p.cutoff:
+                    w, dw = third.weigh(r_s, p)
+                    u, u_r, u_zeta = functions.bond(r_s, w, dw, own, p)
+                    energy += 0.5 * u
+                    slope = 0.5 * u_zeta
+                    partial[slot(i, s, n, width, by_slot)] += (0.5 * u_r * inverse_s) * d_s
+                zeta[slot(i, s, n, width, by_slot)] = slope
+        return energy
+
+    @ti.func
+    def forces(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), slope: ti.template()):  # fmt: skip
+        """Chain rule through every zeta of i, with slope = dU_i/dzeta."""
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        shared = look.read_body(table, 0)
+        for s in range(count[i]):
+            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            if r2_s < look.reach2(table, shared, a, b):
+                r_s = ti.sqrt(r2_s)
+                inverse_s = 1.0 / r_s
+                slope_s = slope[slot(i, s, n, width, by_slot)]
+                own = partial[slot(i, s, n, width, by_slot)]
+                for t in range(s + 1, count[i]):
+                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
+                    if r2_t < look.reach2(table, shared, a, c):
+                        at = slot(i, t, n, width, by_slot)
+                        r_t = ti.sqrt(r2_t)
+                        inverse_t = 1.0 / r_t
+                        cosine = d_s.dot(d_t) * (inverse_s * inverse_t)
+                        p = look.body_parameters(table, shared, a, b, c)
+                        q = look.body_parameters(table, shared, a, c, b)
+                        w_s, dw_s = third.weigh(r_s, q)
+                        w_t, dw_t = third.weigh(r_t, p)
+                        z = third.both(r_s, r_t, cosine, p, q)
+                        g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, slope[at], z)
+                        own += slope_vector(g_s, g_cos, cosine, d_s, inverse_s, d_t, inverse_t)
+                        partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                partial[slot(i, s, n, width, by_slot)] = own
+
+    return SimpleNamespace(bonds=bonds, forces=forces)
