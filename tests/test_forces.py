@@ -92,6 +92,14 @@ def _alloy():
     return atoms
 
 
+def _nitride():
+    """Zincblende GaN with some atoms exchanged: all eight triples act."""
+    atoms = _silicon()
+    atoms.symbols = ["Ga", "N", "N", "Ga", "Ga", "N"] * 2 + ["Ga", "N", "Ga", "N"]
+    atoms.set_cell(atoms.cell[:] * 0.83, scale_atoms=True)
+    return atoms
+
+
 def _argon(symbols=("Ar",)):
     atoms = make_supercell(bulk("Ar", a=5.4), [[2, 0, 0], [1, 2, 0], [-1, 1, 2]])
     atoms.symbols = [symbols[k % len(symbols)] for k in range(len(atoms))]
@@ -104,6 +112,8 @@ PERIODIC = {
     "Si.tersoff": _silicon,
     "SiC_2005.tersoff": _alloy,
     "SiC_1989.tersoff": _alloy,
+    "Si.sw": _silicon,
+    "GaN_2006.sw": _nitride,
     "morse+angle": _silicon,
     "two-angles": _alloy,
 }
@@ -252,7 +262,9 @@ def test_lennard_jones_values_of_a_dimer(truncation):
         )
 
 
-@pytest.mark.parametrize("name", ["lj-force-shifted", "Si.tersoff", "SiC_2005.tersoff", "angle", "morse"])
+@pytest.mark.parametrize(
+    "name", ["lj-force-shifted", "Si.tersoff", "SiC_2005.tersoff", "Si.sw", "angle", "morse"]
+)
 def test_energy_and_force_end_smoothly_at_the_cutoff(name):
     """Both go to zero, the force linearly or faster."""
     forcefield = FORCEFIELDS[name]()
@@ -339,6 +351,7 @@ def test_two_rows_for_one_pair_must_agree():
     [
         ("Si.tersoff", "SiGe", r"Si\.tersoff has no parameters for Ge; it defines: Si"),
         ("SiC_1989.tersoff", "SiGe", r"no parameters for Ge; it defines: C, Si"),
+        ("GaN_2006.sw", "GaAs", r"GaN_2006\.sw has no parameters for As; it defines: Ga, N"),
         ("Ar.lj", "ArKr", r"Ar\.lj has no parameters for Kr; it defines: Ar"),
     ],
 )
