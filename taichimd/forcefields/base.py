@@ -88,7 +88,7 @@ class Bound:
 class ForceField:
     """A sum of at most one pair term and one three-body term, with parameters.
 
-    Made by `LennardJones`, `Tersoff`, a declared potential, or `+` of two of them.
+    Made by `LennardJones`, `Tersoff`, `StillingerWeber`, a declared potential, or `+` of two of them.
 
     Attributes:
         name: for reports and messages. citation, source: where the numbers come from.
