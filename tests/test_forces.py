@@ -266,7 +266,7 @@ def test_lennard_jones_values_of_a_dimer(truncation):
     "name", ["lj-force-shifted", "Si.tersoff", "SiC_2005.tersoff", "Si.sw", "angle", "morse"]
 )
 def test_energy_and_force_end_smoothly_at_the_cutoff(name):
-    """Both go to zero, the force linearly or faster."""
+    """Both go to zero, the force linearly or faster, or to what no sum shows."""
     forcefield = FORCEFIELDS[name]()
     element = (forcefield.elements or ["Ar"])[-1]
     cutoff = max(
@@ -285,7 +285,7 @@ def test_energy_and_force_end_smoothly_at_the_cutoff(name):
     energies = abs(np.array(energies[:-1]) - energies[-1])
     forces = abs(np.array(forces[:-1])).max(axis=1)
     assert forces[0] > 0, "nothing acts near the cutoff"
-    assert (forces[1:] <= 0.02 * forces[:-1]).all(), f"the force jumps: {forces}"
+    assert (forces[1:] <= 0.02 * forces[:-1] + 1e-24).all(), f"the force jumps: {forces}"
     assert (energies < 1e-2 * forces.max() + 1e-15).all(), f"the energy jumps: {energies}"
     assert not Engine(atoms, forcefield).evaluate().forces[2].any(), "forces beyond the cutoff"
 

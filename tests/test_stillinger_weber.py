@@ -77,15 +77,27 @@ def test_nothing_but_numbers_near_the_end(precision):
 
 
 def test_energy_and_force_fall_to_zero_without_a_step():
+    """What is left out near the end is below 1e-25, in eV and angstrom."""
     forcefield = StillingerWeber("Si.sw")
-    gaps = [0.3, 0.1, 0.03, 0.01, 0.006, 0.003, 0.0]
+    assert forcefield.cutoff == pytest.approx(END - SIGMA / 69.0776, abs=1e-6)
+    gaps = [0.3, 0.1, 0.06, 0.04, 0.032, 0.03, 0.0]
     found = [Engine(trimer(END - gap, END - gap, 2.2), forcefield).evaluate() for gap in gaps]
     forces = np.array([abs(f.forces).max() for f in found])
     energies = np.array([abs(f.energy) for f in found])
-    assert (forces[1:5] < forces[:4]).all()
-    assert (energies[1:5] < energies[:4]).all()
-    assert 0 < forces[4] < 1e-140
-    assert forces[6] == energies[6] == 0.0
+    for values in (energies, forces):
+        assert (values[1:5] < 0.02 * values[:4]).all()
+        assert 0 < values[4] < 1e-23
+        assert values[5] == values[6] == 0.0
+
+
+@pytest.mark.parametrize("gamma", [0.0, 1e-12])
+def test_an_angle_that_does_not_decay_ends_in_finite_numbers(alloy, gamma):
+    forcefield = alloy(gamma=gamma)
+    for r in 3.6 * (1 - np.array([0.0, 1.2e-16, 1e-9, 2e-7, 4e-7, 1e-5])):
+        for precision in ("float64", "float32"):
+            found = Engine(trimer(2.2, r, 2.2), forcefield, precision=precision).evaluate()
+            assert np.isfinite(found.forces).all()
+            assert np.isfinite(found.energy)
 
 
 @pytest.mark.parametrize(("p", "q"), [(4.0, 0.0), (4.0, 1.0), (5.5, 1.25), (0.0, 0.0)])
@@ -95,6 +107,12 @@ def test_any_powers(alloy, p, q):
         energy = Engine(Atoms("Si2", [[0, 0, 0], [0, 0, r]]), forcefield).evaluate().energy
         assert energy == pytest.approx(pair(r, p, q), rel=1e-12)
     assert check_forcefield(forcefield, clusters=2).ok
+
+
+def test_attraction_alone(alloy):
+    forcefield = alloy(q=1.0, B=0.0, eps=EPSILON, sigma=SIGMA, A=A)
+    energy = Engine(Atoms("Si2", [[0, 0, 0], [0, 0, 2.9]]), forcefield).evaluate().energy
+    assert energy == pytest.approx(-A * EPSILON * SIGMA / 2.9 * exp(SIGMA / (2.9 - END)), rel=1e-12)
 
 
 def test_a_hard_end_by_tol_is_where_the_file_says(alloy):

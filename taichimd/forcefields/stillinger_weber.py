@@ -6,7 +6,8 @@
                                                          + gamma_ik sigma_ik/(r_ik - a_ik sigma_ik)]
 
 phi2 takes its parameters from the entry (i, j, j); phi3 takes lambda, epsilon, cos theta0 from (i, j, k) and
-the others from (i, j, j) and (i, k, k). Each term ends at a sigma, or at the cutoff that tol makes.
+the others from (i, j, j) and (i, k, k). Each term ends at a sigma, or at the cutoff that tol makes; where no
+float64 could show it (`NEGLIGIBLE`) it is left out.
 
 F. H. Stillinger and T. A. Weber, Phys. Rev. B 31, 5262 (1985), doi:10.1103/PhysRevB.31.5262, eqs. 2.3-2.5;
 several elements as in the LAMMPS manual, page pair_style sw.
@@ -29,15 +30,11 @@ ROUNDING = 1e-5
 """Relative difference of numbers that a file gives twice: files round them to six or more digits."""
 NOWHERE = 1e-3
 """Cutoff of what does not act (angstrom): shorter than any distance of two atoms."""
-CLOSEST = -1e-6
-"""Least distance to the end in the exponents (angstrom). There the exponentials are zero, and a distance that
-rounds to the very end divides nothing by zero."""
-
-
-@ti.func
-def screened(r, end):
-    """Distance to the end of the potential, negative."""
-    return ti.min(r - end, CLOSEST)
+NEGLIGIBLE = 1e-30
+"""Terms are left out where their exponentials are smaller. Silicon's potential ends at 3.771 angstrom and its
+second neighbours are at 3.84: every fourth of them comes closer at 300 K, for nothing."""
+GAP = 1e-6
+"""Least distance between cutoff and a sigma (angstrom), so that nothing is divided by zero for any gamma."""
 
 
 def make_pair(general: bool):
@@ -47,7 +44,7 @@ def make_pair(general: bool):
     def pair(r2, p):
         """Energy and u'/r of a pair at squared distance r2."""
         r = ti.sqrt(r2)
-        gap = screened(r, p.end)
+        gap = r - p.end
         # One division for 1/r and 1/gap.
         both = 1.0 / (r * gap)
         inverse, inverse_gap = gap * both, r * both
@@ -73,7 +70,7 @@ def make_pair(general: bool):
 @ti.func
 def angle(r_ij, r_ik, cos_jik, p):
     """Energy of the angle j-i-k and its derivatives to r_ij, r_ik, cos."""
-    gap_j, gap_k = screened(r_ij, p.end_j), screened(r_ik, p.end_k)
+    gap_j, gap_k = r_ij - p.end_j, r_ik - p.end_k
     both = 1.0 / (gap_j * gap_k)
     inverse_j, inverse_k = gap_k * both, gap_j * both
     x_j, x_k = p.decay_j * inverse_j, p.decay_k * inverse_k
@@ -95,7 +92,7 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
     """
     parsed = read_sw(library.find(file))
     pairs = _pair_rows(parsed)
-    general = any(row["repulsion"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
+    general = any(row["attraction"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
     return ForceField(
         name=parsed.path.name,
         pair=(PAIRS[general], Table(2, PAIR, pairs)),
@@ -126,8 +123,15 @@ def _pair_row(entry: SWEntry) -> Row:
         "p": entry.p,
         "q": entry.q,
         "end": entry.end,
-        "cutoff": entry.cutoff if strength else NOWHERE,
+        "cutoff": _cutoff(entry, strength),
     }
+
+
+def _cutoff(pair: SWEntry, strength: float) -> float:
+    """Where a term of this strength ends along a pair of atoms, angstrom."""
+    if strength == 0.0:
+        return NOWHERE
+    return max(NOWHERE, min(pair.cutoff, pair.reach(NEGLIGIBLE), pair.end - GAP))
 
 
 def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
@@ -146,7 +150,7 @@ def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
             "end_j": e_j.end,
             "decay_k": e_k.gamma * e_k.sigma,
             "end_k": e_k.end,
-            "cutoff": e_j.cutoff if mean["strength"] and e_j.cutoff > 0.0 else NOWHERE,
+            "cutoff": _cutoff(e_j, mean["strength"]),
         }
     return rows
 

@@ -70,9 +70,11 @@ class SWEntry:
     @property
     def cutoff(self) -> float:
         """Where the terms of the pair end: a sigma, or before if there is a tol (angstrom)."""
-        if self.tol == 0.0:
-            return self.end
-        return self.end + min(1.0, self.gamma) * self.sigma / log(min(self.tol, MOST_TOL))
+        return self.reach(min(self.tol, MOST_TOL)) if self.tol else self.end
+
+    def reach(self, tol: float) -> float:
+        """Where the slower of the two exponentials has fallen to tol, 0 < tol < 1 (angstrom)."""
+        return self.end + min(1.0, self.gamma) * self.sigma / log(tol)
 
 
 SWFile = TripleFile[SWEntry]
