@@ -13,6 +13,7 @@ _PUBLIC = {
     "Engine": "taichimd.engine",
     "Simulation": "taichimd.simulation",
     "LennardJones": "taichimd.forcefields.lennard_jones",
+    "StillingerWeber": "taichimd.forcefields.stillinger_weber",
     "Tersoff": "taichimd.forcefields.tersoff",
     "pair_potential": "taichimd.forcefields.declare",
     "triplet_potential": "taichimd.forcefields.declare",

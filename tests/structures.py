@@ -82,6 +82,11 @@ def silicon_primitive_displaced() -> Atoms:
     return atoms
 
 
+def gallium_nitride_wurtzite() -> Atoms:
+    """Wurtzite GaN, 5x3x3 primitive cells (180 atoms), displaced by 0.07 angstrom."""
+    return _rattled(bulk("GaN", "wurtzite", a=3.19, c=5.19).repeat((5, 3, 3)), 0.07, seed=9)
+
+
 def supercell_4x4x4(atoms: Atoms) -> Atoms:
     """128 atoms that fill the same space as the 2-atom cell does through its images."""
     return make_supercell(atoms, 4 * np.eye(3, dtype=int))

@@ -29,7 +29,7 @@ LAMMPS_TRUNCATION = {
     "force-shifted": (f"lj/smooth/linear {CUTOFF}", ()),
 }
 ARGON_COEFF = f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}"
-TERSOFF_FILES = [file for file in shipped() if file.kind == "tersoff"]
+TRIPLE_FILES = [file for file in shipped() if file.kind in ("tersoff", "sw")]
 
 
 def _assert_agrees(atoms, forcefield, reference, *, per_atom=False):
@@ -52,9 +52,11 @@ def _assert_agrees(atoms, forcefield, reference, *, per_atom=False):
     return found
 
 
-def _tersoff(name):
+def _from_file(name):
+    """A force field of ours, and LAMMPS's of the same file."""
     forcefield = load_forcefield(name)
-    return forcefield, ("tersoff", (f'* * "{forcefield.source}" {{elements}}',))
+    style = forcefield.source.rsplit(".", 1)[1]
+    return forcefield, (style, (f'* * "{forcefield.source}" {{elements}}',))
 
 
 @pytest.mark.parametrize(
@@ -66,35 +68,98 @@ def _tersoff(name):
         (structures.silicon_cluster, "Si.tersoff"),
         (structures.silicon_slab, "Si.tersoff"),
         (structures.silicon_primitive_displaced, "Si.tersoff"),
+        (structures.silicon_216, "Si.sw"),
+        (structures.silicon_triclinic, "Si.sw"),
+        (structures.silicon_cluster, "Si.sw"),
+        (structures.silicon_slab, "Si.sw"),
+        (structures.silicon_primitive_displaced, "Si.sw"),
+        (structures.gallium_nitride_wurtzite, "GaN_2006.sw"),
     ],
 )
-def test_tersoff_agrees_with_lammps(build, name):
+def test_many_body_potential_agrees_with_lammps(build, name):
     atoms = build()
-    forcefield, lammps = _tersoff(name)
+    forcefield, lammps = _from_file(name)
     _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
 
 
-@pytest.mark.parametrize("file", TERSOFF_FILES, ids=lambda file: file.name)
-def test_lammps_reads_every_shipped_tersoff_file(file):
-    """Every triple of elements of every file: a random alloy of all its elements, in both programs."""
-    atoms = bulk("C", "diamond", a=4.6, cubic=True).repeat(2)
+def _alloy(elements, a=4.6):
+    """A random alloy of all these elements, displaced."""
+    atoms = bulk("C", "diamond", a=a, cubic=True).repeat(2)
     rng = np.random.default_rng(11)
-    atoms.symbols[:] = rng.choice(file.elements, len(atoms))
-    atoms.symbols[: len(file.elements)] = list(file.elements)
+    atoms.symbols[:] = rng.choice(elements, len(atoms))
+    atoms.symbols[: len(elements)] = list(elements)
     atoms.positions += 0.1 * rng.standard_normal((len(atoms), 3))
-    forcefield, lammps = _tersoff(file.name)
+    return atoms
+
+
+@pytest.mark.parametrize("file", TRIPLE_FILES, ids=lambda file: file.name)
+def test_lammps_reads_every_shipped_file_of_triples(file):
+    """Every triple of elements of every file: a random alloy of all its elements, in both programs."""
+    atoms = _alloy(file.elements)
+    forcefield, lammps = _from_file(file.name)
     _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
 
 
+SW = "Si Si Si  2.1683 2.0951 1.8 21 {gamma} -0.333333333333 7.049556277 0.6022245584 {p} {q} {tol}\n"
+SW_VARIANTS = {
+    "other powers": {"p": 5.5, "q": 1.25},
+    "another p": {"p": 6},
+    "tol": {"tol": 1e-3},
+    "tol of a slow angle": {"tol": 2e-6, "gamma": 0.6},
+    "tol beyond its limit": {"tol": 0.3},
+}
+
+
+@pytest.mark.parametrize("name", SW_VARIANTS)
+def test_stillinger_weber_of_every_column_agrees_with_lammps(name, tmp_path):
+    """What no shipped file has; atoms stand close enough for terms to end between them."""
+    file = tmp_path / f"{name}.sw"
+    file.write_text(SW.format(**{"gamma": 1.2, "p": 4, "q": 0, "tol": 0} | SW_VARIANTS[name]))
+    atoms = structures.silicon_cluster()
+    atoms.positions *= 0.88
+    forcefield, lammps = _from_file(file)
+    gaps = forcefield.cutoff - atoms.get_all_distances()
+    assert ((gaps > 0) & (gaps < 0.2)).sum() > 20
+    assert ((gaps < 0) & (gaps > -0.2)).sum() > 20
+    _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
+
+
+def test_stillinger_weber_with_angles_and_pairs_left_out(tmp_path):
+    """Zeros switch terms off: angles (lambda, epsilon), a pair (A), all of a pair (sigma); no gap shows."""
+    rows = {
+        "Si Si Si": "2.1683 2.0951 1.8 21 1.2 -0.3333 7.0496 0.6022",
+        "C C C": "1.9 1.5 1.9 0 1.1 -0.3 6.1 0.61",
+        "Si C C": "2.0 1.7 1.85 18 1.15 -0.4 0 0.6",
+        "C Si Si": "2.0 1.7 1.85 0 1.3 -0.3333 0 0.6",
+        "Si Si C": "0 0 0 1 0 0.5 0 0",
+        "Si C Si": "1 0 0 0 0 -0.5 0 0",
+        "C Si C": "1.1 0 0 11 0 -0.2 0 0",
+        "C C Si": "2.2 0 0 5.5 0 -0.2 0 0",
+    }
+    rows |= dict.fromkeys(("Ge Ge Ge", "Ge C C", "C Ge Ge"), "0 0 0 1 1 0 0 0")
+    rows |= {"Ge Si Si": "1.9 2.1 1.8 20 1.2 -0.3 7.0 0.6", "Si Ge Ge": "1.9 2.1 1.8 21 1.1 -0.3 7.0 0.6"}
+    elements = ("C", "Ge", "Si")
+    for i, j, k in np.ndindex(3, 3, 3):
+        rows.setdefault(f"{elements[i]} {elements[j]} {elements[k]}", "1.5 0 0 9 0 -0.3 0 0")
+    file = tmp_path / "SiGeC.sw"
+    file.write_text("".join(f"{key}  {row} 4 0 0\n" for key, row in rows.items()))
+    atoms = _alloy(("Si", "C", "Ge"), a=4.9)
+    forcefield, lammps = _from_file(file)
+    _assert_agrees(atoms, forcefield, lammps_evaluate(atoms, *lammps))
+    small = _alloy(("C", "Ge"), a=4.9)
+    _assert_agrees(small, forcefield, lammps_evaluate(small, *lammps))
+
+
+@pytest.mark.parametrize("name", ["Si.tersoff", "Si.sw"])
 @pytest.mark.parametrize(
     "build",
     [structures.silicon_primitive, structures.silicon_primitive_displaced],
     ids=["perfect", "displaced"],
 )
-def test_primitive_cell_equals_its_supercell(build):
+def test_primitive_cell_equals_its_supercell(build, name):
     """Two atoms and their images are the same crystal as 128 atoms: a minimum-image code fails here."""
     small, large = build(), structures.supercell_4x4x4(build())
-    forcefield, lammps = _tersoff("Si.tersoff")
+    forcefield, lammps = _from_file(name)
     one = Engine(small, forcefield, backend="cpu").evaluate()
     many = _assert_agrees(large, forcefield, lammps_evaluate(large, *lammps))
     assert one.energy / 2 == pytest.approx(many.energy / 128, rel=1e-13)
@@ -104,9 +169,13 @@ def test_primitive_cell_equals_its_supercell(build):
     np.testing.assert_allclose(one.stress, many.stress, atol=1e-13)
 
 
-def test_primitive_cell_has_the_published_energy():
-    energy = Engine(bulk("Si"), load_forcefield("Si.tersoff"), backend="cpu").evaluate().energy
-    assert energy / 2 == pytest.approx(-4.630, abs=5e-4)
+@pytest.mark.parametrize(
+    ("name", "a", "energy", "digits"),
+    [("Si.tersoff", 5.43, -4.630, 5e-4), ("Si.sw", 5.432, -4.33659787, 5e-9)],
+)
+def test_primitive_cell_has_the_published_energy(name, a, energy, digits):
+    found = Engine(bulk("Si", a=a), load_forcefield(name), backend="cpu").evaluate()
+    assert found.energy / 2 == pytest.approx(energy, abs=digits)
 
 
 @pytest.mark.parametrize("truncation", LAMMPS_TRUNCATION)
@@ -149,12 +218,16 @@ def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
 
 @pytest.mark.parametrize(
     ("build", "name"),
-    [(structures.silicon_216, "Si.tersoff"), (structures.silicon_cluster, "Si.tersoff")],
+    [
+        (structures.silicon_216, "Si.tersoff"),
+        (structures.silicon_cluster, "Si.tersoff"),
+        (structures.silicon_216, "Si.sw"),
+    ],
 )
 def test_twenty_steps_agree_with_lammps(build, name):
     """Same positions after 20 steps: constants of LAMMPS's units cancel, see `oracle.lammps_nve`."""
     atoms = structures.with_velocities(build(), 900.0, seed=12)
-    forcefield, lammps = _tersoff(name)
+    forcefield, lammps = _from_file(name)
     timestep = 1.0 * units.fs
     reference = lammps_nve(atoms, *lammps, n_steps=20, timestep=timestep)
     engine = Engine(atoms, forcefield, backend="cpu")

@@ -8,16 +8,20 @@ from pathlib import Path
 import pytest
 from ase import Atoms
 from ase.build import bulk, graphene
-from ase.calculators.calculator import Calculator
+from ase.calculators.calculator import Calculator, all_changes
 from ase.calculators.lj import LennardJones
 from ase.calculators.tersoff import Tersoff
+from oracle import lammps_available, lammps_evaluate, lammps_reason
 
+from taichimd.formats import sw, tersoff
 from taichimd.formats.lj import read_lj
-from taichimd.formats.tersoff import FIELDS, TWO_BODY_FIELDS, TersoffFile, read_tersoff
+from taichimd.formats.sw import read_sw
+from taichimd.formats.tersoff import read_tersoff
+from taichimd.formats.triples import TripleFile
 from taichimd.library import find, shipped
 
 NAMES = [file.name for file in shipped()]
-TERSOFF = [name for name in NAMES if name.endswith(".tersoff")]
+READERS = {".tersoff": read_tersoff, ".sw": read_sw, ".lj": read_lj}
 README = find("Si.tersoff").parent / "README.md"
 
 
@@ -30,7 +34,7 @@ def lammps_files() -> Path | None:
 
 
 LAMMPS = lammps_files()
-LAMMPS_NAMES = sorted(path.name for path in LAMMPS.glob("*.tersoff")) if LAMMPS else []
+LAMMPS_NAMES = sorted(f.name for kind in ("*.tersoff", "*.sw") for f in LAMMPS.glob(kind)) if LAMMPS else []
 needs_lammps = pytest.mark.skipif(not LAMMPS_NAMES, reason="the lammps package and its potentials are absent")
 
 
@@ -45,12 +49,12 @@ def readme_rows() -> list[tuple[str, str, str, float, float]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_header_is_complete_and_names_the_elements_of_the_file(name):
     file = next(file for file in shipped() if file.name == name)
-    read = read_tersoff(file.path) if file.kind == "tersoff" else read_lj(file.path)
+    read = READERS[file.path.suffix](file.path)
     assert file.elements == read.elements
     assert read.header == file.header
     assert all([file.header.date, file.header.contributor, file.header.citation, file.header.fitted_to])
     assert file.header.units == "metal"
-    assert file.header.doi.startswith("10.1103/")
+    assert re.fullmatch(r"10\.\d{4}/\S+", file.header.doi)
     assert file.path.read_text(encoding="utf-8").startswith("# DATE: 2026-")
     read.require(read.elements)
 
@@ -68,8 +72,26 @@ def crystal(kind: str, formula: str, a: float) -> Atoms:
     return bulk(formula, kind, a=a, cubic=True)
 
 
+class Lammps(Calculator):
+    """LAMMPS's energy."""
+
+    implemented_properties = ("energy",)
+
+    def __init__(self, style: str, file: Path) -> None:
+        super().__init__()
+        self.potential = (style, (f'* * "{file}" {{elements}}',))
+
+    def calculate(self, atoms=None, properties=("energy",), system_changes=all_changes) -> None:
+        super().calculate(atoms, properties, system_changes)
+        self.results = {"energy": lammps_evaluate(atoms, *self.potential).energy}
+
+
 def other_program(name: str) -> Calculator:
-    """ASE's implementation of the same formulas."""
+    """ASE's implementation of the same formulas; it has none of Stillinger and Weber's, LAMMPS has."""
+    if name.endswith(".sw"):
+        if not lammps_available():
+            pytest.skip(lammps_reason())
+        return Lammps("sw", find(name))
     if name.endswith(".tersoff"):
         return Tersoff.from_lammps(find(name))
     file = read_lj(find(name))
@@ -151,10 +173,21 @@ def test_argon_epsilon_is_120_kelvin():
     assert (entry.sigma, entry.cutoff) == (3.4, 8.5)
 
 
+@pytest.mark.parametrize("name", ["GaN_2006.sw", "CdTe_1989.sw"])
+def test_angles_of_unlike_pairs_are_geometric_means(name):
+    """lambda epsilon of i j k is the mean of those of its pairs, whose parameters the papers give."""
+    entries = read_sw(find(name)).entries
+    for (i, j, k), entry in entries.items():
+        pairs = [entries[i, end, end] for end in (j, k)]
+        mean = sqrt(pairs[0].lam * pairs[0].epsilon * pairs[1].lam * pairs[1].epsilon)
+        assert entry.lam * entry.epsilon == pytest.approx(mean, rel=1e-7)
+        assert entry.costheta0 == pytest.approx(-1 / 3, abs=1e-12)
+
+
 @needs_lammps
 @pytest.mark.parametrize("name", LAMMPS_NAMES)
 def test_lammps_own_files_are_read(name):
-    file = read_tersoff(LAMMPS / name)
+    file = READERS[Path(name).suffix](LAMMPS / name)
     assert file.header.units == "metal"
     assert file.header.date
     assert file.entries
@@ -173,25 +206,43 @@ PAIRS = [
     ("SiGe_1989.tersoff", "SiCGe.tersoff", {"Si": "Si(D)"}, 2e-4),
     ("SiC_1994.tersoff", "SiC_1994.tersoff", {}, 2e-4),
     ("SiC_2005.tersoff", "SiC_Erhart-Albe.tersoff", {}, 1e-8),
+    ("Si.sw", "Si.sw", {}, 0.0),
+    ("GaN_2006.sw", "GaN.sw", {}, 0.0),
+    ("CdTe_1989.sw", "CdTe.sw", {}, 0.0),
 ]
+NOT_COMPARED = {"Ge_1986.sw", "Ar.lj"}
 
 
 @needs_lammps
 @pytest.mark.parametrize(("ours", "theirs", "labels", "rounding"), PAIRS, ids=[pair[0] for pair in PAIRS])
 def test_numbers_agree_with_lammps_files(ours, theirs, labels, rounding):
-    assert_same_numbers(read_tersoff(find(ours)), read_tersoff(LAMMPS / theirs), labels, rounding)
+    read = READERS[Path(ours).suffix]
+    assert_same_numbers(read(find(ours)), read(LAMMPS / theirs), labels, rounding)
 
 
-def test_every_tersoff_file_is_compared():
-    assert {pair[0] for pair in PAIRS} == set(TERSOFF)
+def test_every_file_is_compared():
+    assert {pair[0] for pair in PAIRS} == set(NAMES) - NOT_COMPARED
 
 
 def assert_same_numbers(
-    ours: TersoffFile, theirs: TersoffFile, labels: dict[str, str], rounding: float
+    ours: TripleFile, theirs: TripleFile, labels: dict[str, str], rounding: float
 ) -> None:
+    """Compare the numbers that count."""
+    unlike = set(sw.ANGLE_FIELDS) | (set(tersoff.FIELDS) - set(tersoff.TWO_BODY_FIELDS))
     for triple, entry in ours.entries.items():
         other = theirs.entries[tuple(labels.get(element, element) for element in triple)]
-        for field in FIELDS:
-            if triple[1] == triple[2] or field not in TWO_BODY_FIELDS:
+        for field in vars(entry):
+            if triple[1] == triple[2] or {"lam": "lambda"}.get(field, field) in unlike:
                 value, expected = getattr(entry, field), getattr(other, field)
                 assert value == pytest.approx(expected, rel=rounding, abs=0.0), (triple, field)
+
+
+def test_germanium_is_silicon_with_three_numbers_of_its_own():
+    ours, silicon = (
+        vars(read_sw(find(name)).entries[e, e, e]) for name, e in (("Ge_1986.sw", "Ge"), ("Si.sw", "Si"))
+    )
+    assert {k: v for k, v in ours.items() if v != silicon[k]} == {
+        "epsilon": 1.93,
+        "sigma": 2.181,
+        "lam": 31.0,
+    }

@@ -26,6 +26,7 @@ STRUCTURES = {
     "silicon_cluster": "Si.tersoff",
     "silicon_slab": "Si.tersoff",
     "silicon_primitive_displaced": "Si.tersoff",
+    "gallium_nitride_wurtzite": "GaN_2006.sw",
     "argon_256": "lj",
 }
 QUANTITIES = ("energy", "energies", "forces", "virials")
@@ -52,7 +53,7 @@ def child(backend: str, result_file: str) -> None:
 
     from taichimd import runtime
     from taichimd.engine import Engine
-    from validation.systems import lj_forcefield, tersoff_forcefield
+    from validation.systems import lj_forcefield, shipped_forcefield
 
     runtime.start(backend)
     found: dict[str, Any] = {}
@@ -60,7 +61,7 @@ def child(backend: str, result_file: str) -> None:
         if potential == "lj":
             forcefield = lj_forcefield(cutoff=8.5, truncation="truncated", **structures.ARGON)
         else:
-            forcefield = tersoff_forcefield(potential)
+            forcefield = shipped_forcefield(potential)
         result = Engine(getattr(structures, name)(), forcefield, backend=backend).evaluate()
         for quantity in QUANTITIES:
             found[f"{name}/{quantity}"] = np.asarray(getattr(result, quantity), dtype=np.float64)

@@ -78,8 +78,8 @@ def lj_forcefield(epsilon: float, sigma: float, cutoff: float, truncation: str) 
     return LennardJones(epsilon=epsilon, sigma=sigma, cutoff=cutoff, truncation=truncation)
 
 
-def tersoff_forcefield(name: str) -> Any:
-    """A Tersoff force field of ours from a shipped file."""
+def shipped_forcefield(name: str) -> Any:
+    """A force field of ours from a shipped file."""
     from taichimd.forcefields.load import load_forcefield
 
     return load_forcefield(name)
@@ -90,16 +90,24 @@ def fcc_cell(density: float) -> float:
     return (4.0 / density) ** (1.0 / 3.0)
 
 
-def silicon(cells: int, temperature: float = 300.0, *, timestep_fs: float = 1.0, seed: int = 2026) -> System:
-    """Diamond silicon of cells^3 conventional cells (8 cells^3 atoms), Tersoff 1988."""
+def silicon(
+    cells: int,
+    temperature: float = 300.0,
+    *,
+    potential: str = "Si.tersoff",
+    timestep_fs: float = 1.0,
+    seed: int = 2026,
+) -> System:
+    """Diamond silicon of cells^3 conventional cells (8 cells^3 atoms), with a shipped potential."""
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
+    style = potential.rsplit(".", 1)[1]
     return System(
-        name="tersoff-si",
+        name=f"{style}-si",
         atoms=with_velocities(atoms, temperature, seed),
-        forcefield=lambda: tersoff_forcefield("Si.tersoff"),
+        forcefield=lambda: shipped_forcefield(potential),
         timestep=timestep_fs * units.fs,
         lammps=LammpsInput(
-            "tersoff", lambda: [f'* * "{tersoff_forcefield("Si.tersoff").source}" {{elements}}'], skin=1.0
+            style, lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
         ),
         notes={"a": SILICON_A, "first temperature K": temperature, "timestep fs": timestep_fs},
     )

@@ -88,7 +88,7 @@ class Bound:
 class ForceField:
     """A sum of at most one pair term and one three-body term, with parameters.
 
-    Made by `LennardJones`, `Tersoff`, a declared potential, or `+` of two of them.
+    Made by `LennardJones`, `Tersoff`, `StillingerWeber`, a declared potential, or `+` of two of them.
 
     Attributes:
         name: for reports and messages. citation, source: where the numbers come from.
@@ -184,17 +184,7 @@ class ForceField:
         cutoffs = np.full((n, n), -1.0)
         pair_table = body_table = np.zeros(1)
         pair = triplet = bond_order = None
-        if self.pair:
-            function, table = self.pair
-            rows = table.values(species, self.name)
-            cutoffs = np.maximum(cutoffs, np.reshape([row["cutoff"] for row in rows], (n, n)))
-            flat = np.array([[row[c] for c in table.columns] for row in rows])
-            columns = table.columns
-            if self.truncation != "truncated":
-                flat = at_cutoff(function, columns, flat)
-                columns = (*columns, *EXTRA)
-            pair_table = flat.ravel()
-            pair = PairTerm(truncated(function, self.truncation), columns)
+        # First: where one file gives both terms, it is its triples that a user looks for.
         if body := self.triplet or self.bond_order:
             table = body[-1]
             rows = table.values(species, self.name)
@@ -207,6 +197,17 @@ class ForceField:
                 triplet = TripletTerm(self.triplet[0], columns)
             elif self.bond_order:
                 bond_order = BondOrderTerm(self.bond_order[0], columns)
+        if self.pair:
+            function, table = self.pair
+            rows = table.values(species, self.name)
+            cutoffs = np.maximum(cutoffs, np.reshape([row["cutoff"] for row in rows], (n, n)))
+            flat = np.array([[row[c] for c in table.columns] for row in rows])
+            columns = table.columns
+            if self.truncation != "truncated":
+                flat = at_cutoff(function, columns, flat)
+                columns = (*columns, *EXTRA)
+            pair_table = flat.ravel()
+            pair = PairTerm(truncated(function, self.truncation), columns)
         return Bound(Terms(pair, triplet, bond_order, n), pair_table, body_table, cutoffs)
 
 

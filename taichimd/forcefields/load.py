@@ -40,10 +40,15 @@ def load_forcefield(spec: Any) -> ForceField:
         from taichimd.forcefields.tersoff import Tersoff
 
         return Tersoff(path)
+    if path.suffix == ".sw":
+        from taichimd.forcefields.stillinger_weber import StillingerWeber
+
+        return StillingerWeber(path)
     if path.suffix == ".lj":
         return _lennard_jones(path)
     raise ParameterFileError(
-        f"{path.name}: unknown kind of parameter file '{path.suffix}', expected .tersoff, .lj or file.py:name"
+        f"{path.name}: unknown kind of parameter file '{path.suffix}', "
+        f"expected {', '.join(library.KINDS)} or file.py:name"
     )
 
 

@@ -104,7 +104,6 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
         names = [name for name in COLUMNS if hasattr(entry, name)]
         rows[key] = {
             **{name: float(getattr(entry, name)) for name in names},
-            "cutoff": entry.R + entry.D,
             "d2": entry.d**2,
             "c2_over_d2": entry.c**2 / entry.d**2,
             # Entries with j != k say nothing of the bond; their n is often 0.

@@ -22,16 +22,11 @@ Sources: J. Tersoff, Phys. Rev. B 37, 6991 (1988), doi:10.1103/PhysRevB.37.6991;
 (1989), doi:10.1103/PhysRevB.39.5566; LAMMPS manual, page pair_style tersoff.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 
-from taichimd.errors import MissingParameterError, ParameterFileError
-from taichimd.formats.header import Header, parse_header
-from taichimd.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
-
-Triple = tuple[str, str, str]
+from taichimd.formats.triples import Layout, Triple, TripleFile, read_triples
 
 FIELDS = (
     "m", "gamma", "lambda3", "c", "d", "costheta0", "n",
@@ -41,10 +36,7 @@ FIELDS = (
 TWO_BODY_FIELDS = ("n", "beta", "lambda2", "B", "lambda1", "A")
 """Those that only an entry with j == k gives."""
 
-_ELEMENT_FIELDS = ("element i (centre)", "element j (bond partner)", "element k (third body)")
-_WORDS = len(_ELEMENT_FIELDS) + len(FIELDS)
 _NOT_NEGATIVE = ("gamma", "c", "d", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A")
-_LISTED = 12
 
 
 @dataclass(frozen=True)
@@ -83,51 +75,13 @@ class TersoffEntry:
     lambda1: float
     A: float
 
+    @property
+    def cutoff(self) -> float:
+        """R + D, where the smooth cutoff ends (angstrom)."""
+        return self.R + self.D
 
-@dataclass(frozen=True)
-class TersoffFile:
-    """A parsed `.tersoff` file.
 
-    Attributes:
-        path: where it was read from.
-        header: what it says about itself.
-        elements: every element that occurs in an entry, sorted.
-        entries: the entries by (centre i, bond partner j, third body k).
-    """
-
-    path: Path
-    header: Header
-    elements: tuple[str, ...]
-    entries: dict[Triple, TersoffEntry]
-
-    def require(self, symbols: Iterable[str]) -> dict[Triple, TersoffEntry]:
-        """Return the entries that a structure of these elements needs: all triples of them.
-
-        Args:
-            symbols: chemical symbols, repeated or not, in any order.
-
-        Raises:
-            MissingParameterError: the file lacks some triple; both lists are in the message.
-        """
-        elements = sorted(set(symbols))
-        needed: list[Triple] = [(i, j, k) for i, j, k in product(elements, repeat=3)]
-        missing = [triple for triple in needed if triple not in self.entries]
-        if missing:
-            raise MissingParameterError(
-                f"{self.path} has no entry for {_listing(missing)}; it defines {_listing(self.entries)}; "
-                f"a structure of {', '.join(elements)} needs every triple of its elements (i j k: centre, "
-                "bond partner, third body): choose another file or add the entries"
-            )
-        return {triple: self.entries[triple] for triple in needed}
-
-    def cutoff(self, symbols: Iterable[str] | None = None) -> float:
-        """Largest R + D (angstrom) among the entries of these elements, or among all entries.
-
-        Raises:
-            MissingParameterError: the file lacks some triple of the elements.
-        """
-        entries = self.entries if symbols is None else self.require(symbols)
-        return max(entry.R + entry.D for entry in entries.values())
+TersoffFile = TripleFile[TersoffEntry]
 
 
 def read_tersoff(path: str | Path) -> TersoffFile:
@@ -140,105 +94,31 @@ def read_tersoff(path: str | Path) -> TersoffFile:
         ParameterFileError: unreadable or malformed; the message names file, line and field.
         UnitsMismatchError: its header states other units than "metal".
     """
-    path = Path(path)
-    lines = read_lines(path)
-    header = parse_header(lines, path)
-    entries: dict[Triple, TersoffEntry] = {}
-    first_line: dict[Triple, int] = {}
-    for words in _entries(lines, path):
-        triple, entry = _parse_entry(words, path)
-        if triple in entries:
-            raise ParameterFileError(
-                f"{path} line {words[0].line}: second entry for {_name(triple)}, the first is on line "
-                f"{first_line[triple]}; keep one of them"
-            )
-        entries[triple] = entry
-        first_line[triple] = words[0].line
-    if not entries:
-        raise ParameterFileError(
-            f"{path} has no entry, expected LAMMPS's tersoff format: three elements and {len(FIELDS)} numbers"
-        )
-    elements = tuple(sorted({element for triple in entries for element in triple}))
-    return TersoffFile(path, header, elements, entries)
+    return read_triples(path, _LAYOUT)
 
 
-def _entries(lines: list[str], path: Path) -> Iterator[list[Word]]:
-    """Yield the words of each entry, at least 17 of them, joining the lines that it is spread over."""
-    entry: list[Word] = []
-    for words in word_lines(lines):
-        entry += words
-        if len(entry) >= _WORDS:
-            yield entry
-            entry = []
-    if entry:
-        _check_words(entry, path)
-        missing = (*_ELEMENT_FIELDS, *FIELDS)[len(entry)]
-        raise ParameterFileError(
-            f"{path} line {entry[-1].line}: field '{missing}' is missing, the entry that began on line "
-            f"{entry[0].line} has {len(entry)} words, expected 3 elements and {len(FIELDS)} numbers"
-        )
-
-
-def _check_words(entry: list[Word], path: Path) -> list[float]:
-    """Check that elements come first and numbers after; return the numbers."""
-    for word, field in zip(entry, _ELEMENT_FIELDS, strict=False):
-        if is_number(word.text):
-            raise ParameterFileError(
-                f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical "
-                "symbol: an entry is 3 elements and 14 numbers"
-            )
-    note = f" (in the entry that began on line {entry[0].line})"
-    return [
-        parse_number(word, field, path, note if word.line != entry[0].line else "")
-        for word, field in zip(entry[len(_ELEMENT_FIELDS) : _WORDS], FIELDS, strict=False)
-    ]
-
-
-def _parse_entry(words: list[Word], path: Path) -> tuple[Triple, TersoffEntry]:
-    numbers = _check_words(words, path)
-    if len(words) > _WORDS:
-        extra = words[_WORDS]
-        raise ParameterFileError(
-            f"{path} line {extra.line}: {shorten(extra.text)} is one word too many, an entry is "
-            f"3 elements and {len(FIELDS)} numbers (tersoff/mod and tersoff/zbl "
-            "files have other columns and are not read)"
-        )
-    entry = TersoffEntry(*numbers)
-    lines = {field: word.line for field, word in zip(FIELDS, words[len(_ELEMENT_FIELDS) :], strict=True)}
-    triple = (words[0].text, words[1].text, words[2].text)
-    _check_values(triple, entry, lines, path)
-    return triple, entry
-
-
-def _check_values(triple: Triple, entry: TersoffEntry, lines: dict[str, int], path: Path) -> None:
-    """Refuse numbers for which the energy is undefined or not a Tersoff potential."""
-
-    def refuse(field: str, expected: str) -> ParameterFileError:
-        value = getattr(entry, field)
-        return ParameterFileError(
-            f"{path} line {lines[field]}: field '{field}' of entry {_name(triple)} is {value:g}, "
-            f"expected {expected}"
-        )
-
-    if entry.m not in (1.0, 3.0):
-        raise refuse("m", "1 or 3")
+def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
+    """Numbers for which the energy is undefined or not a Tersoff potential."""
+    if of["m"] not in (1.0, 3.0):
+        return "m", "1 or 3"
     for field in _NOT_NEGATIVE:
-        if getattr(entry, field) < 0.0:
-            raise refuse(field, "a number that is not negative")
-    if entry.d == 0.0:
-        raise refuse("d", "a positive number: the angular function divides by d")
-    if entry.D > entry.R:
-        raise refuse("D", f"at most R = {entry.R:g}: the cutoff region starts at R - D")
+        if of[field] < 0.0:
+            return field, "a number that is not negative"
+    if of["d"] == 0.0:
+        return "d", "a positive number: the angular function divides by d"
+    if of["D"] > of["R"]:
+        return "D", f"at most R = {of['R']:g}: the cutoff region starts at R - D"
     # Entries with j != k carry no two-body part, and files write 0 there.
-    if triple[1] == triple[2] and entry.n == 0.0:
-        raise refuse("n", "a positive number: the bond order has the exponent 1/(2n)")
+    if triple[1] == triple[2] and of["n"] == 0.0:
+        return "n", "a positive number: the bond order has the exponent 1/(2n)"
+    return None
 
 
-def _name(triple: Triple) -> str:
-    return f"({', '.join(triple)})"
-
-
-def _listing(triples: Iterable[Triple]) -> str:
-    names = [_name(triple) for triple in triples]
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
+_LAYOUT = Layout(
+    kind="tersoff",
+    roles=("centre", "bond partner", "third body"),
+    fields=FIELDS,
+    make=TersoffEntry,
+    mistake=_mistake,
+    others="tersoff/mod and tersoff/zbl files have other columns and are not read",
+)

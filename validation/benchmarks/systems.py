@@ -44,6 +44,13 @@ CASES = {
         cuda_sizes=(8_000, 64_000, 512_000),
         what="Tersoff Si (1988), a = 5.432 angstrom, 300 K, 1 fs",
     ),
+    "sw-si": Case(
+        build=lambda cells: systems.silicon(cells, 300.0, potential="Si.sw"),
+        atoms_per_cell=8,
+        cpu_sizes=(1_000,),
+        cuda_sizes=(8_000, 64_000, 512_000),
+        what="Stillinger-Weber Si (1985), a = 5.432 angstrom, 300 K, 1 fs",
+    ),
     "lj-melt": Case(
         build=systems.lj_melt,
         atoms_per_cell=4,

@@ -1,0 +1,175 @@
+"""The Stillinger-Weber potential of any number of elements, as the `.sw` files define it.
+
+    U = sum_i sum_{j > i} phi2(r_ij) + sum_i sum_{j != i} sum_{k > j} phi3(r_ij, r_ik, theta_jik)
+    phi2(r) = A epsilon [B (sigma/r)^p - (sigma/r)^q] exp[sigma/(r - a sigma)]
+    phi3 = lambda epsilon (cos theta - cos theta0)^2 exp[gamma_ij sigma_ij/(r_ij - a_ij sigma_ij)
+                                                         + gamma_ik sigma_ik/(r_ik - a_ik sigma_ik)]
+
+phi2 takes its parameters from the entry (i, j, j); phi3 takes lambda, epsilon, cos theta0 from (i, j, k) and
+the others from (i, j, j) and (i, k, k). Each term ends at a sigma, or at the cutoff that tol makes; where no
+float64 could show it (`NEGLIGIBLE`) it is left out.
+
+F. H. Stillinger and T. A. Weber, Phys. Rev. B 31, 5262 (1985), doi:10.1103/PhysRevB.31.5262, eqs. 2.3-2.5;
+several elements as in the LAMMPS manual, page pair_style sw.
+"""
+
+from math import isclose
+from pathlib import Path
+
+from taichimd import library
+from taichimd.errors import ParameterFileError
+from taichimd.forcefields.base import ForceField, Key, Row, Table
+from taichimd.formats.sw import SWEntry, SWFile, read_sw
+from taichimd.formats.triples import name_of
+from taichimd.math import exp, power
+from taichimd.runtime import ti
+
+PAIR = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
+ANGLE = ("strength", "costheta0", "decay_j", "end_j", "decay_k", "end_k", "cutoff")
+ROUNDING = 1e-5
+"""Relative difference of numbers that a file gives twice: files round them to six or more digits."""
+NOWHERE = 1e-3
+"""Cutoff of what does not act (angstrom): shorter than any distance of two atoms."""
+NEGLIGIBLE = 1e-30
+"""Terms are left out where their exponentials are smaller. Silicon's potential ends at 3.771 angstrom and its
+second neighbours are at 3.84: every fourth of them comes closer at 300 K, for nothing."""
+GAP = 1e-6
+"""Least distance between cutoff and a sigma (angstrom), so that nothing is divided by zero for any gamma."""
+
+
+def make_pair(general: bool):
+    """The pair function; without general powers p = 4 and q = 0."""
+
+    @ti.func
+    def pair(r2, p):
+        """Energy and u'/r of a pair at squared distance r2."""
+        r = ti.sqrt(r2)
+        gap = r - p.end
+        # One division for 1/r and 1/gap.
+        both = 1.0 / (r * gap)
+        inverse, inverse_gap = gap * both, r * both
+        s = p.sigma * inverse
+        decay = exp(p.sigma * inverse_gap)
+        repulsion, attraction, slope = 0.0, 0.0, 0.0
+        if ti.static(general):
+            repulsion = p.repulsion * power(s, p.p) * decay
+            attraction = p.attraction * power(s, p.q) * decay
+            slope = p.q * attraction - p.p * repulsion
+        else:
+            s2 = s * s
+            repulsion = p.repulsion * (s2 * s2) * decay
+            attraction = p.attraction * decay
+            slope = -4.0 * repulsion
+        u = repulsion - attraction
+        w = (slope * inverse - u * p.sigma * (inverse_gap * inverse_gap)) * inverse
+        return u, w
+
+    return pair
+
+
+@ti.func
+def angle(r_ij, r_ik, cos_jik, p):
+    """Energy of the angle j-i-k and its derivatives to r_ij, r_ik, cos."""
+    gap_j, gap_k = r_ij - p.end_j, r_ik - p.end_k
+    both = 1.0 / (gap_j * gap_k)
+    inverse_j, inverse_k = gap_k * both, gap_j * both
+    x_j, x_k = p.decay_j * inverse_j, p.decay_k * inverse_k
+    bend = cos_jik - p.costheta0
+    stiff = p.strength * exp(x_j + x_k) * bend
+    h = stiff * bend
+    return h, -h * x_j * inverse_j, -h * x_k * inverse_k, 2.0 * stiff
+
+
+PAIRS = {flag: make_pair(flag) for flag in (False, True)}
+
+
+def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
+    """A Stillinger-Weber force field from a `.sw` file (a path, or the name of a shipped file).
+
+    Raises:
+        ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
+            contradict each other.
+    """
+    parsed = read_sw(library.find(file))
+    pairs = _pair_rows(parsed)
+    general = any(row["attraction"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
+    return ForceField(
+        name=parsed.path.name,
+        pair=(PAIRS[general], Table(2, PAIR, pairs)),
+        triplet=(angle, Table(3, ANGLE, _angle_rows(parsed))),
+        citation=parsed.header.citation,
+        source=str(parsed.path),
+    )
+
+
+def _pair_rows(parsed: SWFile) -> dict[Key, Row]:
+    """Parameters of phi2 by pair, each pair once."""
+    rows: dict[Key, Row] = {}
+    for (i, j, k), entry in parsed.entries.items():
+        if j == k:
+            row = _pair_row(entry)
+            _agree(parsed, (i, j, j), (j, i, i), row, rows.get((j, i), row))
+            if (j, i) not in rows:
+                rows[i, j] = row
+    return rows
+
+
+def _pair_row(entry: SWEntry) -> Row:
+    strength = entry.A * entry.epsilon
+    return {
+        "repulsion": strength * entry.B,
+        "attraction": strength,
+        "sigma": entry.sigma,
+        "p": entry.p,
+        "q": entry.q,
+        "end": entry.end,
+        "cutoff": _cutoff(entry, strength),
+    }
+
+
+def _cutoff(pair: SWEntry, strength: float) -> float:
+    """Where a term of this strength ends along a pair of atoms, angstrom."""
+    if strength == 0.0:
+        return NOWHERE
+    return max(NOWHERE, min(pair.cutoff, pair.reach(NEGLIGIBLE), pair.end - GAP))
+
+
+def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
+    """Parameters of phi3 by (i, j, k), the same for (i, k, j) with the ends exchanged."""
+    rows: dict[Key, Row] = {}
+    for (i, j, k), entry in parsed.entries.items():
+        other = parsed.entries.get((i, k, j), entry)
+        one, two = ({"strength": e.lam * e.epsilon, "costheta0": e.costheta0} for e in (entry, other))
+        _agree(parsed, (i, j, k), (i, k, j), one, two)
+        mean = {name: 0.5 * (one[name] + two[name]) for name in one}
+        # An entry without its pairs is never used: their absence is what a structure of i, j, k is told.
+        e_j, e_k = (parsed.entries.get((i, end, end), entry) for end in (j, k))
+        rows[i, j, k] = {
+            **mean,
+            "decay_j": e_j.gamma * e_j.sigma,
+            "end_j": e_j.end,
+            "decay_k": e_k.gamma * e_k.sigma,
+            "end_k": e_k.end,
+            "cutoff": _cutoff(e_j, mean["strength"]),
+        }
+    return rows
+
+
+def _agree(parsed: SWFile, first: Key, second: Key, one: Row, two: Row) -> None:
+    """Refuse two entries that describe one thing differently, unless it is nothing in both.
+
+    Raises:
+        ParameterFileError: naming the entries and the parameter.
+    """
+    strengths = ("attraction", "strength")
+    if not any(row.get(name) for row in (one, two) for name in strengths):
+        return
+    for name, value in one.items():
+        if not isclose(value, two[name], rel_tol=ROUNDING):
+            what = {"attraction": "A epsilon", "repulsion": "A B epsilon", "strength": "lambda epsilon"}
+            what |= {"end": "a sigma", "cutoff": "the cutoff that tol makes"}
+            raise ParameterFileError(
+                f"{parsed.path}: entries {name_of(first)} and {name_of(second)} describe one "
+                f"{'pair' if first[1] == first[2] else 'angle'}, but {what.get(name, name)} is {value:g} in "
+                f"one and {two[name]:g} in the other; make them agree"
+            )
