@@ -13,7 +13,8 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     ["errors", "units"],
     ["runtime"],
-    ["math", "formats", "library"],
+    ["math", "philox", "formats", "library", "analysis"],
+    ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
     ["dynamics", "reduce", "results", "checks"],
