@@ -14,8 +14,8 @@ checkpoint, nothing that depends on threads or on the order of the atoms.
 
 A block of four words gives two float64 numbers, or four float32 ones. Uniform numbers lie in the open
 interval (0, 1), in the middle of 2^52 (float32: 2^23) equal cells, so a logarithm never meets zero. Normal
-variates are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1958), with logarithm, sine and cosine
-as in `taichimd.math`: those of NumPy differ between processors in the last bit.
+variates are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1958), with logarithm, sine
+and cosine as in `taichimd.math`: those of NumPy differ between processors in the last bit.
 """
 
 from math import factorial
