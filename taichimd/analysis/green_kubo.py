@@ -133,8 +133,25 @@ def integrate(
     pieces = pieces_of(runs, blocks)
     lags = round(window / dt)
     check_window(lags, len(pieces[0]), "run" if len(pieces) == len(runs) else "block of a run")
-    time: Array = dt * np.arange(lags + 1, dtype=np.float64)
     correlation = np.array([autocorrelation(piece, lags) for piece in pieces])
+    return read_off(correlation, dt, factor, plateau)
+
+
+def read_off(
+    correlation: Array, dt: float, factor: float, plateau: tuple[float, float] | None = None
+) -> GreenKubo:
+    """Factor times the integral of correlation functions of independent samples.
+
+    Args:
+        correlation: (samples, m, channels) at the times 0, dt, 2 dt ...
+        dt: time between rows.
+        factor: in front of the integral, unit conversion included.
+        plateau: times between which the running integral is averaged; None finds them (see above).
+
+    Raises:
+        AnalysisError: plateau outside the window.
+    """
+    time: Array = dt * np.arange(correlation.shape[1], dtype=np.float64)
     integral = factor * np.array([running_integral(c, dt) for c in correlation])
     across = integral.mean(axis=2)
     chosen, settled = (plateau, True) if plateau is not None else find_plateau(time, integral)
