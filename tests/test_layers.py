@@ -17,7 +17,7 @@ LAYERS = [
     ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
-    ["dynamics", "reduce", "results", "checks"],
+    ["dynamics", "reduce", "results", "checks", "observe"],
     ["engine", "forcefields.check"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
