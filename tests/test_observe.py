@@ -6,6 +6,7 @@ import structures
 from ase import Atoms
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
+from bits import elsewhere, here, needs_other_runtime
 from processes import ornstein_uhlenbeck
 
 from taichimd.errors import AnalysisError
@@ -223,3 +224,8 @@ def test_a_species_without_samples_is_no_number():
     assert np.isnan(msd[1:]).all()
     with pytest.raises(AnalysisError, match="time correlation with window 0"):
         TimeCorrelation(np.zeros(2, np.int32), 1, 0)
+
+
+@needs_other_runtime
+def test_other_runtime_and_thread_count_give_the_same_bits():
+    assert elsewhere()["samplers"] == here("samplers")

@@ -224,3 +224,37 @@ def density_of_states(
     even = np.concatenate([normalised, normalised[:, -2:0:-1]], axis=1)
     density = 3 * len(np.asarray(masses)) * 2.0 * dt * np.fft.rfft(even, axis=1).real
     return DensityOfStates(np.arange(lags + 1) / (2.0 * lags * dt), mean_of(density))
+
+
+def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
+    """Undo the folding of atoms into the cell: between frames each atom takes the shortest way.
+
+    Right if no atom really moves by half a cell between frames.
+
+    Args:
+        positions: (frames, atoms, 3) angstrom.
+        cells: (frames, 3, 3) rows, angstrom.
+        pbc: (3,) periodic directions.
+
+    Returns:
+        Continuous positions, and how many jumps were undone.
+    """
+    x, boxes = finite(positions, "positions", 3).copy(), finite(cells, "cells", 3)
+    periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
+    jumps = 0
+    for k in range(1, len(x)):
+        if not periodic.any():
+            break
+        # Vectors of directions without periodicity may be anything; they take no part.
+        rows = boxes[k][periodic]
+        turns = np.round((x[k] - x[k - 1]) @ np.linalg.pinv(rows))
+        jumps += int(np.count_nonzero(turns.any(axis=1)))
+        x[k] -= turns @ rows
+    return x, jumps
+
+
+def without_drift(positions: Any, masses: Any) -> Array:
+    """Positions relative to the centre of mass, whose motion is no diffusion; (frames, atoms, 3)."""
+    x = finite(positions, "positions", 3)
+    w = np.asarray(masses, float) / np.sum(masses)
+    return np.asarray(x - np.einsum("fac,a->fc", x, w)[:, None])
