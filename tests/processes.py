@@ -1,6 +1,7 @@
 """Random processes whose correlation functions are known exactly."""
 
 import numpy as np
+from scipy import stats
 from scipy.signal import lfilter
 
 
@@ -26,9 +27,10 @@ def z_scores(estimate, repeats):
 def covers(z, samples):
     """Whether z scores scatter as Student's t with samples - 1 degrees of freedom: error bars are honest.
 
-    The mean must vanish within its own error, and the share within the two-sided 90 % bounds be 90 %.
+    Two looks: the distribution (Kolmogorov-Smirnov), and the sum of squares of the scores turned into normal
+    ones (chi square), which sees errors that are a few per cent off.
     """
-    from scipy import stats
-
-    n, inside = len(z), np.mean(np.abs(z) < stats.t.ppf(0.95, samples - 1))
-    return abs(np.median(z)) < 4 * 1.25 / np.sqrt(n) and abs(inside - 0.9) < 4 * np.sqrt(0.09 / n)
+    t = stats.t(samples - 1)
+    squares = (stats.norm.ppf(t.cdf(z)) ** 2).sum()
+    tail = stats.chi2(len(z)).sf(squares)
+    return stats.kstest(z, t.cdf).pvalue > 1e-3 and 5e-4 < tail < 1 - 5e-4

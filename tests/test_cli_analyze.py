@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk
+from scipy.integrate import trapezoid
 
 from taichimd.io.analysis_files import read_table
 
@@ -66,7 +67,7 @@ def test_everything_from_one_file(call, folder):
     vacf = read_table(results / "vacf.csv")
     np.testing.assert_allclose(vacf["vacf_C"], np.cos(20 * np.pi * vacf["time_ps"]), atol=0.05)
     dos = read_table(results / "dos.csv")
-    assert np.trapezoid(dos["dos_all_per_THz"], dos["frequency_THz"]) == pytest.approx(24, rel=1e-9)
+    assert trapezoid(dos["dos_all_per_THz"], dos["frequency_THz"]) == pytest.approx(24, rel=1e-9)
 
 
 def test_diffusion_of_wrapped_brownian_motion(call, folder):

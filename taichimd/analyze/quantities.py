@@ -11,7 +11,7 @@ from taichimd.analysis.motion import (
     velocity_autocorrelation,
     without_drift,
 )
-from taichimd.analysis.series import Mean, mean_of
+from taichimd.analysis.series import Mean, mean_of, running_integral
 from taichimd.analysis.structure import RadialDistribution, coordination_number, radial_distribution
 from taichimd.analyze.request import Run
 from taichimd.io.analysis_files import curves, draw, write_table
@@ -167,13 +167,10 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
             axis, f, bands, "frequency (THz)", "density of states (1/THz)", max(1.15 * highest, f[1])
         ),
     ])  # fmt: skip
-    rows = [
-        (
-            f"DOS {name}",
-            f"highest at {f[int(d.value.argmax())]:.3g} THz, integral {np.trapezoid(d.value, f):.6g}",
-        )
-        for name, d in densities.items()
-    ]
+    rows = []
+    for name, density in densities.items():
+        top, total = f[int(density.value.argmax())], running_integral(density.value, f[1])[-1]
+        rows.append((f"DOS {name}", f"highest at {top:.3g} THz, integral {total:.6g}"))
     reach = f"lines {1 / window:.2g} THz wide; faster than {f[-1]:.3g} THz folds back"
     return [*rows, ("", reach)]
 

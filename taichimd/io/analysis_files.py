@@ -65,12 +65,12 @@ def curves(
     """Lines with bands of one standard error, and a legend if there are several."""
     for k, (label, (y, error)) in enumerate(lines.items()):
         colour = COLOURS[k % len(COLOURS)]
-        # Broken lines let equal curves show through each other.
+        # Broken, thinner lines let equal curves show through each other.
         axis.plot(
             x,
             y,
             color=colour,
-            linewidth=1.3,
+            linewidth=1.2 + 0.5 * min(len(lines) - 1 - k, 3),
             linestyle=_STYLES[k % len(_STYLES)],
             label=label,
             marker="o" if len(x) < 3 else "",
