@@ -154,6 +154,14 @@ def broken():
     return images
 
 
+def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
+    save(uneven())
+    code, out, _ = call("analyze t.extxyz")
+    assert code == 0
+    assert "12 frames, 8 atoms" in out
+    assert "note: MSD left out: it needs frames equally spaced in time" in out
+
+
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
@@ -177,11 +185,12 @@ def broken():
         (lambda: frames(12), "--interval 20fs", "interval of 0.02 ps, but the file says 0.01 ps"),
         (lambda: frames(12), "--skip 12", "t.extxyz has 12 frames; skip = 12 leaves none"),
         (lambda: frames(12), "--blocks 13", "12 frames make no 13 blocks"),
+        (lambda: frames(12), "--blocks 0", "12 frames make no 0 blocks"),
         (lambda: frames(12), "--rdf --r-max 0", "expected numbers above 0"),
         (lambda: frames(12), "--rdf --bins 0", "expected numbers above 0"),
         (lambda: frames(12), "--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
         (without_cell, "--rdf", "RDF needs a cell that is periodic in three directions"),
-        (uneven, "--msd", "frames are not equally spaced in time: most are 0.01 ps apart"),
+        (uneven, "--msd", "MSD needs frames equally spaced in time, but not all are 0.01 ps apart"),
         (changing, "", "frame 2 has other atoms or periodic directions than the first"),
         (broken, "", "frame 1 has positions that are not finite numbers"),
     ],

@@ -13,6 +13,7 @@ from taichimd.errors import AnalysisError
 from taichimd.observe.radial import RadialHistogram
 from taichimd.observe.time_correlation import TimeCorrelation
 from taichimd.runtime import PRECISIONS, start, ti
+from taichimd.state import State
 
 
 def device(values, precision="float64"):
@@ -224,6 +225,28 @@ def test_a_species_without_samples_is_no_number():
     assert np.isnan(msd[1:]).all()
     with pytest.raises(AnalysisError, match="time correlation with window 0"):
         TimeCorrelation(np.zeros(2, np.int32), 1, 0)
+    with pytest.raises(AnalysisError, match=r"with 100001 origins of 30000 atoms: more than 2\^31 vectors"):
+        TimeCorrelation(np.zeros(30_000, np.int32), 1, 100_000)
+
+
+@pytest.mark.parametrize("precision", ["float64", "float32"])
+def test_samplers_take_the_arrays_of_a_state(precision):
+    """As the engine holds them: sorted arrays that a spatial sort swaps."""
+    start()
+    atoms = structures.silicon_carbide_512()
+    state = State(kinds_of(atoms), atoms.get_masses(), precision)
+    state.set("pos", atoms.positions)
+    state.set("vel", 0.01 * atoms.positions)
+    histogram = RadialHistogram(state.n, 2, 6.0, 100, precision)
+    correlation = TimeCorrelation(kinds_of(atoms), 2, 3, precision=precision)
+    for _ in range(2):
+        histogram.sample(state.pos, state.kind, state.ident, atoms.cell[:])
+        correlation.sample(state.pos, state.vel, state.kind, state.ident)
+    np.testing.assert_array_equal(histogram.counts(), 2 * radial(atoms, 6.0, 100, precision=precision))
+    msd, vacf, _ = correlation.results()
+    assert (msd[:2] == 0).all()
+    expected = (0.01 * atoms.positions[kinds_of(atoms) == 1]) ** 2
+    np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
 
 
 @needs_other_runtime

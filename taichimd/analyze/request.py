@@ -39,7 +39,7 @@ class Run:
     """Frames with what follows from them and the request.
 
     Raises:
-        AnalysisError: frames at uneven times, or fewer than blocks.
+        AnalysisError: fewer frames than blocks, or an interval that is not the file's.
 
     Attributes:
         frames: at equal times. interval: ps between them, None if unknown. blocks: for errors.
@@ -49,9 +49,10 @@ class Run:
     def __init__(self, frames: Frames, request: Request) -> None:
         self.frames, self.request = frames, request
         self.notes: list[str] = []
+        self._uneven = ""
         self.interval = self._interval()
         n = len(self.frames.positions)
-        self.blocks = request.blocks or max(1, min(BLOCKS, n // 4))
+        self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
         if not 1 <= self.blocks <= n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         self.species = sorted(set(frames.symbols.tolist()))
@@ -67,6 +68,8 @@ class Run:
             return f"needs 2 frames or more, the file has {len(frames.positions)}"
         if kind == "vacf" and frames.velocities is None:
             return "needs velocities (ASE's momenta) in every frame"
+        if self._uneven:
+            return self._uneven
         if self.interval is None:
             return "needs the time between frames, which the file does not say: give --interval 10fs"
         return ""
@@ -81,10 +84,11 @@ class Run:
         place = (times - times[0]) / beat if beat > 0 else np.full(len(times), np.nan)
         keep = np.abs(place - np.round(place)) < 1e-4
         if not np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep))):
-            raise AnalysisError(
-                f"frames are not equally spaced in time: most are {beat:g} ps apart, not all; leave some out "
-                "with --skip, or analyse one run at a time"
+            self._uneven = (
+                f"needs frames equally spaced in time, but not all are {beat:g} ps apart; leave some "
+                "out with --skip, or analyse one run at a time"
             )
+            return None
         if given is not None and abs(given - beat) > 1e-3 * beat:
             raise AnalysisError(f"interval of {given:g} ps, but the file says {beat:g} ps; leave it out")
         if not keep.all():

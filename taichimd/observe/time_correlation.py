@@ -103,7 +103,7 @@ class TimeCorrelation:
         precision: of positions and velocities, float64 or float32.
 
     Raises:
-        AnalysisError: a number that makes no sense.
+        AnalysisError: a number that makes no sense, or more than 2^31 vectors to keep.
 
     Attributes:
         samples: samples taken.
@@ -137,6 +137,11 @@ class TimeCorrelation:
         real, _ = PRECISIONS[precision]
         self._keep, self._compare = _kernels(real)
         self._slots = window // origin_every + 1
+        if self._slots * n >= 2**31:
+            raise AnalysisError(
+                f"time correlation with {self._slots} origins of {n} atoms: more than 2^31 vectors; shorten the "
+                "window or take origins less often"
+            )
         vec = ti.types.vector(3, real)
         self._old = [ti.ndarray(vec, self._slots * n) for _ in range(2)]
         self._lag_of, self._overflow = ti.ndarray(ti.i32, self._slots), ti.ndarray(ti.i32, 1)
