@@ -54,6 +54,10 @@ class CapacityError(TaichimdError, CalculationFailed):
     """A list that does not fit the device's memory."""
 
 
+class AnalysisError(TaichimdError, InputError):
+    """A time series or trajectory that is too short for what is asked, or lacks what it needs."""
+
+
 class OutputError(TaichimdError):
     """Output that cannot be written: no permission, disk full, or an earlier run's files in the way."""
 

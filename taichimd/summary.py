@@ -11,6 +11,7 @@ from taichimd.outputs import OutputFolder
 from taichimd.progress import duration
 
 if TYPE_CHECKING:
+    from taichimd.analyze.job import Outcome
     from taichimd.driver import Job
 
 
@@ -72,6 +73,14 @@ def print_stopped(console: Console, reason: str, step: int, last_step: int, comm
     """How to go on after Ctrl-C; the command on a line of its own, whole, to be copied."""
     console.print(f"{reason} at step {step:,} of {last_step:,}; to go on:", highlight=False)
     console.print(command, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_analysis(console: Console, outcome: "Outcome") -> None:
+    """What an analysis found, and the files it left."""
+    rows = [*outcome.rows, ("files", " ".join(str(file) for file in outcome.files))]
+    console.print(_table(rows))
+    for note in outcome.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
 
 
 def _table(rows: list[tuple[str, str]]) -> Table:

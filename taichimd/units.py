@@ -12,3 +12,13 @@ KB = _ase.kB
 """Boltzmann's constant in eV/K."""
 GPA = _ase.GPa
 """One gigapascal in eV/angstrom^3."""
+PS = 1000.0 * _ase.fs
+"""One picosecond in internal time units."""
+THZ = 1.0 / PS
+"""One terahertz (cycles, not radians) in inverse internal time."""
+WATT_PER_METRE_KELVIN = _ase.J / _ase.s / _ase.m
+"""One W/(m K) in eV / (internal time * angstrom * K)."""
+PASCAL_SECOND = _ase.Pascal * _ase.s
+"""One Pa s in eV * internal time / angstrom^3."""
+CM2_PER_S = (0.01 * _ase.m) ** 2 / _ase.s
+"""One cm^2/s in angstrom^2 / internal time."""

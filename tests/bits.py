@@ -39,6 +39,22 @@ def math_functions():
     ]  # fmt: skip
 
 
+def random_numbers():
+    """Uniform numbers and normal variates of 4,096 atoms, as the device draws them."""
+    from test_random import draw
+
+    atoms = np.arange(4096)
+    return [draw(1, 4, atoms, 3, 2**40, 1, 0), draw(2, 3, atoms, 3, 2**40, 1, precision="float32")]
+
+
+def samplers():
+    """A histogram of distances, and displacements and velocity products of a synthetic run."""
+    from test_observe import correlation, radial
+
+    msd, vacf, _ = correlation(20, 3, shuffle=True).results()
+    return [radial(structures.silicon_carbide_512(), 8.0, 500), msd, vacf]
+
+
 def _trajectory(atoms, forcefield, timestep, steps, seed):
     engine = Engine(structures.with_velocities(atoms, 600.0, seed), forcefield, backend="cpu")
     engine.advance(steps, timestep * units.fs)
@@ -58,7 +74,13 @@ def melt():
     return _trajectory(structures.argon_256(), forcefield, 4.0, 200, 2)
 
 
-SYSTEMS = {"math": math_functions, "silicon": silicon, "melt": melt}
+SYSTEMS = {
+    "math": math_functions,
+    "random": random_numbers,
+    "samplers": samplers,
+    "silicon": silicon,
+    "melt": melt,
+}
 
 
 @functools.cache

@@ -13,14 +13,15 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     ["errors", "units"],
     ["runtime"],
-    ["math", "formats", "library"],
+    ["math", "philox", "formats", "library", "analysis"],
+    ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
-    ["dynamics", "reduce", "results", "checks"],
+    ["dynamics", "reduce", "results", "checks", "observe"],
     ["engine", "forcefields.check"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
-    ["outputs", "progress", "summary"],
+    ["outputs", "progress", "summary", "analyze"],
     ["driver"],
     ["calculator", "ase_plugin", "cli"],
 ]

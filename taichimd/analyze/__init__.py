@@ -1,0 +1,1 @@
+"""`taichimd analyze`: a trajectory in; tables, pictures and a summary out."""

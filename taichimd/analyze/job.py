@@ -1,0 +1,63 @@
+"""One analysis: checks, folder, quantities."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from taichimd.analyze.quantities import msd, rdf, vacf
+from taichimd.analyze.request import KINDS, Request, Run
+from taichimd.errors import AnalysisError, OutputError
+from taichimd.io.files import writing
+from taichimd.io.frames import read_frames
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Rows (name, value) for the terminal, notes, and the files that were written."""
+
+    rows: list[tuple[str, str]]
+    notes: list[str]
+    files: list[Path]
+
+
+def analyze(
+    trajectory: str, request: Request, folder: Path, overwrite: bool = False, skip: int = 0
+) -> Outcome:
+    """Analyse a trajectory into a folder.
+
+    Args:
+        trajectory: file.
+        request: what to compute.
+        folder: for the results.
+        overwrite: whether earlier results there may be replaced.
+        skip: frames at the start to leave out.
+
+    Raises:
+        StructureError: the file cannot be used.
+        AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
+        OutputError: results are in the way, or cannot be written.
+    """
+    frames = read_frames(trajectory, skip)
+    run = Run(frames, request)
+    reasons = {kind: reason for kind in KINDS if (reason := run.missing(kind))}
+    for kind in request.kinds:
+        if kind in reasons:
+            raise AnalysisError(f"{trajectory}: {kind.upper()} {reasons[kind]}")
+    kinds = request.kinds or tuple(kind for kind in KINDS if kind not in reasons)
+    if not kinds:
+        raise AnalysisError(f"{trajectory}: nothing to compute: RDF {reasons['rdf']}; MSD {reasons['msd']}")
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.png"] for kind in kinds}
+    if "vacf" in kinds:
+        results["vacf"].insert(1, folder / "dos.csv")
+    files = [file for kind in kinds for file in results[kind]]
+    if not overwrite and any(file.exists() for file in files):
+        raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
+    notes = [] if request.kinds else [f"{kind.upper()} left out: it {why}" for kind, why in reasons.items()]
+    title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(frames.symbols)} atoms"
+    rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}")]
+    for kind in kinds:
+        rows += {"rdf": rdf, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
+    if run.blocks == 1:
+        notes.append("too few frames for errors: take a longer run, or frames more often")
+    return Outcome(rows, run.notes + notes, files)

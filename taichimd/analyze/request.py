@@ -1,0 +1,132 @@
+"""What to compute from a trajectory, and whether it can be."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.errors import AnalysisError, SettingsError
+from taichimd.io.frames import Frames
+
+BLOCKS = 5
+"""Pieces of a run, for errors; fewer if there are not four frames for each."""
+KINDS = ("rdf", "msd", "vacf")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to compute, and how.
+
+    Attributes:
+        kinds: of KINDS; empty: all that the trajectory allows.
+        r_max: Å, of the RDF. bins: of the RDF.
+        window: longest time difference, ps; None: half of a block.
+        fit: ps, where the line through the mean square displacement lies; None: 0.2 to 1 times the window.
+        interval: ps between frames, for files that do not say.
+        blocks: pieces of the run, for errors; None: BLOCKS, or fewer for a short run.
+    """
+
+    kinds: tuple[str, ...] = ()
+    r_max: float = 8.0
+    bins: int = 200
+    window: float | None = None
+    fit: tuple[float, float] | None = None
+    interval: float | None = None
+    blocks: int | None = None
+
+
+class Run:
+    """Frames with what follows from them and the request.
+
+    Raises:
+        AnalysisError: fewer frames than blocks, or an interval that is not the file's.
+
+    Attributes:
+        frames: at equal times. interval: ps between them, None if unknown. blocks: for errors.
+        species: symbols, sorted. notes: what the reader should know.
+    """
+
+    def __init__(self, frames: Frames, request: Request) -> None:
+        self.frames, self.request = frames, request
+        self.notes: list[str] = []
+        self._uneven = ""
+        self.interval = self._interval()
+        n = len(self.frames.positions)
+        self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
+        if not 1 <= self.blocks <= n:
+            raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
+        self.species = sorted(set(frames.symbols.tolist()))
+
+    def missing(self, kind: str) -> str:
+        """Why a kind cannot be computed; empty if it can."""
+        frames = self.frames
+        if kind == "rdf":
+            volume = np.abs(np.linalg.det(frames.cells)).min()
+            whole = frames.pbc.all() and volume > 1e-6
+            return "" if whole else "needs a cell that is periodic in three directions"
+        if len(frames.positions) < 2:
+            return f"needs 2 frames or more, the file has {len(frames.positions)}"
+        if kind == "vacf" and frames.velocities is None:
+            return "needs velocities (ASE's momenta) in every frame"
+        if self._uneven:
+            return self._uneven
+        if self.interval is None:
+            return "needs the time between frames, which the file does not say: give --interval 10fs"
+        return ""
+
+    def _interval(self) -> float | None:
+        """Time between frames, ps; drops frames off the beat."""
+        times, given = self.frames.times, self.request.interval
+        if times is None or len(times) < 2:
+            return given
+        # A run that ends, or was stopped, between two frames wrote one off the beat.
+        beat = float(np.median(np.diff(times)))
+        place = (times - times[0]) / beat if beat > 0 else np.full(len(times), np.nan)
+        keep = np.abs(place - np.round(place)) < 1e-4
+        if not np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep))):
+            self._uneven = (
+                f"needs frames equally spaced in time, but not all are {beat:g} ps apart; leave some "
+                "out with --skip, or analyse one run at a time"
+            )
+            return None
+        if given is not None and abs(given - beat) > 1e-3 * beat:
+            raise AnalysisError(f"interval of {given:g} ps, but the file says {beat:g} ps; leave it out")
+        if not keep.all():
+            self.notes.append(f"{np.count_nonzero(~keep)} frames off the beat of {beat:g} ps were left out")
+            self.frames = self.frames.only(keep)
+        return beat
+
+    def length(self) -> str:
+        """For the summary."""
+        if self.interval is None:
+            return ""
+        steps = len(self.frames.positions) - 1
+        return f", {steps * self.interval:g} ps in steps of {1000 * self.interval:g} fs"
+
+    def window(self) -> float:
+        """Longest time difference, ps."""
+        assert self.interval is not None
+        if self.request.window is not None:
+            return self.request.window
+        return self.interval * max(1, len(self.frames.positions) // self.blocks // 2)
+
+    def atoms(self, species: str) -> Any:
+        """Mask of the atoms of a species."""
+        return self.frames.symbols == species
+
+
+def parse_fit(text: str | None) -> tuple[float, float] | None:
+    """Two times in ps of a text such as "1ps,5ps".
+
+    Raises:
+        SettingsError: not two times with units.
+    """
+    from taichimd.config import parse_time
+
+    if text is None:
+        return None
+    parts = text.split(",")
+    if len(parts) != 2:
+        raise SettingsError(f'fit {text!r}: expected two times, such as "1ps,5ps"')
+    first, last = (parse_time(part.strip()) / 1000.0 for part in parts)
+    return first, last

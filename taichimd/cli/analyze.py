@@ -1,0 +1,50 @@
+"""`taichimd analyze`: structure and motion from a trajectory."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def analyze(
+    trajectory: Annotated[str, typer.Argument(help="trajectory.extxyz of a run, or any that ASE reads.")],
+    rdf: Annotated[bool, typer.Option("--rdf", help="Radial distribution functions.")] = False,
+    msd: Annotated[bool, typer.Option("--msd", help="Mean square displacement and diffusion.")] = False,
+    vacf: Annotated[
+        bool, typer.Option("--vacf", help="Velocity autocorrelation, density of states.")
+    ] = False,
+    r_max: Annotated[float, typer.Option(help="Largest distance of the RDF, Å.")] = 8.0,
+    bins: Annotated[int, typer.Option(help="Bins of the RDF.")] = 200,
+    window: Annotated[
+        str | None, typer.Option(help='Longest time difference: "5ps"; default half of a block.')
+    ] = None,
+    fit: Annotated[
+        str | None, typer.Option(help='Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window.')
+    ] = None,
+    interval: Annotated[
+        str | None, typer.Option(help='Time between frames, for files that do not say: "10fs".')
+    ] = None,
+    skip: Annotated[int, typer.Option(help="Frames at the start to leave out.")] = 0,
+    blocks: Annotated[int | None, typer.Option(help="Pieces of the run, for errors; default 5.")] = None,
+    output: Annotated[str, typer.Option(help="Folder for tables and pictures.")] = "taichimd-analysis",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+) -> None:
+    """Radial distributions, diffusion and vibrations of a trajectory, as CSV and PNG, with errors.
+
+    Without --rdf, --msd or --vacf: all that the file allows.
+    """
+    from rich.console import Console
+
+    from taichimd.analyze.job import analyze as work
+    from taichimd.analyze.request import Request, parse_fit
+    from taichimd.config import make_settings, parse_time
+    from taichimd.runtime import start
+    from taichimd.summary import print_analysis
+
+    make_settings({"backend": backend})
+    times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]
+    kinds = tuple(name for name, wanted in (("rdf", rdf), ("msd", msd), ("vacf", vacf)) if wanted)
+    request = Request(kinds, r_max, bins, times[0], parse_fit(fit), times[1], blocks)
+    start(backend)
+    print_analysis(Console(), work(trajectory, request, Path(output), overwrite, skip))

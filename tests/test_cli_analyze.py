@@ -1,0 +1,216 @@
+"""`taichimd analyze`: right numbers from files, and one line for every mistake."""
+
+import ase.io
+import numpy as np
+import pytest
+from ase import Atoms, units
+from ase.build import bulk
+from scipy.integrate import trapezoid
+
+from taichimd.io.analysis_files import read_table
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def frames(count, times=True, velocities=True, step=0.01):
+    """Two species on a lattice, each atom an oscillator: 5 THz for Si, 10 THz for C, along x."""
+    lattice = bulk("SiC", "zincblende", a=4.36, cubic=True)
+    phase = np.random.default_rng(0).uniform(0, 2 * np.pi, len(lattice))
+    omega = 2 * np.pi * np.where(lattice.numbers == 14, 5.0, 10.0)  # per ps
+    images = []
+    for k in range(count):
+        atoms = lattice.copy()
+        angle = omega * k * step + phase
+        atoms.positions[:, 0] += 0.05 * np.cos(angle)
+        if velocities:
+            v = np.zeros((len(atoms), 3))
+            v[:, 0] = -0.05 * omega * np.sin(angle) / (1000 * units.fs)
+            atoms.set_velocities(v)
+        if times:
+            atoms.info |= {"time_ps": k * step, "step": k}
+        images.append(atoms)
+    return images
+
+
+def save(images, name="t.extxyz"):
+    ase.io.write(name, images)
+    return name
+
+
+def test_everything_from_one_file(call, folder):
+    save(frames(600))
+    code, out, err = call("analyze t.extxyz --window 1ps --r-max 6 --bins 300")
+    assert (code, err) == (0, "")
+    assert "600 frames, 8 atoms, 5.99 ps in steps of 10 fs" in out
+    assert "DOS C       highest at 10 THz, integral 12" in out
+    assert "DOS Si      highest at 5 THz, integral 12" in out
+    assert "faster than 50 THz folds back" in out
+    assert len(out.splitlines()) < 24
+    results = folder / "taichimd-analysis"
+    assert sorted(f.name for f in results.iterdir()) == [
+        "dos.csv", "msd.csv", "msd.png", "rdf.csv", "rdf.png", "vacf.csv", "vacf.png",
+    ]  # fmt: skip
+    rdf = read_table(results / "rdf.csv")
+    for name, number in (("n_Si_around_C", 4), ("n_C_around_Si", 4), ("n_C_around_C", 0)):
+        assert np.interp(2.5, rdf["edge_A"], rdf[name]) == pytest.approx(number)
+    np.testing.assert_allclose(rdf["n_C_around_C"][-1], 12 + 6 + 24)
+    msd = read_table(results / "msd.csv")
+    # An oscillator of amplitude A: A^2 (1 - cos wt), and the centre of mass stays out of it, roughly.
+    np.testing.assert_allclose(
+        msd["msd_Si_A2"], 0.05**2 * (1 - np.cos(10 * np.pi * msd["time_ps"])), atol=2e-3
+    )
+    vacf = read_table(results / "vacf.csv")
+    np.testing.assert_allclose(vacf["vacf_C"], np.cos(20 * np.pi * vacf["time_ps"]), atol=0.05)
+    dos = read_table(results / "dos.csv")
+    assert trapezoid(dos["dos_all_per_THz"], dos["frequency_THz"]) == pytest.approx(24, rel=1e-9)
+
+
+def test_diffusion_of_wrapped_brownian_motion(call, folder):
+    rng = np.random.default_rng(1)
+    steps = rng.normal(size=(2000, 60, 3)) * np.sqrt(2 * 0.5 * 0.1)  # D = 0.5 Å²/ps, 0.1 ps
+    images = [Atoms("Ar60", positions=p, cell=[9, 10, 11], pbc=True) for p in np.cumsum(steps, axis=0)]
+    for image in images:
+        image.wrap()
+    ase.io.write("walk.traj", images)
+    code, out, err = call("analyze walk.traj --msd --interval 100fs --window 4ps --fit 1ps,4ps --output o")
+    assert (code, err) == (0, "")
+    assert "jumps of more than half a cell between frames were taken for wrapping" in out
+    value, _, error = out.split("D Ar")[1].split()[:3]
+    # 0.5 Å²/ps are 5e-5 cm²/s; without the drift of the centre of mass, 59/60 of it.
+    assert abs(float(value) - 5e-5 * 59 / 60) < 6 * float(error) < 1e-5
+    assert "slope from 1 to 4 ps" in out
+    assert sorted(f.name for f in (folder / "o").iterdir()) == ["msd.csv", "msd.png"]
+
+
+def test_what_the_file_lacks_is_left_out_with_a_note(call):
+    images = frames(12, times=False, velocities=False)
+    for image in images:
+        image.pbc = (True, True, False)
+    save(images)
+    assert call("analyze t.extxyz")[0] == 2
+    code, out, _ = call("analyze t.extxyz --interval 10fs")
+    assert code == 0
+    assert "note: RDF left out: it needs a cell that is periodic in three directions" in out
+    assert "note: VACF left out: it needs velocities" in out
+
+
+def test_one_frame_has_a_radial_distribution(call):
+    save(frames(1))
+    code, out, _ = call("analyze t.extxyz")
+    assert code == 0
+    assert "RDF C-Si    highest at" in out
+    assert "note: too few frames for errors" in out
+    assert "note: MSD left out: it needs 2 frames or more, the file has 1" in out
+
+
+def test_frame_off_the_beat_is_left_out(call):
+    images = frames(21)
+    images[20].info["time_ps"] = 0.193
+    save(images)
+    code, out, _ = call("analyze t.extxyz --msd")
+    assert code == 0
+    assert "20 frames, 8 atoms, 0.19 ps in steps of 10 fs" in out
+    assert "note: 1 frames off the beat of 0.01 ps were left out" in out
+
+
+def test_earlier_analysis_is_replaced_only_on_demand(call):
+    save(frames(12))
+    assert call("analyze t.extxyz --msd --output o")[0] == 0
+    code, _, err = call("analyze t.extxyz --msd --output o")
+    assert code == 2
+    assert "o holds an earlier analysis; choose another --output or give --overwrite" in err
+    assert call("analyze t.extxyz --msd --output o --overwrite")[0] == 0
+
+
+def without_cell():
+    images = frames(12)
+    for image in images:
+        image.pbc = False
+        image.cell = None
+    return images
+
+
+def uneven():
+    images = frames(12)
+    for k, image in enumerate(images):
+        image.info["time_ps"] = 0.01 * k + (0.02 if k > 5 else 0.0)
+    return images
+
+
+def changing():
+    images = frames(3)
+    images[2].symbols[0] = "Ge"
+    return images
+
+
+def broken():
+    images = frames(3)
+    images[1].positions[2, 0] = np.nan
+    return images
+
+
+def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
+    save(uneven())
+    code, out, _ = call("analyze t.extxyz")
+    assert code == 0
+    assert "12 frames, 8 atoms" in out
+    assert "note: MSD left out: it needs frames equally spaced in time" in out
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "message"),
+    [
+        (lambda: frames(1), "--msd", "MSD needs 2 frames or more, the file has 1"),
+        (lambda: frames(1), "--vacf", "VACF needs 2 frames or more, the file has 1"),
+        (lambda: frames(12, velocities=False), "--vacf", "VACF needs velocities (ASE's momenta) in every"),
+        (
+            lambda: frames(12, times=False),
+            "--msd",
+            "MSD needs the time between frames, which the file does not",
+        ),
+        (lambda: frames(12), "--window 1ps", "window of 100 samples is not shorter than the block (3 of 12"),
+        (
+            lambda: frames(12),
+            "--window 1ps --blocks 1",
+            "window of 100 samples is not shorter than the run of 12",
+        ),
+        (lambda: frames(12), "--msd --window 30fs --fit 10fs,50fs", "line from "),
+        (lambda: frames(12), "--fit 5ps", "fit '5ps': expected two times, such as"),
+        (lambda: frames(12), "--window 5", "time '5': expected a length of time with its unit"),
+        (lambda: frames(12), "--interval 20fs", "interval of 0.02 ps, but the file says 0.01 ps"),
+        (lambda: frames(12), "--skip 12", "t.extxyz has 12 frames; skip = 12 leaves none"),
+        (lambda: frames(12), "--blocks 13", "12 frames make no 13 blocks"),
+        (lambda: frames(12), "--blocks 0", "12 frames make no 0 blocks"),
+        (lambda: frames(12), "--rdf --r-max 0", "expected numbers above 0"),
+        (lambda: frames(12), "--rdf --bins 0", "expected numbers above 0"),
+        (lambda: frames(12), "--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+        (without_cell, "--rdf", "RDF needs a cell that is periodic in three directions"),
+        (uneven, "--msd", "MSD needs frames equally spaced in time, but not all are 0.01 ps apart"),
+        (changing, "", "frame 2 has other atoms or periodic directions than the first"),
+        (broken, "", "frame 1 has positions that are not finite numbers"),
+    ],
+)
+def test_mistakes_end_in_one_line_and_code_2(call, make, options, message):
+    save(make())
+    code, out, err = call(f"analyze t.extxyz {options}")
+    assert code == 2
+    assert err.startswith("error: ")
+    assert message in err
+    assert err.count("\n") == 1
+    assert out == ""
+
+
+def test_files_that_are_no_trajectory(call, folder):
+    assert "trajectory none.xyz does not exist" in call("analyze none.xyz")[2]
+    (folder / "x.extxyz").write_text("nonsense")
+    code, _, err = call("analyze x.extxyz")
+    assert code == 2
+    assert "trajectory x.extxyz cannot be read: " in err
+    (folder / "file").write_text("")
+    save(frames(12))
+    assert "cannot write file: a file is in the way" in call("analyze t.extxyz --output file")[2]

@@ -1,0 +1,184 @@
+"""Green-Kubo and driven conductivity, viscosity: exact integrals, honest errors, units by hand."""
+
+import numpy as np
+import pytest
+from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
+from scipy.stats import ortho_group
+
+from taichimd.analysis.green_kubo import integrate
+from taichimd.analysis.transport import (
+    green_kubo_conductivity,
+    green_kubo_viscosity,
+    hnemd_conductivity,
+)
+from taichimd.errors import AnalysisError
+
+TAU = 10.0
+EXACT = trapezoid_of_exponential(TAU, 1.0)
+# CODATA 2014, as in ASE; the internal unit of time is angstrom * sqrt(amu/eV).
+CHARGE, AMU, BOLTZMANN = 1.6021766208e-19, 1.660539040e-27, 1.38064852e-23
+SECONDS = 1e-10 * np.sqrt(AMU / CHARGE)
+
+
+@pytest.mark.parametrize(("runs", "blocks"), [(1, 5), (8, 1), (3, 4)])
+def test_errors_cover_on_a_given_plateau(runs, blocks):
+    rng = np.random.default_rng(runs)
+
+    def estimate(_):
+        series = [ornstein_uhlenbeck(rng, (2000 * blocks, 3), TAU) for _ in range(runs)]
+        found = integrate(series, 1.0, 100.0, 1.0, (80.0, 100.0), blocks)
+        assert found.mean.samples == runs * blocks
+        return found.mean.value, found.mean.error, EXACT
+
+    assert covers(z_scores(estimate, 300), runs * blocks)
+
+
+def test_errors_of_the_running_integral_and_of_components():
+    rng = np.random.default_rng(4)
+    found = integrate([ornstein_uhlenbeck(rng, (200_000, 3), TAU)], 1.0, 100.0, 1.0, (80.0, 100.0), 20)
+    a = np.exp(-1 / TAU)
+    exact = 0.5 * (1 + a) / (1 - a) * (1 - a ** np.arange(101))
+    z = (found.running_mean.value - exact)[1:] / found.running_mean.error[1:]
+    assert abs(z).max() < 4.5
+    assert (abs(found.channels.value - EXACT) < 4.5 * found.channels.error).all()
+    np.testing.assert_allclose(found.correlation.value[0], 1.0, atol=0.05)
+
+
+@pytest.mark.parametrize("window", [100.0, 200.0])
+def test_automatic_plateau_is_hardly_biased_and_says_how_sure_it_is(window):
+    rng = np.random.default_rng(5)
+    found = [integrate([ornstein_uhlenbeck(rng, (20_000, 3), TAU)], 1.0, window, 1.0) for _ in range(200)]
+    values, errors = (np.array([getattr(f.mean, name) for f in found]) for name in ("value", "error"))
+    assert abs(values.mean() - EXACT) < 0.35 * values.std()
+    # The choice looks at the data: errors are too small, by less than half.
+    assert 0.6 < np.sqrt((errors**2).mean()) / values.std() < 1.1
+    starts = [f.plateau[0] for f in found if f.settled]
+    assert all(t < 0.5 * window for t in starts)
+    assert not starts or np.median(starts) > 2 * TAU
+    assert all(f.plateau[1] <= window for f in found)
+    if window == 200.0:
+        assert len(starts) > 100
+
+
+def test_conductivity_of_a_known_current_by_hand():
+    """J along x with variance 4 (eV angstrom/t)^2 and tau = 10 t; 300 K, 1000 angstrom^3."""
+    rng = np.random.default_rng(6)
+    current = [2.0 * ornstein_uhlenbeck(rng, (50_000, 3), TAU) * [1, 0.5, 0] for _ in range(6)]
+    found = green_kubo_conductivity(current, 1.0, 1000.0, 300.0, 120.0, (80.0, 120.0))
+    integral = 4.0 * EXACT * (CHARGE * 1e-10) ** 2 / SECONDS
+    by_hand = integral / (BOLTZMANN * 300.0**2 * 1000e-30)
+    assert by_hand == pytest.approx(812.8, rel=1e-3)
+    for value, error, expected in zip(
+        found.channels.value, found.channels.error, [by_hand, by_hand / 4, 0], strict=True
+    ):
+        assert abs(value - expected) <= 5 * error
+    assert found.channels.error[0] < 0.1 * by_hand
+    assert found.mean.value == pytest.approx(found.channels.value.mean())
+
+
+def test_one_run_several_runs_and_a_stacked_array_are_the_same_thing():
+    runs = ornstein_uhlenbeck(np.random.default_rng(0), (900, 2, 3), 3.0).transpose(1, 0, 2)
+    place = (1.0, 10.0, 300.0, 20.0, (10.0, 20.0), 3)
+    a, b = green_kubo_conductivity(runs, *place), green_kubo_conductivity(list(runs), *place)
+    assert a.mean == b.mean
+    c = green_kubo_conductivity(runs[0], *place)
+    assert c.mean.samples == 3
+    np.testing.assert_array_equal(
+        c.mean.value, green_kubo_conductivity(runs[0].reshape(3, 300, 3), *place[:-1], 1).mean.value
+    )
+
+
+def test_driven_conductivity_by_hand_and_its_error():
+    """A mean current of kappa T V F: kappa = 2 W/(m K) at 300 K, 5000 angstrom^3, 1e-4 / angstrom."""
+    rng = np.random.default_rng(7)
+    unit = CHARGE / (SECONDS * 1e-10)  # W/(m K) of one eV / (t angstrom K)
+    assert unit == pytest.approx(157376.9, rel=1e-6)
+    mean = 2.0 / unit * 300.0 * 5000.0 * 1e-4
+    scale = 0.1 * mean
+
+    def estimate(_):
+        runs = [ornstein_uhlenbeck(rng, (4000, 3), TAU) for _ in range(2)]
+        runs = [scale * run + [0, 0, mean] for run in runs]
+        runs[0][:100] += 1e3  # the start, to be skipped
+        runs[1][:100] += 1e3
+        found = hnemd_conductivity(runs, 1.0, 5000.0, 300.0, [0, 0, 1e-4], skip=100.0)
+        assert found.kappa.samples == 10
+        assert found.time[0] == 101
+        assert found.running[-1] == pytest.approx(found.kappa.value, rel=0.01)
+        return found.kappa.value, found.kappa.error, 2.0
+
+    assert covers(z_scores(estimate, 200), 10)
+
+
+def test_driving_force_in_any_direction():
+    current = np.tile([3.0, 4.0, 0.0], (100, 1))
+    along = hnemd_conductivity(current, 1.0, 1.0, 1.0, [0.3, 0.4, 0.0]).kappa.value
+    assert along == pytest.approx(5.0 / 0.5 * 157376.9, rel=1e-6)
+    found = hnemd_conductivity(current, 1.0, 1.0, 1.0, [0, 0, -0.5])
+    np.testing.assert_allclose(found.components.value, np.array([3, 4, 0]) / 0.5 * 157376.9, rtol=1e-4)
+
+
+def isotropic_stress(rng, n, tau):
+    """Traceless symmetric tensors with equal variance of the five components, plus a pressure of its own."""
+    five = ornstein_uhlenbeck(rng, (n, 5), tau)
+    basis = np.zeros((5, 3, 3))
+    for k, (a, b) in enumerate(((0, 1), (0, 2), (1, 2))):
+        basis[k, a, b] = basis[k, b, a] = 1.0
+    basis[3] = np.diag([1.0, -1.0, 0.0])
+    basis[4] = np.diag([1.0, 1.0, -2.0]) / np.sqrt(3.0)
+    pressure = 5.0 + 3.0 * ornstein_uhlenbeck(rng, n, 50.0)
+    return np.einsum("nk,kab->nab", five, basis) + pressure[:, None, None] * np.eye(3)
+
+
+def test_viscosity_by_hand_in_two_ways():
+    """Shear stress of variance 1e-6 (eV/angstrom^3)^2, tau = 10 t: 8000 angstrom^3, 100 K."""
+    rng = np.random.default_rng(8)
+    stress = [1e-3 * isotropic_stress(rng, 100_000, TAU) for _ in range(5)]
+    found = green_kubo_viscosity(stress, 1.0, 8000.0, 100.0, 120.0, (80.0, 120.0))
+    pressure_unit = CHARGE / 1e-30
+    by_hand = 8000e-30 / (BOLTZMANN * 100.0) * (1e-3 * pressure_unit) ** 2 * EXACT * SECONDS
+    assert by_hand == pytest.approx(0.01517, rel=1e-3)
+    for result in (found.off_diagonal, found.symmetrised):
+        assert abs(result.mean.value - by_hand) < 5 * result.mean.error
+        assert result.mean.error < 0.1 * by_hand
+    # Independent of the frame, which the off-diagonal components are not.
+    turn = ortho_group.rvs(3, random_state=1)
+    turned = green_kubo_viscosity(
+        [turn @ s @ turn.T for s in stress], 1.0, 8000.0, 100.0, 120.0, (80.0, 120.0)
+    )
+    assert turned.symmetrised.mean.value == pytest.approx(found.symmetrised.mean.value, rel=1e-9)
+    voigt = [
+        np.stack([s[:, a, b] for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], 1) for s in stress
+    ]
+    same = green_kubo_viscosity(voigt, 1.0, 8000.0, 100.0, 120.0, (80.0, 120.0))
+    np.testing.assert_array_equal(same.off_diagonal.channels.value, found.off_diagonal.channels.value)
+
+
+J = np.ones((100, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: green_kubo_conductivity(J, 1, 1, 1, 100, blocks=1), "window of 100 samples is not shorter"),
+        (lambda: green_kubo_conductivity(J, 1, 1, 1, 30), "than the block of a run of 20"),
+        (lambda: green_kubo_conductivity(J, 1, 1, 1, 10, (5, 11)), "plateau from 5 to 11: expected"),
+        (lambda: green_kubo_conductivity(J, 1, 1, 1, 10, (6, 5)), "plateau from 6 to 5: expected"),
+        (lambda: green_kubo_conductivity(J, 1, 0, 1, 10), "volume = 0: expected a number above 0"),
+        (lambda: green_kubo_conductivity(J, -1, 1, 1, 10), "dt = -1: expected a number above 0"),
+        (lambda: green_kubo_conductivity([], 1, 1, 1, 10), "heat current: no run given"),
+        (lambda: green_kubo_conductivity(J[:3], 1, 1, 1, 1), "a run of 3 samples makes no 5 blocks"),
+        (lambda: green_kubo_conductivity(J[:, :2], 1, 1, 1, 10), "heat current has 2 components, expected 3"),
+        (lambda: green_kubo_conductivity(J * np.nan, 1, 1, 1, 10), "heat current holds a number that is not"),
+        (
+            lambda: hnemd_conductivity(J, 1, 1, 1, [0, 0, 0]),
+            "expected three numbers in 1/Å, not all of them 0",
+        ),
+        (lambda: hnemd_conductivity(J, 1, 1, 1, [0, 0, 1], skip=100), "skip = 100 leaves nothing of a run"),
+        (lambda: green_kubo_viscosity(J, 1, 1, 1, 10), "stress has 3 components, expected 6"),
+        (lambda: green_kubo_viscosity(np.ones(9), 1, 1, 1, 10), "stress"),
+    ],
+)
+def test_mistakes_name_what_is_wrong(call, message):
+    with pytest.raises(AnalysisError, match=message):
+        call()

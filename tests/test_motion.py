@@ -1,0 +1,136 @@
+"""Diffusion, velocity autocorrelation and density of states on motions that are known exactly."""
+
+import numpy as np
+import pytest
+from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
+from scipy.integrate import trapezoid
+
+from taichimd.analysis.motion import (
+    density_of_states,
+    diffusion_from_msd,
+    diffusion_from_vacf,
+    mean_square_displacement,
+    velocity_autocorrelation,
+)
+from taichimd.errors import AnalysisError
+
+
+def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
+    """Brownian motion with a D for each direction."""
+    steps = rng.standard_normal((frames, atoms, 3)) * np.sqrt(2 * np.array(diffusion) * dt)
+    return np.cumsum(steps, axis=0)
+
+
+def test_displacement_is_the_plain_mean_far_from_the_origin_too():
+    x = walk(np.random.default_rng(0), 60, 7) + 1e4
+    found = mean_square_displacement(x, 59)
+    for k in range(60):
+        plain = ((x[k:] - x[: 60 - k]) ** 2).mean(axis=(0, 1))
+        np.testing.assert_allclose(found[k], plain, rtol=1e-9, atol=1e-9)
+
+
+def test_pieces_of_the_atoms_change_nothing(monkeypatch):
+    x = walk(np.random.default_rng(0), 60, 7)
+    whole = mean_square_displacement(x, 30)
+    monkeypatch.setattr("taichimd.analysis.motion._CHUNK", 1)
+    np.testing.assert_allclose(mean_square_displacement(x, 30), whole, rtol=1e-12)
+
+
+def test_brownian_motion_has_its_diffusion_coefficient_and_the_error_covers():
+    rng = np.random.default_rng(1)
+
+    def estimate(_):
+        found = diffusion_from_msd(walk(rng, 1000, 4), 0.5, 20.0)
+        assert found.fit == (4.0, 20.0)
+        return found.mean.value, found.mean.error, 3.5 / 3
+
+    assert covers(z_scores(estimate, 200), 5)
+    found = diffusion_from_msd(walk(rng, 4000, 50), 0.5, 20.0, fit=(1.0, 20.0))
+    assert (abs(found.components.value - [0.5, 1, 2]) < 6 * found.components.error).all()
+    assert (found.components.error < 0.1).all()
+    np.testing.assert_allclose(found.total.value, 7.0 * found.time, rtol=0.05, atol=1e-9)
+
+
+def test_free_flight_is_ballistic():
+    velocity = np.array([[1.0, -2.0, 0.5], [0.0, 1.0, 1.0]])
+    x = velocity * np.arange(50)[:, None, None] * 0.1
+    found = mean_square_displacement(x, 40)
+    time = 0.1 * np.arange(41)
+    np.testing.assert_allclose(found, (velocity**2).mean(axis=0) * time[:, None] ** 2, atol=1e-10)
+
+
+def test_diffusion_from_velocities_of_a_langevin_particle():
+    """Velocities of variance 1 and correlation time tau: D = tau."""
+    rng = np.random.default_rng(2)
+
+    def estimate(_):
+        found = diffusion_from_vacf(ornstein_uhlenbeck(rng, (2500, 3, 3), 8.0), 1.0, 80.0, (60.0, 80.0))
+        return found.mean.value, found.mean.error, trapezoid_of_exponential(8.0, 1.0)
+
+    assert covers(z_scores(estimate, 200), 5)
+
+
+def test_weights_of_the_velocity_autocorrelation():
+    v = np.random.default_rng(3).standard_normal((80, 4, 3))
+    masses = np.array([1.0, 2, 3, 4])
+    found = velocity_autocorrelation(v, 5, masses, blocks=2)
+    assert found.shape == (2, 6, 3)
+    np.testing.assert_allclose(found[1, 0], (masses[:, None] * v[40:] ** 2).mean(axis=(0, 1)), rtol=1e-12)
+
+
+def test_oscillators_show_as_lines_of_the_right_place_height_and_sum():
+    """Ten oscillators of 3 and 5 heavier ones of 8 cycles per time, each in one direction."""
+    rng = np.random.default_rng(4)
+    dt, frames = 0.02, 20_000
+    time = dt * np.arange(frames)[:, None]
+    v = np.zeros((frames, 15, 3))
+    masses = np.where(np.arange(15) < 10, 2.0, 5.0)
+    frequency = np.where(np.arange(15) < 10, 3.0, 8.0)
+    # Equal energies, so equal weights of all oscillators.
+    v[:, :, 1] = np.cos(2 * np.pi * (frequency * time + rng.uniform(size=15))) / np.sqrt(masses)
+    found = density_of_states(v, masses, dt, 10.0)
+    g, f = found.density.value, found.frequency
+    assert f[-1] == pytest.approx(1 / (2 * dt))
+    assert trapezoid(g, f) == pytest.approx(45.0, rel=1e-12)
+    low = f < 5.5
+    assert f[low][g[low].argmax()] == pytest.approx(3.0, abs=0.051)
+    assert f[~low][g[~low].argmax()] == pytest.approx(8.0, abs=0.051)
+    assert trapezoid(g[low], f[low]) == pytest.approx(30.0, rel=0.01)
+    assert g.min() > -0.03 * g.max()
+    wide = f[low][g[low] > 0.5 * g.max()]
+    assert np.ptp(wide) < 0.25
+
+
+def test_density_of_states_of_a_decaying_correlation_and_its_error():
+    """exp(-t/tau) has a Lorentzian with g(0) = 3N 4 tau."""
+    rng = np.random.default_rng(5)
+    found = density_of_states(
+        ornstein_uhlenbeck(rng, (60_000, 4, 3), 1.0, 0.1), np.ones(4), 0.1, 40.0, blocks=20
+    )
+    f = found.frequency
+    exact = 12 * 4 / (1 + (2 * np.pi * f) ** 2)
+    low = f < 1.0
+    assert np.median(abs(found.density.value - exact)[low] / found.density.error[low]) < 1.0
+    np.testing.assert_allclose(found.density.value[low], exact[low], rtol=0.2)
+
+
+X = np.random.default_rng(6).standard_normal((40, 3, 3))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mean_square_displacement(X, 40), "window of 40 samples is not shorter than the run of 40"),
+        (lambda: diffusion_from_msd(X, 1.0, 10.0), r"shorter than the block \(5 of 40 frames\) of 8"),
+        (lambda: diffusion_from_msd(X, 1.0, 7.0, fit=(3.0, 8.0)), "line from 3 to 8: expected two times"),
+        (lambda: diffusion_from_msd(X, 1.0, 7.0, fit=(3.0, 3.2)), "at least one frame"),
+        (lambda: diffusion_from_msd(X, 0.0, 7.0), "dt = 0.0: expected a number above 0"),
+        (lambda: diffusion_from_msd(X[..., :2], 1.0, 5.0), r"positions have the shape \(40, 3, 2\)"),
+        (lambda: velocity_autocorrelation(X, 5, np.ones(2)), "2 weights for 3 atoms"),
+        (lambda: velocity_autocorrelation(X, 5, blocks=0), "0 blocks: expected 1 or more"),
+        (lambda: density_of_states(0 * X, np.ones(3), 1.0, 5.0), "atoms at rest"),
+    ],
+)
+def test_mistakes(call, message):
+    with pytest.raises(AnalysisError, match=message):
+        call()
