@@ -2,8 +2,7 @@
 
 Triples of i are visited once per unordered pair of neighbours s < t. What they add to a neighbour is added
 in the order of the other one: the sum of slot s starts from its two-body part, takes what t < s have left,
-then its own t > s. `compact` computes the same sums, in the same order, in registers; `bond_threads` with
-one thread per neighbour.
+then its own t > s. `compact` computes the same sums, in the same order, in registers.
 """
 
 from functools import cache
