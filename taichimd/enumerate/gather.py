@@ -22,7 +22,7 @@ from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
-AHEAD = 4
+AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
