@@ -5,6 +5,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
+from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 import taichimd.dynamics.verlet as verlet
 import taichimd.engine
@@ -96,3 +97,16 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     slow = Engine(atoms, forcefield).evaluate()
     for what in ("energies", "forces", "virials"):
         np.testing.assert_array_equal(getattr(fast, what), getattr(slow, what), err_msg=what)
+
+
+def test_rows_longer_than_a_mask_have_the_bits_of_short_ones():
+    """Morse plus angles with rows of 28 and, with a wide skin, of more than 32 entries."""
+    atoms = bulk("Si", a=5.432, cubic=True) * 3
+    atoms.rattle(0.05, seed=6)
+    forcefield = morse(**MORSE_VALUES) + angle(**ANGLE_VALUES)
+    engines = [Engine(atoms, forcefield, skin=skin) for skin in (0.1, 2.5)]
+    short, long = (engine.evaluate() for engine in engines)
+    widths = [engine._lists.sizes()[2] for engine in engines]
+    assert min(widths) <= 32 < max(widths), f"rows of {widths}: the test must see both"
+    for what in ("energies", "forces", "virials"):
+        np.testing.assert_array_equal(getattr(short, what), getattr(long, what), err_msg=what)

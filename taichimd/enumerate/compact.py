@@ -90,7 +90,8 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
                             d[k, c] = d_s[c]
                 found += 1
                 mask = marked(mask, s)
-            elif s >= BITS:
+            elif width > BITS:
+                mask = marked(mask, s)
                 partial[slot(i, s, n, width, by_slot)] = vec(0.0)
         energy = 0.0
         if found <= MOST:

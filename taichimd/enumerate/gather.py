@@ -98,9 +98,8 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                     u, w = pair.function(r2, p)
                     own = 0.5 * w * d
                     energy += 0.5 * u
-            if r2 < reach2:
+            if r2 < reach2 or width > BITS:
                 mask = marked(mask, s)
-            if r2 < reach2 or s >= BITS:
                 partial[slot(i, s, n, width, by_slot)] = own
                 if ti.static(has_bond):
                     zeta[slot(i, s, n, width, by_slot)] = 0.0
