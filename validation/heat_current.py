@@ -156,7 +156,7 @@ def plot(report: dict[str, Any], path: Path) -> None:
                 errors, spread, marker, color=color, ms=4.5, alpha=0.75, label=label if row == 0 else None
             )
     panel.set_xscale("log")
-    panel.set_xlim(1e-12, 3.0)
+    panel.set_xlim(1e-11, 3.0)
     panel.set_yticks(range(len(cases)), list(cases))
     panel.invert_yaxis()
     panel.grid(axis="x", alpha=0.3)
