@@ -84,7 +84,7 @@ def step_kernels(
             drift(i, v, dt, most_step2, most_near2, pos, ident, listed_at, control, FROZEN)
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces. Energies if wanted."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
@@ -92,7 +92,7 @@ def step_kernels(
             for i in range(n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta)  # fmt: skip
+                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live)  # fmt: skip
                         if ti.static(want):
                             energy[i] = e
                     else:
@@ -105,7 +105,7 @@ def step_kernels(
             prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), control: ti.template(), going: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template()):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow; `going` says whether there was any."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
         for s in ti.static(range(unroll)):
@@ -114,12 +114,12 @@ def step_kernels(
         control[FROZEN + unroll] = 0
         going[None] = 1 - control[FROZEN]
         for s in ti.static(range(unroll)):
-            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, zeta, force, zeta, control, FROZEN + s, False)  # fmt: skip
+            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, False)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
                     if ti.static(many_body):
-                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, False)  # fmt: skip
+                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, False)  # fmt: skip
                     else:
                         f = force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
@@ -134,25 +134,25 @@ def step_kernels(
                     control[FROZEN + s + 1] = 1
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints, going: flag):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag):  # fmt: skip
         """Steps on the device until none remain or the host has to rebuild. Launch: one thread per atom."""
         while ti.graph.do_while(going):
-            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, control, going)  # fmt: skip
+            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going)  # fmt: skip
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints, going: flag):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag):  # fmt: skip
         """Up to `unroll` steps. Launch: one thread per atom."""
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, control, going)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going)  # fmt: skip
 
     @ti.kernel
-    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, control: ints, energy: reals, virial: reals):  # fmt: skip
+    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, energy: reals, virial: reals):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, energy, force, virial, control, REBUILD, True)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, True)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, True)  # fmt: skip
+                    f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
                 if dt > 0.0:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.enumerate.access import access, slope_vector
+from taichimd.enumerate.live import following
 from taichimd.forcefields.terms import BondOrder, Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
@@ -57,7 +58,7 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
     look = access(terms, real, by_slot)
 
     @ti.func
-    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+    def bonds(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
         """zeta_ij = sum over k of the third-body function, and the energy of every bond of i.
 
         Once the loop has passed s, its zeta is complete and gives way to dU_i/dzeta, 0 beyond the cutoff.
@@ -66,13 +67,16 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
         a = look.kind_of(kind, i)
         shared = look.read_body(table, 0)
         energy = 0.0
-        for s in range(count[i]):
+        m = count[i]
+        s = following(mask, 0, m)
+        while s < m:
             d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
                 own = zeta[slot(i, s, n, width, by_slot)]
-                for t in range(s + 1, count[i]):
+                t = following(mask, s + 1, m)
+                while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
                     if r2_t < look.reach2(table, shared, a, c):
                         r_t = ti.sqrt(r2_t)
@@ -84,6 +88,7 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                         z = third.both(r_s, r_t, cosine, p, q)
                         own += w_t * z[0]
                         zeta[slot(i, t, n, width, by_slot)] += w_s * z[4]
+                    t = following(mask, t + 1, m)
                 p = look.body_parameters(table, shared, a, b, b)
                 slope = 0.0
                 if r_s < p.cutoff:
@@ -93,22 +98,26 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                     slope = 0.5 * u_zeta
                     partial[slot(i, s, n, width, by_slot)] += (0.5 * u_r * inverse_s) * d_s
                 zeta[slot(i, s, n, width, by_slot)] = slope
+            s = following(mask, s + 1, m)
         return energy
 
     @ti.func
-    def forces(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), slope: ti.template()):  # fmt: skip
+    def forces(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), slope: ti.template()):  # fmt: skip
         """Chain rule through every zeta of i, with slope = dU_i/dzeta."""
         x = pos[i]
         a = look.kind_of(kind, i)
         shared = look.read_body(table, 0)
-        for s in range(count[i]):
+        m = count[i]
+        s = following(mask, 0, m)
+        while s < m:
             d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
                 slope_s = slope[slot(i, s, n, width, by_slot)]
                 own = partial[slot(i, s, n, width, by_slot)]
-                for t in range(s + 1, count[i]):
+                t = following(mask, s + 1, m)
+                while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
                     if r2_t < look.reach2(table, shared, a, c):
                         at = slot(i, t, n, width, by_slot)
@@ -123,6 +132,9 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                         g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, slope[at], z)
                         own += slope_vector(g_s, g_cos, cosine, d_s, inverse_s, d_t, inverse_t)
                         partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                    t = following(mask, t + 1, m)
                 partial[slot(i, s, n, width, by_slot)] = own
+
+            s = following(mask, s + 1, m)
 
     return SimpleNamespace(bonds=bonds, forces=forces)

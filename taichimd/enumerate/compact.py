@@ -13,6 +13,7 @@ from typing import Any
 
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
+from taichimd.enumerate.live import BITS, marked
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
@@ -69,7 +70,7 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
 
     @ti.func
     def compact(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
-        """Number of neighbours within reach and, if that is at most `MOST`, U_i; then partials are stored."""
+        """Number and mask of the live neighbours and, if they are at most `MOST`, U_i; then partials are stored."""
         x = pos[i]
         a = look.kind_of(kind, i)
         shared = look.read_body(table, 0)
@@ -78,7 +79,7 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
         for k in ti.static(range(MOST)):
             d[k, 0] = reach
             r[k] = reach * reach
-        found = 0
+        found, mask = 0, 0
         for s in range(count[i]):
             d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2_s < look.reach2(table, shared, a, b):
@@ -88,7 +89,8 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
                         for c in ti.static(range(3)):
                             d[k, c] = d_s[c]
                 found += 1
-            else:
+                mask = marked(mask, s)
+            elif s >= BITS:
                 partial[slot(i, s, n, width, by_slot)] = vec(0.0)
         energy = 0.0
         if found <= MOST:
@@ -142,6 +144,6 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
             for k in ti.static(range(MOST)):
                 if k < found:
                     partial[slot(i, place[k], n, width, by_slot)] = row(out, k)
-        return found, energy
+        return found, mask, energy
 
     return compact

@@ -22,11 +22,12 @@ from taichimd.enumerate.access import access, distance_vector, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
 from taichimd.enumerate.compact import MOST, compact_function
 from taichimd.enumerate.exact import pair_sums
+from taichimd.enumerate.live import BITS, following, marked
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import ti
 
-AHEAD = 4
+AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
@@ -64,56 +65,68 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         return total
 
     @ti.func
-    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
-        """Store dU_i/dr_ij for every entry of atom i; returns U_i."""
+    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template()):  # fmt: skip
+        """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
         found = MOST + 1
         energy = 0.0
+        mask = 0
         if ti.static(bool(few)):
-            found, energy = few(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
+            found, mask, energy = few(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
         if found > MOST:
-            energy = two_bodies(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, partial, zeta)  # fmt: skip
+            mask, energy = two_bodies(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta)  # fmt: skip
             if ti.static(has_triplet):
-                energy += triplets(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
+                energy += triplets(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
             if ti.static(has_bond):
-                energy += bond.bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
-                bond.forces(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
+                energy += bond.bonds(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
+                bond.forces(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
+        live[i] = mask
         return energy
 
     @ti.func
-    def two_bodies(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
-        """Start every partial force with its pair term, every zeta with nothing."""
+    def two_bodies(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+        """Mask of the live entries of i. Starts their partial forces with the pair term, zetas with nothing."""
         x = pos[i]
         a = look.kind_of(kind, i)
+        shared_body = look.read_body(body_table, 0)
         energy = 0.0
+        mask = 0
         for s in range(count[i]):
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            reach2 = look.reach2(body_table, shared_body, a, b)
             own = vec(0.0)
             if ti.static(has_pair):
-                shared = look.read_pair(table, 0)
-                d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-                p = look.pair_parameters(table, shared, a, b)
+                shared = look.read_pair(pair_table, 0)
+                p = look.pair_parameters(pair_table, shared, a, b)
+                reach2 = ti.max(reach2, p.cutoff * p.cutoff)
                 if r2 < p.cutoff * p.cutoff:
                     u, w = pair.function(r2, p)
                     own = 0.5 * w * d
                     energy += 0.5 * u
-            partial[slot(i, s, n, width, by_slot)] = own
-            if ti.static(has_bond):
-                zeta[slot(i, s, n, width, by_slot)] = 0.0
-        return energy
+            if r2 < reach2:
+                mask = marked(mask, s)
+            if r2 < reach2 or s >= BITS:
+                partial[slot(i, s, n, width, by_slot)] = own
+                if ti.static(has_bond):
+                    zeta[slot(i, s, n, width, by_slot)] = 0.0
+        return mask, energy
 
     @ti.func
-    def triplets(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
+    def triplets(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
         """Angle terms h(r_ij, r_ik, cos) centred on i, each neighbour within its cutoff."""
         x = pos[i]
         a = look.kind_of(kind, i)
         shared = look.read_body(table, 0)
         energy = 0.0
-        for s in range(count[i]):
+        m = count[i]
+        s = following(mask, 0, m)
+        while s < m:
             d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
                 own = partial[slot(i, s, n, width, by_slot)]
-                for t in range(s + 1, count[i]):
+                t = following(mask, s + 1, m)
+                while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
                     p = look.body_parameters(table, shared, a, b, c)
                     q = look.body_parameters(table, shared, a, c, b)
@@ -126,26 +139,35 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
                         own += slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_t, inverse_t)
                         at = slot(i, t, n, width, by_slot)
                         partial[at] += slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                    t = following(mask, t + 1, m)
                 partial[slot(i, s, n, width, by_slot)] = own
+            s = following(mask, s + 1, m)
         return energy
 
     @ti.func
-    def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), want: ti.template()):  # fmt: skip
+    def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
         force = vec(0.0)
         virial = ti.Matrix.zero(real, 3, 3)
+        mask = live[i]
         m = count[i]
-        for base in range((m + ahead - 1) // ahead):
-            places = [
-                slot(i, ti.min(base * ahead + k, m - 1), n, width, by_slot) for k in ti.static(range(ahead))
-            ]
-            forces = [partial[at] - partial[reverse[at]] for at in ti.static(places)]
-            for k in ti.static(range(ahead)):
-                if base * ahead + k < m:
-                    force += forces[k]
-                    if ti.static(want):
-                        d = distance_vector(entries[places[k]], shift_bits, pos[i], pos, shifts)
-                        virial += d.outer_product(partial[reverse[places[k]]])
+        s = following(mask, 0, m)
+        while s < m:
+            at = slot(i, s, n, width, by_slot)
+            s = following(mask, s + 1, m)
+            # The next one is read along with this one: their latencies pass together.
+            more = slot(i, ti.min(s, m - 1), n, width, by_slot)
+            f, g = partial[at] - partial[reverse[at]], partial[more] - partial[reverse[more]]
+            force += f
+            if ti.static(want):
+                d = distance_vector(entries[at], shift_bits, pos[i], pos, shifts)
+                virial += d.outer_product(partial[reverse[at]])
+            if s < m:
+                force += g
+                if ti.static(want):
+                    d = distance_vector(entries[more], shift_bits, pos[i], pos, shifts)
+                    virial += d.outer_product(partial[reverse[more]])
+                s = following(mask, s + 1, m)
         return force, virial
 
     return SimpleNamespace(pairs=pairs, partials=partials, gather=gather)

@@ -109,7 +109,7 @@ class Lists:
         )
         return (
             verlet.count, verlet.entries, shifts, self._limits2, verlet.built_at, near_count, near,
-            self._reverse, self.listed_at, *tables, self._partial, self._zeta,
+            self._reverse, self.listed_at, *tables, self._partial, self._zeta, self._live,
         )  # fmt: skip
 
     def look(self) -> NDArray[np.int32]:
@@ -195,6 +195,7 @@ class Lists:
         self._reverse = ti.ndarray(ti.i32, body_rows)
         self._partial = ti.ndarray(self._state.vec, body_rows)
         self._zeta = ti.ndarray(self._state.real, body_rows)
+        self._live = ti.ndarray(ti.i32, self._state.n if self._many_body else 1)
         if self._all_pairs:
             self.verlet.entries = self._reverse
 

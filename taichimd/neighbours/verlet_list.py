@@ -52,6 +52,7 @@ class VerletList:
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._bin_capacity = 0
+        self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
 
     def build(self, state: State, frame: Frame, radius: float, control: Any) -> None:
         """Sort the atoms in space and fill the list. The device says in `control` whether it is fit.
@@ -65,40 +66,54 @@ class VerletList:
         Raises:
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
-        n, real = state.n, state.numpy_real
-        # Only directions without periodicity need to know where the atoms are.
-        positions = None if frame.pbc.all() else state.get("pos")
-        search, error = self._search(state, frame, positions, radius)
-        radius += error
-        grid = make_grid(frame, positions, n, radius)
-        self._reserve_bins(int(np.prod(grid.bins)))
-        per_unit = grid.bins / grid.extent
-        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(real)
-        if not np.array_equal(values, self._grid_values):
-            self._grid.from_numpy(values)
-            self._grid_values = values
-        images = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
-        self._set_images(np.maximum(self.most_image, images), n)
-        if self.width == 0:
-            self._reserve_rows(state, _guess(state, frame, radius))
-        self._radius2 = radius * radius
-        self._bins, self._reach, self._periodic = (
-            ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
-        )
+        if not self._planned(frame, radius):
+            self._plan(state, frame, radius)
         with literals(state.real):
-            nk.list_kernels(state.real, search, self.by_slot).build(
+            nk.list_kernels(state.real, self._searched, self.by_slot).build(
                 *self._arguments(state), control, state.sorted_of, self._counts, self._sums, self._order, self._turns[0],
                 self._bin_of[0], self.built_at, *(getattr(state, name) for name in state.SORTED),
                 *(state.spare[name] for name in state.SORTED),
             )  # fmt: skip
         state.swap()
-        self._set_shifts(frame, real)
         self.builds += 1
+
+    def _planned(self, frame: Frame, radius: float) -> bool:
+        """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
+        if self._plan_of is None:
+            return False
+        last_frame, last_radius, images = self._plan_of
+        # Directions without periodicity are laid out anew each time.
+        same = last_frame is frame and last_radius == radius and bool(frame.pbc.all())
+        return same and np.array_equal(images, self.most_image)
+
+    def _plan(self, state: State, frame: Frame, radius: float) -> None:
+        """Lay out bins and images, and reserve room."""
+        n = state.n
+        # Only directions without periodicity need to know where the atoms are.
+        positions = None if frame.pbc.all() else state.get("pos")
+        reach = radius + self._search(state, frame, positions, radius)
+        grid = make_grid(frame, positions, n, reach)
+        self._reserve_bins(int(np.prod(grid.bins)))
+        per_unit = grid.bins / grid.extent
+        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(state.numpy_real)
+        if not np.array_equal(values, self._grid_values):
+            self._grid.from_numpy(values)
+            self._grid_values = values
+        images = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
+        self._set_images(np.maximum(self.most_image, images), n)
+        self._set_shifts(frame, state.numpy_real)
+        if self.width == 0:
+            self._reserve_rows(state, _guess(state, frame, reach))
+        self._radius2 = reach * reach
+        self._bins, self._reach, self._periodic = (
+            ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
+        )
+        self._plan_of = frame, radius, self.most_image
 
     def _search(
         self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
-    ) -> tuple[Any, float]:
-        """Type of the positions that the search compares, and by how much their distances may be wrong."""
+    ) -> float:
+        """Choose the type of the positions that the search compares; by how much distances may be wrong."""
         size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
         if positions is not None:
             size += float(np.abs(positions).max())
@@ -108,7 +123,7 @@ class VerletList:
         if search != self._searched:
             self._searched = search
             self._folded = ti.ndarray(ti.types.vector(3, search), state.n)
-        return search, error
+        return error
 
     def _arguments(self, state: State) -> tuple[Any, ...]:
         return (

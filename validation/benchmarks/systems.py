@@ -41,7 +41,7 @@ CASES = {
         build=lambda cells: systems.silicon(cells, 300.0),
         atoms_per_cell=8,
         cpu_sizes=(1_000, 8_000, 64_000),
-        cuda_sizes=(8_000, 64_000, 512_000),
+        cuda_sizes=(1_000, 8_000, 64_000, 512_000),
         what="Tersoff Si (1988), a = 5.432 angstrom, 300 K, 1 fs",
     ),
     "sw-si": Case(
