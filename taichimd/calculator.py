@@ -18,7 +18,9 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.errors import EvaluationError, PropertyError, SettingsError, StructureError
+from taichimd.errors import PropertyError, SettingsError, StructureError
+from taichimd.heat import heat_current
+from taichimd.results import require_finite
 
 if TYPE_CHECKING:
     from taichimd.engine import Engine
@@ -40,7 +42,7 @@ class TaichiMD(Calculator):
       potentials; otherwise asking for it raises `PropertyError`.
     - `stresses`: (n, 6) the atoms' shares: symmetric part, over the same volume; their sum is `stress`.
 
-    `per_atom_virial` has all nine components, which a heat current needs.
+    `get_per_atom_virial` has all nine components of those shares, `get_heat_current` needs them all.
 
     The user's Atoms are read, never wrapped or changed; masses, momenta, charges and constraints play no
     part. A calculator may serve different Atoms in turn, but only calls for the same species and periodic
@@ -200,15 +202,16 @@ class TaichiMD(Calculator):
                 return None
             raise PropertyError(
                 f"TaichiMD: {name} needs a cell whose three vectors span a volume, got "
-                f"{subject.cell.tolist()}; set atoms.cell, or use per_atom_virial()"
+                f"{subject.cell.tolist()}; set atoms.cell, or use get_per_atom_virial()"
             )
         return super().get_property(name, atoms, allow_calculation)
 
-    def per_atom_virial(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
+    def get_per_atom_virial(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
         """The nine components of each atom's virial, which needs no cell.
 
-        W_i[a, b] sums r_a F_b over the neighbours as the engine defines it; it is not symmetric for many-body
-        force fields. The sum over atoms is symmetric and equals -stress * volume.
+        W_i = sum_j r_ij (x) dU_j/dr_ji, first index that of r: the share whose product with the velocity is
+        the atom's heat current (`taichimd.heat`). It is not symmetric for three-body force fields; the sum
+        over atoms is, and equals -stress * volume.
 
         Args:
             atoms: the structure; None means that of the last calculation.
@@ -222,6 +225,24 @@ class TaichiMD(Calculator):
         self.get_property("forces", atoms)
         assert self._virials is not None, "a calculation sets the virials with the forces"
         return self._virials.copy()
+
+    def get_heat_current(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
+        """J = d/dt sum_i r_i E_i, potential and kinetic part together (`taichimd.heat`), not per volume.
+
+        Args:
+            atoms: the structure, with velocities and masses; None means that of the last calculation.
+
+        Returns:
+            (3,) eV angstrom per ASE's time unit.
+
+        Raises:
+            StructureError: no atoms, atoms that cannot be evaluated, or velocities or masses not finite.
+        """
+        virials = self.get_per_atom_virial(atoms)
+        subject = self.atoms if atoms is None else atoms
+        assert subject is not None, "a calculation remembers its atoms"
+        energies = self.results["energies"]
+        return heat_current(energies, virials, subject.get_velocities(), subject.get_masses()).total
 
     def calculate(
         self,
@@ -259,7 +280,7 @@ class TaichiMD(Calculator):
             self._engine = None
             raise
         energy, forces = float(found.energy), np.array(found.forces, dtype=np.float64)
-        _require_finite(energy, forces, subject)
+        require_finite(energy, forces, list(subject.symbols))
         results: dict[str, Any] = {
             "energy": energy,
             "free_energy": energy,
@@ -364,21 +385,6 @@ def _volume(atoms: Atoms) -> float | None:
     cell = atoms.cell.array
     volume = abs(float(np.linalg.det(cell)))
     return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None
-
-
-def _require_finite(energy: float, forces: NDArray[np.float64], atoms: Atoms) -> None:
-    """Raise EvaluationError, naming the first atom whose force is not a finite number, or the energy."""
-    bad = np.flatnonzero(~np.isfinite(forces).all(axis=1))
-    if len(bad):
-        i = int(bad[0])
-        raise EvaluationError(
-            f"TaichiMD: the force on atom {i} ({atoms.symbols[i]}) is {forces[i].tolist()} eV/angstrom, "
-            "expected finite numbers; look for atoms on top of each other near it"
-        )
-    if not np.isfinite(energy):
-        raise EvaluationError(
-            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for overlapping atoms"
-        )
 
 
 def _register() -> None:

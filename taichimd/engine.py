@@ -11,10 +11,11 @@ from taichimd.checks import check_all_pairs, check_atoms, check_positions, check
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
+from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.neighbours.lists import Lists
-from taichimd.reduce import totals
+from taichimd.reduce import heat_flows, totals
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import DEVICE_LOOPS, PRECISIONS, blocks_for, grid, literals, start, ti
 from taichimd.state import State
@@ -218,9 +219,20 @@ class Engine:
         temperature = 2.0 * kinetic / (freedom * units.KB)
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress)
 
+    def heat_current(self) -> HeatCurrent:
+        """Heat current at the present positions and velocities, added up on the device.
+
+        The stepping kernels know nothing of it: each call takes what the last kernel of `advance` has left,
+        and costs one sum over atoms.
+
+        Returns:
+            Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `taichimd.heat`.
+        """
+        self._need_outputs()
+        return HeatCurrent(*heat_flows(self._state, *self._outputs))
+
     def _evaluate(self) -> tuple[float, float, Array]:
-        if not self._evaluated:
-            self._finish(0.0)
+        self._need_outputs()
         return totals(self._state, *self._outputs)
 
     def _stress(self, virial: Array) -> Array | None:
@@ -303,6 +315,10 @@ class Engine:
             if not lists.look()[REBUILD]:
                 break
         self._forces_known = self._evaluated = True
+
+    def _need_outputs(self) -> None:
+        if not self._evaluated:
+            self._finish(0.0)
 
     def _need_forces(self) -> None:
         if not self._forces_known:

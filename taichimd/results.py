@@ -1,9 +1,12 @@
 """What an engine reports."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from taichimd.errors import EvaluationError
 
 Array = NDArray[np.float64]
 
@@ -15,7 +18,8 @@ class Evaluation:
     Attributes:
         energy: eV. energies: (n,) eV, sum = energy.
         forces: (n, 3) eV/angstrom.
-        virials: (n, 3, 3) eV, W_i = -1/2 sum_j r_ij (x) F_ij; sum = -stress * volume.
+        virials: (n, 3, 3) eV, W_i = sum_j r_ij (x) dU_j/dr_ji with r_ij = r_j - r_i: the share of the virial
+            that carries heat (`taichimd.heat`), not symmetric for three-body terms; sum = -stress * volume.
         stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume.
     """
 
@@ -42,3 +46,18 @@ class Thermo:
     pressure: float | None
     volume: float | None
     stress: Array | None
+
+
+def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None:
+    """Raise EvaluationError, naming the first atom whose force is not a finite number, or the energy."""
+    bad = np.flatnonzero(~np.isfinite(forces).all(axis=1))
+    if len(bad):
+        i = int(bad[0])
+        raise EvaluationError(
+            f"TaichiMD: the force on atom {i} ({symbols[i]}) is {forces[i].tolist()} eV/angstrom, "
+            "expected finite numbers; look for atoms on top of each other near it"
+        )
+    if not np.isfinite(energy):
+        raise EvaluationError(
+            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for overlapping atoms"
+        )

@@ -60,7 +60,7 @@ def _trajectory(atoms, forcefield, timestep, steps, seed):
     engine.advance(steps, timestep * units.fs)
     thermo = engine.thermo()
     totals = np.array([thermo.potential, thermo.kinetic, thermo.pressure])
-    return [engine.positions(), engine.velocities(), engine.forces(), totals]
+    return [engine.positions(), engine.velocities(), engine.forces(), totals, *engine.heat_current()]
 
 
 def silicon():

@@ -64,7 +64,7 @@ def test_conventions_of_the_properties():
     assert atoms.get_potential_energies().sum() == pytest.approx(energy, rel=1e-13)
     np.testing.assert_array_equal(atoms.get_stresses().sum(axis=0), atoms.get_stress())
     np.testing.assert_allclose(atoms.get_forces().sum(axis=0), 0.0, atol=1e-13)
-    virials = atoms.calc.per_atom_virial(atoms)
+    virials = atoms.calc.get_per_atom_virial(atoms)
     assert virials.shape == (n, 3, 3)
     np.testing.assert_allclose(virials.sum(axis=0), -volume * atoms.get_stress(voigt=False), atol=1e-13)
     # ASE's own check of names and shapes.
@@ -95,7 +95,7 @@ def test_stress_without_a_volume_is_refused_before_any_work(name, cell, monkeypa
     assert "\n" not in str(caught.value)
     assert atoms.calc.get_property(name, atoms, allow_calculation=False) is None
     assert len(calls) == 0
-    assert atoms.calc.per_atom_virial(atoms).shape == (4, 3, 3), "the virial needs no volume"
+    assert atoms.calc.get_per_atom_virial(atoms).shape == (4, 3, 3), "the virial needs no volume"
     assert "stress" not in atoms.calc.results
 
 

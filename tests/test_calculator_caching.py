@@ -34,8 +34,8 @@ def test_one_calculation_serves_all_properties(monkeypatch):
     atoms.get_stress()
     atoms.get_stresses()
     atoms.get_potential_energies()
-    atoms.calc.per_atom_virial(atoms)
-    atoms.calc.per_atom_virial()
+    atoms.calc.get_per_atom_virial(atoms)
+    atoms.calc.get_per_atom_virial()
     assert len(calls) == 1
     assert not atoms.calc.calculation_required(atoms, ["energy", "stress"])
 
@@ -101,8 +101,8 @@ def test_returned_arrays_are_the_callers():
         before = atoms.calc.get_property(name, atoms)
         atoms.calc.get_property(name, atoms)[:] = 99.0
         np.testing.assert_array_equal(atoms.calc.get_property(name, atoms), before, err_msg=name)
-    atoms.calc.per_atom_virial()[:] = 99.0
-    assert (atoms.calc.per_atom_virial() != 99.0).all()
+    atoms.calc.get_per_atom_virial()[:] = 99.0
+    assert (atoms.calc.get_per_atom_virial() != 99.0).all()
 
 
 def test_engine_and_lists_survive_small_moves():
@@ -159,7 +159,7 @@ def test_atoms_added_and_removed_between_calls():
         twin.calc = reference()
         np.testing.assert_allclose(atoms.get_forces(), twin.get_forces(), atol=1e-12)
         del atoms[[0, 1]]
-    assert atoms.calc.per_atom_virial(atoms).shape == (len(atoms), 3, 3)
+    assert atoms.calc.get_per_atom_virial(atoms).shape == (len(atoms), 3, 3)
 
 
 def test_several_calculators_live_side_by_side():

@@ -1,4 +1,4 @@
-"""One evaluation of every test structure on each backend: energy, forces, virials, compared number by number.
+"""One evaluation of every test structure on each backend, compared number by number.
 
     python -m validation.evaluate_backends --backends cpu cuda
 
@@ -29,7 +29,9 @@ STRUCTURES = {
     "gallium_nitride_wurtzite": "GaN_2006.sw",
     "argon_256": "lj",
 }
-QUANTITIES = ("energy", "energies", "forces", "virials")
+QUANTITIES = ("energy", "energies", "forces", "virials", "heat_current")
+TEMPERATURE = 600.0
+"""K, of the velocities that the heat current needs."""
 
 
 def main() -> None:
@@ -62,9 +64,12 @@ def child(backend: str, result_file: str) -> None:
             forcefield = lj_forcefield(cutoff=8.5, truncation="truncated", **structures.ARGON)
         else:
             forcefield = shipped_forcefield(potential)
-        result = Engine(getattr(structures, name)(), forcefield, backend=backend).evaluate()
-        for quantity in QUANTITIES:
+        atoms = structures.with_velocities(getattr(structures, name)(), TEMPERATURE, seed=1)
+        engine = Engine(atoms, forcefield, backend=backend)
+        result = engine.evaluate()
+        for quantity in QUANTITIES[:-1]:
             found[f"{name}/{quantity}"] = np.asarray(getattr(result, quantity), dtype=np.float64)
+        found[f"{name}/heat_current"] = np.array(engine.heat_current())
     found["info"] = np.array(json.dumps(runtime.info(), default=str))
     np.savez(result_file, **found)
 

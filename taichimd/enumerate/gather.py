@@ -1,8 +1,12 @@
 """Neighbour gather ("PD"): one thread per atom, no write conflicts, sums that do not depend on the list.
 
-Force on atom i in the form of Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 12-14, 20:
+Force on atom i in the form of Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30:
 
-    F_i = sum_j F_ij,   F_ij = dU_i/dr_ij - dU_j/dr_ji,   W_i = -1/2 sum_j r_ij (x) F_ij,   r_ij = r_j - r_i.
+    F_i = sum_j (dU_i/dr_ij - dU_j/dr_ji),   W_i = sum_j r_ij (x) dU_j/dr_ji,   r_ij = r_j - r_i.
+
+Of the many ways to share the virial among atoms this W_i is the one whose product with the velocity, W_i v_i,
+is the atom's part of the heat current (eq. 30). Fan's eq. 29, -1/2 sum_j r_ij (x) F_ij, has the same sum over
+atoms, but gives another current as soon as there are three-body terms; for pairs the two are the same.
 
 A potential of pairs alone needs one pass: F_ij = u'(r) r_ij/r, summed in any order (`exact`). Anything with
 three-body terms takes two: `partials` lets the thread of atom i store dU_i/dr_ij for each of its
@@ -141,7 +145,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
 
     @ti.func
     def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
-        """Force and virial of atom i from the partial derivatives of both ends."""
+        """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
         force = vec(0.0)
         virial = ti.Matrix.zero(real, 3, 3)
         mask = live[i]
@@ -155,12 +159,13 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
             f, g = partial[at] - partial[reverse[at]], partial[more] - partial[reverse[more]]
             force += f
             if ti.static(want):
-                virial -= 0.5 * distance_vector(entries[at], shift_bits, pos[i], pos, shifts).outer_product(f)
+                d = distance_vector(entries[at], shift_bits, pos[i], pos, shifts)
+                virial += d.outer_product(partial[reverse[at]])
             if s < m:
                 force += g
                 if ti.static(want):
                     d = distance_vector(entries[more], shift_bits, pos[i], pos, shifts)
-                    virial -= 0.5 * d.outer_product(g)
+                    virial += d.outer_product(partial[reverse[more]])
                 s = following(mask, s + 1, m)
         return force, virial
 

