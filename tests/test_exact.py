@@ -85,7 +85,6 @@ def crowded():
     [
         ("Si.tersoff", crowded()),
         ("Si_1989.tersoff", crowded()),
-        ("SiC_2005.tersoff", structures.silicon_carbide_512()[:200]),
     ],
 )
 def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, monkeypatch):

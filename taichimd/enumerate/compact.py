@@ -26,10 +26,13 @@ PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MOST), 2))]
 
 @cache
 def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
-    """The device function that does one atom of a bond order without pair term, if it has few neighbours."""
+    """The device function that does one atom of a bond order, if it has few neighbours.
+
+    For one species and no pair term: with parameters that differ from tuple to tuple the unrolled code takes
+    a minute to compile.
+    """
     assert terms.bond_order is not None
     functions = terms.bond_order.functions
-    one, hoisted = terms.one_species, terms.one_species or functions.weight_by_pair
     third = third_bodies(functions)
     look = access(terms, real, by_slot)
     vec = ti.types.vector(3, real)
@@ -44,48 +47,21 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
         return vec(m[k, 0], m[k, 1], m[k, 2])
 
     @ti.func
-    def weight(k: ti.template(), found, r: ti.template(), w: ti.template(), dw: ti.template(), p: ti.template()):  # fmt: skip
-        """Weight of neighbour k and its slope."""
-        f, df = third.weigh(r[k], p)
-        w[k] = ti.select(k < found, f, 0.0)
-        dw[k] = ti.select(k < found, df, 0.0)
-
-    @ti.func
-    def meet(m: ti.template(), s: ti.template(), t: ti.template(), cosine, r: ti.template(), z: ti.template(), p: ti.template(), q: ti.template()):  # fmt: skip
-        """What neighbours s and t are to each other."""
-        both = third.both(r[s], r[t], cosine, p, q)
-        for c in ti.static(range(8)):
-            z[m, c] = both[c]
-
-    @ti.func
-    def bond(k: ti.template(), found, d: ti.template(), r: ti.template(), inverse: ti.template(), w: ti.template(), dw: ti.template(), zeta: ti.template(), slope: ti.template(), out: ti.template(), p: ti.template()):  # fmt: skip
-        """Energy of bond k; zeta[k] gives way to dU/dzeta, and its radial force starts the partial force."""
-        u, u_r, u_zeta = functions.bond(r[k], w[k], dw[k], zeta[k], p)
-        inside = k < found and r[k] < p.cutoff
-        slope[k] = ti.select(inside, 0.5 * u_zeta, 0.0)
-        radial = ti.select(inside, 0.5 * u_r * inverse[k], 0.0)
-        for c in ti.static(range(3)):
-            out[k, c] = radial * d[k, c]
-        return ti.select(inside, 0.5 * u, 0.0)
-
-    @ti.func
     def compact(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
         """Number and mask of the live neighbours and, if they are at most `MOST`, U_i; then partials are stored."""
         x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
-        reach = ti.sqrt(look.reach2(table, shared, a, 0))
-        d, r, place, kinds = vecs(0.0), reals(0.0), ints(0), ints(0)
+        p = look.read_body(table, 0)
+        d, r, place = vecs(0.0), reals(0.0), ints(0)
         for k in ti.static(range(MOST)):
-            d[k, 0] = reach
-            r[k] = reach * reach
+            d[k, 0] = p.reach
+            r[k] = p.reach * p.reach
         found, mask = 0, 0
         for s in range(count[i]):
-            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2_s < look.reach2(table, shared, a, b):
+            d_s, r2_s, _ = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            if r2_s < p.reach * p.reach:
                 for k in ti.static(range(MOST)):
                     if found == k:
-                        r[k], place[k], kinds[k] = r2_s, s, b
+                        r[k], place[k] = r2_s, s
                         for c in ti.static(range(3)):
                             d[k, c] = d_s[c]
                 found += 1
@@ -100,42 +76,27 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
             for k in ti.static(range(MOST)):
                 r[k] = ti.sqrt(r[k])
                 inverse[k] = 1.0 / r[k]
-                if ti.static(one):
-                    weight(k, found, r, w, dw, shared)
-                else:
-                    p = look.body_parameters(table, shared, a, kinds[k], kinds[k])
-                    weight(k, found, r, w, dw, p)
+                f, df = third.weigh(r[k], p)
+                w[k] = ti.select(k < found, f, 0.0)
+                dw[k] = ti.select(k < found, df, 0.0)
             for m, s, t in ti.static(PAIRS):
                 cosines[m] = row(d, s).dot(row(d, t)) * (inverse[s] * inverse[t])
-                w_s, w_t = w[s], w[t]
-                if ti.static(one):
-                    meet(m, s, t, cosines[m], r, z, shared, shared)
-                else:
-                    p = look.body_parameters(table, shared, a, kinds[s], kinds[t])
-                    q = look.body_parameters(table, shared, a, kinds[t], kinds[s])
-                    meet(m, s, t, cosines[m], r, z, p, q)
-                    if ti.static(not hoisted):
-                        w_s = ti.select(s < found, third.weigh(r[s], q)[0], 0.0)
-                        w_t = ti.select(t < found, third.weigh(r[t], p)[0], 0.0)
-                zeta[s] += w_t * z[m, 0]
-                zeta[t] += w_s * z[m, 4]
+                both = third.both(r[s], r[t], cosines[m], p, p)
+                for c in ti.static(range(8)):
+                    z[m, c] = both[c]
+                zeta[s] += w[t] * z[m, 0]
+                zeta[t] += w[s] * z[m, 4]
             for k in ti.static(range(MOST)):
-                if ti.static(one):
-                    energy += bond(k, found, d, r, inverse, w, dw, zeta, slope, out, shared)
-                else:
-                    p = look.body_parameters(table, shared, a, kinds[k], kinds[k])
-                    energy += bond(k, found, d, r, inverse, w, dw, zeta, slope, out, p)
+                u, u_r, u_zeta = functions.bond(r[k], w[k], dw[k], zeta[k], p)
+                inside = k < found and r[k] < p.cutoff
+                energy += ti.select(inside, 0.5 * u, 0.0)
+                slope[k] = ti.select(inside, 0.5 * u_zeta, 0.0)
+                radial = ti.select(inside, 0.5 * u_r * inverse[k], 0.0)
+                for c in ti.static(range(3)):
+                    out[k, c] = radial * d[k, c]
             for m, s, t in ti.static(PAIRS):
-                w_s, dw_s, w_t, dw_t = w[s], dw[s], w[t], dw[t]
-                if ti.static(not hoisted):
-                    p = look.body_parameters(table, shared, a, kinds[s], kinds[t])
-                    q = look.body_parameters(table, shared, a, kinds[t], kinds[s])
-                    f, df = third.weigh(r[s], q)
-                    g, dg = third.weigh(r[t], p)
-                    w_s, dw_s = ti.select(s < found, f, 0.0), ti.select(s < found, df, 0.0)
-                    w_t, dw_t = ti.select(t < found, g, 0.0), ti.select(t < found, dg, 0.0)
                 pair = ti.Vector([z[m, c] for c in ti.static(range(8))])
-                g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope[s], slope[t], pair)
+                g_s, g_t, g_cos = third.zeta_slopes(w[s], dw[s], w[t], dw[t], slope[s], slope[t], pair)
                 d_s, d_t = row(d, s), row(d, t)
                 to_s = slope_vector(g_s, g_cos, cosines[m], d_s, inverse[s], d_t, inverse[t])
                 to_t = slope_vector(g_t, g_cos, cosines[m], d_t, inverse[t], d_s, inverse[s])

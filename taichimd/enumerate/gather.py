@@ -41,7 +41,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     ahead = AHEAD if by_slot else 1
     sums = pair_sums(real)
     bond = bond_order_loops(terms, real, by_slot) if has_bond else None
-    few = compact_function(terms, real, by_slot) if has_bond and not has_pair else None
+    few = compact_function(terms, real, by_slot) if has_bond and terms.one_species and not has_pair else None
 
     @ti.func
     def pairs(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip

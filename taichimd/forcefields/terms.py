@@ -34,14 +34,11 @@ class BondOrder:
         weight: `(r_ik, p) -> (w, dw/dr_ik)`; counts as zero from p.cutoff on.
         zeta: `(r_ij, r_ik, cos, p) -> (z, dz/dr_ij, dz/dr_ik, dz/dcos)`.
         bond: `(r_ij, w, dw/dr_ij, zeta, p) -> (u, du/dr_ij, du/dzeta)`.
-        weight_by_pair: whether the weight depends on the kinds i and k alone, so that it is found once per
-            neighbour instead of once per triple.
     """
 
     weight: Any
     zeta: Any
     bond: Any
-    weight_by_pair: bool
 
 
 @dataclass(frozen=True)

@@ -85,11 +85,7 @@ def bond(r, f, df, zeta, p: ti.template()):
     return u, du, -f * attraction * db
 
 
-FUNCTIONS = {
-    (with_lambda3, by_pair): BondOrder(cutoff_function, zeta, bond, by_pair)
-    for with_lambda3, zeta in ((flag, make_zeta(flag)) for flag in (False, True))
-    for by_pair in (False, True)
-}
+FUNCTIONS = {flag: BondOrder(cutoff_function, make_zeta(flag), bond) for flag in (False, True)}
 
 
 def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
@@ -110,15 +106,9 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
             "half_over_n": 0.5 / entry.n if entry.n else 0.0,
         }
     with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
-    # Files could give f_C(r_ik) another range for each j; those that were published do not.
-    by_pair = all(
-        (row["R"], row["D"]) == (rows[i, k, k]["R"], rows[i, k, k]["D"])
-        for (i, _, k), row in rows.items()
-        if (i, k, k) in rows
-    )
     return ForceField(
         name=parsed.path.name,
-        bond_order=(FUNCTIONS[with_lambda3, by_pair], Table(3, COLUMNS, rows)),
+        bond_order=(FUNCTIONS[with_lambda3], Table(3, COLUMNS, rows)),
         citation=parsed.header.citation,
         source=str(parsed.path),
     )
