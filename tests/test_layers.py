@@ -13,7 +13,7 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     ["errors", "units"],
     ["runtime"],
-    ["math", "philox", "formats", "library", "analysis"],
+    ["math", "philox", "streams", "formats", "library", "analysis"],
     ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
