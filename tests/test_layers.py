@@ -21,7 +21,7 @@ LAYERS = [
     ["engine", "forcefields.check"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
-    ["outputs", "progress", "summary", "analyze"],
+    ["outputs", "progress", "summary", "analyze", "restart"],
     ["driver"],
     ["calculator", "ase_plugin", "cli"],
 ]
