@@ -50,6 +50,7 @@ class Thermostat:
     """
 
     name: ClassVar[str] = ""
+    least_steps: ClassVar[int] = 1
     temperature: float
     coupling_time: float = DEFAULT_COUPLING_FS
     final_temperature: float | None = None
@@ -77,11 +78,12 @@ class Thermostat:
         """Raise if the thermostat cannot keep up with a time step (internal units).
 
         Raises:
-            SettingsError: the coupling time is shorter than the time step.
+            SettingsError: the coupling time is shorter than `least_steps` time steps.
         """
-        if timestep > self.coupling_time * units.FS * (1.0 + 1e-12):
+        if self.least_steps * timestep > self.coupling_time * units.FS * (1.0 + 1e-12):
+            steps = "the time step" if self.least_steps == 1 else f"{self.least_steps} time steps"
             raise SettingsError(
-                f"coupling_time = {self.coupling_time:g} fs is shorter than the time step of "
+                f"coupling_time = {self.coupling_time:g} fs is shorter than {steps} of "
                 f"{timestep / units.FS:g} fs; typical are 50 to 1000 fs"
             )
 
@@ -119,10 +121,12 @@ class NoseHoover(Thermostat):
     """Nose-Hoover chain of three: deterministic, time-reversible. Masses Q_1 = N_f k T tau^2, Q_k = k T tau^2.
 
     G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem. Phys. 97, 2635 (1992), doi:10.1063/1.463940. T in the
-    masses is `temperature`, also in a ramp.
+    masses is `temperature`, also in a ramp. Shorter coupling than ten time steps is refused: the chain
+    would swing faster than the steps can follow.
     """
 
     name: ClassVar[str] = "nvt-nose-hoover"
+    least_steps: ClassVar[int] = 10
 
 
 Ensemble = NVE | Thermostat

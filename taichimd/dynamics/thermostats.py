@@ -15,7 +15,7 @@ degrees of freedom, K' = N_f k T/2:
   S, the sum of N_f - 1 squared normals, is twice a gamma variate of shape (N_f - 1)/2. s has the sign of
   R_1 + sqrt(c N_f K/((1 - c) K')). (Bussi et al. 2007, eq. A7 and A8.)
 - Nose-Hoover chain: s = exp(-dt v_1), with v_1 from the chain's own equations, split as in G. J. Martyna,
-  M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996), with three Suzuki-Yoshida weights.
+  M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996), in parts as short as they must be.
 
 The sum over atoms has no order: each kinetic energy is rounded to a multiple of 2^-36 eV and added as an
 integer. So a factor has the same bits on any number of threads. Noise depends on seed, user's atom number and
@@ -59,8 +59,10 @@ BATH_SIZE = CHAIN + CHAIN_LENGTH
 STATE = slice(RECEIVED, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint."""
 
-_OUTER = 1.0 / (2.0 - 2.0 ** (1.0 / 3.0))
-"""Weights of a fourth-order splitting: _OUTER, 1 - 2 _OUTER, _OUTER (M. Suzuki 1990, H. Yoshida 1990)."""
+_LEAST_PARTS, _MOST_PARTS, _PARTS_PER_RATE = 3, 500, 8.0
+"""Parts of a time step in which a chain is followed. Far from the bath's temperature the second thermostat of a
+large system runs sqrt(N) times faster than the first, and a step needs a hundred parts until it is calm. All
+parts are positive: the negative ones of splittings of higher order explode there."""
 
 
 @ti.func
@@ -133,14 +135,28 @@ def _pull(k: ti.template(), time, twice_kinetic, kt, bath: ti.template()):
 
 
 @ti.func
+def _fastest(twice_kinetic, kt, bath: ti.template()):
+    """Rate (inverse time) at which the chain changes, from its velocities and accelerations."""
+    rate = 0.0
+    for k in ti.static(range(CHAIN_LENGTH)):
+        growing = sqrt(ti.abs(_chain_force(k, twice_kinetic, kt, bath)))
+        rate = ti.max(rate, ti.max(ti.abs(bath[CHAIN + k]), growing))
+    return rate
+
+
+@ti.func
 def _chain(kinetic, kt, dt, bath: ti.template()):
     """The chain over dt; returns the factor of the velocities."""
     twice = 2.0 * kinetic
     factor = 1.0 + 0.0 * kt
-    for m in range(3):
-        part = dt * _OUTER
-        if m == 1:
-            part = dt * (1.0 - 2.0 * _OUTER)
+    left = 1.0 * dt
+    done = 0
+    while left > 0.0:
+        part = ti.min(dt / _LEAST_PARTS, 1.0 / (_PARTS_PER_RATE * _fastest(twice, kt, bath)))
+        done += 1
+        if part > left * (1.0 - 1e-9) or done == _MOST_PARTS:
+            part = left
+        left -= part
         for k in ti.static(range(CHAIN_LENGTH - 1, -1, -1)):
             _pull(k, 0.5 * part, twice, kt, bath)
         slow = exp(-part * bath[CHAIN])
