@@ -8,13 +8,15 @@ import difflib
 import math
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
 from taichimd.errors import SettingsError
+from taichimd.units import FS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -38,9 +40,23 @@ class RunSettings(BaseModel):
     potential: str | None = Field(
         None, description="a parameter file, a shipped name (see `taichimd potentials`) or file.py:name"
     )
-    ensemble: Literal["nve"] = Field("nve", description="nve")
+    ensemble: Literal["nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"] = Field(
+        "nve", description="nve, nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover"
+    )
     temperature: float = Field(
-        300.0, gt=0, allow_inf_nan=False, description="a number above 0 (K), for drawing velocities"
+        300.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="a number above 0 (K), for velocities and thermostat",
+    )
+    final_temperature: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="a number above 0 (K), where the bath's ramp ends"
+    )
+    coupling_time: float = Field(
+        100.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="a number above 0 (fs), how long the thermostat takes; typical are 50 to 1000",
     )
     timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
     steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
@@ -70,6 +86,46 @@ class RunSettings(BaseModel):
         if steps < 1:
             raise SettingsError(f"time {self.time!r} is shorter than the time step of {self.timestep:g} fs")
         return steps
+
+    def make_ensemble(self, ramp: tuple[int, int] | None) -> Ensemble:
+        """The ensemble that these settings describe.
+
+        Args:
+            ramp: first and last step of the ramp to `final_temperature`; None without one.
+        """
+        if self.ensemble == "nve":
+            return NVE()
+        return THERMOSTATS[self.ensemble](
+            self.temperature,
+            coupling_time=self.coupling_time,
+            final_temperature=self.final_temperature,
+            ramp=ramp,
+            seed=self.seed,
+        )
+
+    def describe_thermostat(self) -> str:
+        """Temperatures and coupling on one line."""
+        final = "" if self.final_temperature is None else f" to {self.final_temperature:g}"
+        return f"{self.ensemble}, {self.temperature:g}{final} K, coupling time {self.coupling_time:g} fs"
+
+    def check_ensemble(self, given: Collection[str]) -> None:
+        """Raise if the settings of the thermostat do not go together.
+
+        Args:
+            given: keys that this run's user gave; others may come from a checkpoint.
+
+        Raises:
+            SettingsError: a thermostat's setting without a thermostat; a coupling time below the time step.
+        """
+        for key in ("coupling_time", "final_temperature"):
+            if self.ensemble == "nve" and key in given:
+                raise SettingsError(
+                    f"{key} = {getattr(self, key)}: the ensemble nve has no thermostat; expected with it one "
+                    f"of {', '.join(THERMOSTATS)}"
+                )
+        self.make_ensemble(None if self.final_temperature is None else (0, 1)).check_timestep(
+            self.timestep * FS
+        )
 
 
 def parse_time(text: str) -> float:
@@ -145,15 +201,28 @@ def make_settings(
             raise SettingsError(f"{name} both say how long the run is; give one of them")
     if "steps" in given or "time" in given:
         job = {key: value for key, value in job.items() if key not in ("steps", "time")}
-    own_to_each_run = ("steps", "time", "output", "restart", "overwrite")
-    inherited = {k: v for k, v in (checkpoint or {}).items() if k not in own_to_each_run}
-    merged = {**inherited, **job, **given}
+    merged = {**_inherited(checkpoint or {}, {**job, **given}), **job, **given}
     try:
         settings = RunSettings.model_validate(merged)
     except ValidationError as error:
         raise SettingsError(_one_line(error, given, job_file if job else None)) from None
     settings.number_of_steps()
+    if settings.restart is None or checkpoint is not None:
+        settings.check_ensemble({**job, **given})
     return settings
+
+
+def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
+    dropped = {"steps", "time", "output", "restart", "overwrite"}
+    if own.get("ensemble", checkpoint.get("ensemble")) != checkpoint.get("ensemble"):
+        dropped |= {"coupling_time", "final_temperature"}
+    kept = {k: v for k, v in checkpoint.items() if k not in dropped}
+    if "temperature" in own:
+        kept.pop("final_temperature", None)
+    elif "final_temperature" in own and kept.get("final_temperature") is not None:
+        kept["temperature"] = kept["final_temperature"]  # a new ramp starts where the last one was to end
+    return kept
 
 
 def _check_key(key: str, where: str) -> None:

@@ -22,6 +22,7 @@ from taichimd.io.thermo import read_thermo
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.progress import ProgressObserver
 from taichimd.protocols import EngineLike, ThermoLike
+from taichimd.restart import changes_of_machine, continue_clock, first_energy, machine, ramp_of, resume
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
@@ -75,7 +76,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     path = Path(str(given.restart))
     checkpoint = read_checkpoint(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
-    for key in ("temperature", "seed"):
+    for key in ("temperature", "seed") if settings.ensemble == "nve" else ():
         old = checkpoint.settings.get(key)
         if key in given.model_fields_set and getattr(given, key) != old:
             raise SettingsError(
@@ -144,20 +145,18 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
             f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
             "give the same file, or start a new run from the last frame of its trajectory"
         )
-    engine: EngineLike = Engine(job.atoms, forcefield, backend=settings.backend, precision=settings.precision)
+    ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
+    engine: EngineLike = Engine(
+        job.atoms, forcefield, backend=settings.backend, precision=settings.precision, ensemble=ensemble
+    )
     if checkpoint is not None:
-        engine.set_state(
-            positions=checkpoint.positions,
-            velocities=checkpoint.velocities,
-            forces=checkpoint.forces,
-            step=checkpoint.step,
-        )
+        resume(engine, checkpoint, ensemble)
     elif has_velocities(job.atoms):
         engine.set_state(velocities=job.atoms.get_velocities())
     else:
         engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
     if checkpoint is not None:
-        job.notes.extend(_changes_of_machine(checkpoint))
+        job.notes.extend(changes_of_machine(checkpoint))
     print_header(console, job, forcefield)
     if console.is_terminal:
         with console.status("compiling"):
@@ -167,46 +166,19 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     console.print(f"compiled in {seconds:.1f} s", highlight=False)
     simulation = Simulation.from_engine(engine, timestep=settings.timestep)
     if checkpoint is not None:
-        _continue_clock(simulation, checkpoint)
+        continue_clock(simulation, checkpoint)
     return simulation, forcefield, seconds
 
 
-def _machine() -> dict[str, str]:
-    from taichimd.runtime import info
-
-    return {key: str(info().get(key)) for key in ("runtime", "backend")}
-
-
-def _changes_of_machine(checkpoint: Checkpoint) -> list[str]:
-    """A remark if the run goes on where its bits may come out otherwise."""
-    now = _machine()
-    before = {key: checkpoint.versions.get(key, now[key]) for key in now}
-    if before == now:
-        return []
-    return [
-        f"the checkpoint is from {before['runtime']} on {before['backend']}, this is {now['runtime']} on "
-        f"{now['backend']}: last digits may differ from an uncut run"
-    ]
-
-
-def _continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
-    """Go on counting time; only another time step needs a new origin."""
-    clock, old = checkpoint.clock, checkpoint.settings["timestep"]
-    simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])
-    if old != simulation.timestep:
-        simulation.origin_fs += (checkpoint.step - simulation.origin_step) * old
-        simulation.origin_step = checkpoint.step
-
-
 class _FirstTotal(Observer):
-    """Remembers the total energy of the first report."""
+    """Remembers the conserved energy of the first report."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
 
     def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
         if self.value is None:
-            self.value = thermo.potential + thermo.kinetic
+            self.value = thermo.conserved
 
 
 class _Run:
@@ -228,7 +200,7 @@ class _Run:
         self.appending, self.earlier = appending, earlier
         self.first_step = simulation.step
         self.last_step = self.first_step + job.steps
-        self.first_total = _FirstTotal(job.checkpoint.first_total if job.checkpoint else None)
+        self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.fingerprint = potential_hash(forcefield, job.settings.potential)
         self.started = time.time()
         self.clock = time.perf_counter()
@@ -308,7 +280,9 @@ class _Run:
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=float(self.first_total.value or 0.0),
-            versions={**versions(), **_machine()},
+            versions={**versions(), **machine()},
+            bath=engine.bath_state(),
+            ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
@@ -317,7 +291,10 @@ class _Run:
         report = self._write_report(reason, result)
         title = f"{self.job.atoms.get_chemical_formula(empirical=True)}, {len(self.job.atoms):,} atoms"
         plot_thermo(
-            self.folder.thermo, self.folder.plot, len(self.job.atoms), f"{title}, {self.forcefield.name}, NVE"
+            self.folder.thermo,
+            self.folder.plot,
+            len(self.job.atoms),
+            f"{title}, {self.forcefield.name}, {self.job.settings.ensemble}",
         )
         print_summary(self.console, report, self.folder)
         if reason != "finished":
@@ -378,7 +355,7 @@ class _Run:
         if len(rows["step"]):
             figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
             figures["last_temperature_K"] = float(rows["temperature_K"][-1])
-            figures["energy"] = energy_drift(rows["time_ps"], rows["total_eV"], engine.n_atoms)
+            figures["energy"] = energy_drift(rows["time_ps"], rows["conserved_eV"], engine.n_atoms)
         return figures
 
 

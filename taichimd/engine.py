@@ -8,6 +8,8 @@ from ase import Atoms
 
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
+from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
@@ -42,6 +44,7 @@ class Engine:
         precision: "float64" or "float32".
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
+        ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics.ensembles`.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
@@ -59,6 +62,7 @@ class Engine:
         backend: str = "auto",
         precision: str = "float64",
         skin: float | None = None,
+        ensemble: Ensemble | None = None,
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
@@ -91,6 +95,8 @@ class Engine:
         self._state = state = State(
             np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
         )
+        self.ensemble: Ensemble = ensemble or NVE()
+        self._bath = Bath(self.ensemble, self.n_atoms)
         many_body = bound.terms.many_body
         self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
         self._blocks = blocks_for(self.n_atoms)
@@ -118,6 +124,7 @@ class Engine:
             self._all_pairs,
             self._lists.near_list,
             self._blocks,
+            self.ensemble.name,
         )
         self._most_step2 = (0.25 * self._lists.cutoff) ** 2
         self._lists.settle(self._frame)
@@ -150,6 +157,7 @@ class Engine:
         forces: Array | None = None,
         step: int | None = None,
         cell: Array | None = None,
+        bath: dict[str, Any] | None = None,
     ) -> None:
         """Set parts of the state, (n, 3) in the user's order; the list is kept as long as it holds.
 
@@ -159,9 +167,11 @@ class Engine:
             forces: eV/angstrom, of these positions (a restart); computed when needed if None.
             step: the step counter.
             cell: (3, 3) angstrom.
+            bath: of the thermostat, what `bath_state` returned.
 
         Raises:
             StructureError: as for a new engine.
+            SettingsError: a bath of another ensemble.
         """
         if cell is not None and not np.array_equal(cell, self.cell):
             frame = make_frame(np.asarray(cell, float), self.pbc)
@@ -190,6 +200,12 @@ class Engine:
             self._forces_known, self._evaluated = True, False
         if step is not None:
             self.step = step
+        if bath is not None:
+            self._bath.set_state(bath)
+
+    def bath_state(self) -> dict[str, Any]:
+        """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
+        return self._bath.state()
 
     # Evaluation.
 
@@ -215,9 +231,9 @@ class Engine:
         pressure = None
         if self.volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume)
-        freedom = max(3 * self.n_atoms - 3, 3)
-        temperature = 2.0 * kinetic / (freedom * units.KB)
-        return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress)
+        temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
+        conserved = potential + kinetic + self._bath.received()
+        return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
 
     def heat_current(self) -> HeatCurrent:
         """Heat current at the present positions and velocities, added up on the device.
@@ -245,7 +261,7 @@ class Engine:
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet in the NVE ensemble.
+        """Velocity Verlet, with the thermostat of the ensemble.
 
         Args:
             n_steps: how many steps.
@@ -261,6 +277,7 @@ class Engine:
             return
         if not timestep > 0.0:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
+        self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
         self._need_forces()
         lists, state = self._lists, self._state
@@ -268,7 +285,8 @@ class Engine:
         first, to_do = self.step, n_steps - 1
         self._call(
             self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
-            state.vel, state.force, state.inverse_mass, state.ident, lists.listed_at, lists.control,
+            state.vel, state.force, state.inverse_mass, state.ident, lists.listed_at, lists.control, first,
+            *self._bath.arrays,
         )  # fmt: skip
         self._forces_known = self._evaluated = False
         done = 0
@@ -288,6 +306,8 @@ class Engine:
             if to_do == 0:
                 self._check_blow_up(int(lists.look()[BLOWN]))
             self._finish(timestep)
+            if self._bath.whole:
+                self._close_step(self.n_atoms, timestep)
         except StructureError as error:
             raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error
 
@@ -296,7 +316,7 @@ class Engine:
         self._call(
             self._run.steps, *lists.sizes(), timestep, self._most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *self._arrays(), lists.control, self._going,
+            *self._arrays(), lists.control, self._going, *self._bath.arrays,
         )  # fmt: skip
 
     def _finish(self, timestep: float) -> None:
@@ -320,6 +340,10 @@ class Engine:
         if not self._evaluated:
             self._finish(0.0)
 
+    def _close_step(self, n: int, timestep: float) -> None:
+        vel, inverse_mass = self._state.vel, self._state.inverse_mass
+        self._call(self._run.close_step, n, timestep, self.step - 1, vel, inverse_mass, *self._bath.arrays)
+
     def _need_forces(self) -> None:
         if not self._forces_known:
             self._finish(0.0)
@@ -342,6 +366,8 @@ class Engine:
         begin = time.perf_counter()
         self._evaluate()
         self._step_batch(1.0)
+        if self._bath.whole:
+            self._close_step(0, 1.0)
         ti.sync()
         seconds = time.perf_counter() - begin
         self.compile_seconds += seconds

@@ -23,13 +23,13 @@ _SECONDS_PER_DAY = 86400.0
 
 
 class ProgressObserver(Observer):
-    """Shows steps, speed, time left, temperature and the drift of the total energy.
+    """Shows steps, speed, time left, temperature and the drift of the conserved energy.
 
     Args:
         console: where to; decides between live and plain.
         first_step: step counter at the start.
         last_step: step at which the run ends.
-        first_total: total energy (eV) from which the drift is counted; None takes the first report's.
+        first_total: conserved energy (eV) from which the drift is counted; None takes the first report's.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class ProgressObserver(Observer):
         """Keep the newest temperature and energy."""
         self._thermo, self._seen = thermo, time.perf_counter()
         if self._first_total is None:
-            self._first_total = thermo.potential + thermo.kinetic
+            self._first_total = thermo.conserved
         if simulation.step == self._last:
             self._show(simulation)
 
@@ -100,8 +100,7 @@ class ProgressObserver(Observer):
         temperature = f"{thermo.temperature:.1f}" if thermo else "-"
         drift = "-"
         if thermo and self._first_total is not None:
-            total = thermo.potential + thermo.kinetic
-            drift = f"{(total - self._first_total) / simulation.engine.n_atoms * 1000:+.4f}"
+            drift = f"{(thermo.conserved - self._first_total) / simulation.engine.n_atoms * 1000:+.4f}"
         if self._live is not None:
             self._bar.update(
                 self._task, completed=done, steps=f"{simulation.step:,}/{self._last:,}", left=left

@@ -39,6 +39,10 @@ class ThermoLike(Protocol):
     def stress(self) -> Array | None:
         """(6,) eV/Å^3, potential part, ASE's sign and order; None without a volume."""
 
+    @property
+    def conserved(self) -> float:
+        """Total energy and what a thermostat has received, eV."""
+
 
 class EngineLike(Protocol):
     """The part of `taichimd.engine.Engine` that a simulation uses.
@@ -68,11 +72,15 @@ class EngineLike(Protocol):
         velocities: Array | None = None,
         forces: Array | None = None,
         step: int | None = None,
+        bath: dict[str, Any] | None = None,
     ) -> None:
-        """Replace positions, velocities, forces or step; what is not given stays."""
+        """Replace positions, velocities, forces, step or the thermostat's state; what is not given stays."""
+
+    def bath_state(self) -> dict[str, Any]:
+        """What the thermostat remembers, for `set_state`; JSON-able, empty in NVE."""
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet; time step in internal units."""
+        """Steps of the engine's ensemble; time step in internal units."""
 
     def warm_up(self) -> float:
         """Compile what a run needs; seconds it took."""

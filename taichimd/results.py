@@ -37,6 +37,7 @@ class Thermo:
     Attributes:
         pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
         stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
+        conserved: eV; total energy and what a thermostat has received since the first step.
     """
 
     step: int
@@ -46,6 +47,7 @@ class Thermo:
     pressure: float | None
     volume: float | None
     stress: Array | None
+    conserved: float
 
 
 def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None:

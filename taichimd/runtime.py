@@ -12,7 +12,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from functools import cache
+from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import version
 from io import StringIO
@@ -180,6 +180,21 @@ def _place_outside(message: str) -> str | None:
     reason = next((text for text in reversed(reasons) if not text.startswith("Did you mean")), "")
     reason = re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
     return f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.math"
+
+
+def in_double(function: Any) -> Any:
+    """A device function whose literals are float64 whatever the kernel's: for sums over the whole system.
+
+    Device functions are compiled where they are called, so that is the place to change the default.
+    """
+    device = ti.func(function)
+
+    @wraps(device)
+    def call(*args: Any) -> Any:
+        with literals(ti.f64):
+            return device(*args)
+
+    return call
 
 
 def literal_type() -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 
 from ase import Atoms
 
+from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import SettingsError
 from taichimd.io.structures import has_velocities
 from taichimd.protocols import Array, EngineLike, ThermoLike
@@ -75,15 +76,16 @@ class Pace:
 
 
 class Simulation:
-    """Molecular dynamics of one system at constant energy.
+    """Molecular dynamics of one system, at constant energy or with a thermostat.
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
             (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         timestep: fs.
-        temperature: K, for drawing velocities.
-        seed: of the draw.
+        temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
+        seed: of the draw; the noise of a thermostat has its own.
+        ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`; None is NVE.
         backend: auto, cuda or cpu.
         precision: float64 or float32.
 
@@ -98,18 +100,23 @@ class Simulation:
         forcefield: Any,
         *,
         timestep: float = 1.0,
-        temperature: float = 300.0,
+        temperature: float | None = None,
         seed: int = 1,
+        ensemble: Ensemble | None = None,
         backend: str = "auto",
         precision: str = "float64",
     ) -> None:
         from taichimd.engine import Engine
         from taichimd.forcefields.load import load_forcefield
 
+        if temperature is None:
+            temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
         _check_positive("temperature", temperature, "K")
         self._start(timestep)
         potential = load_forcefield(forcefield)
-        self.engine: EngineLike = Engine(atoms, potential, backend=backend, precision=precision)
+        self.engine: EngineLike = Engine(
+            atoms, potential, backend=backend, precision=precision, ensemble=ensemble
+        )
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())
         else:

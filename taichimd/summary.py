@@ -38,6 +38,8 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
                 f"{settings.ensemble}, {settings.precision}"),
         ("velocities", velocities),
     ]  # fmt: skip
+    if settings.ensemble != "nve":
+        rows.insert(4, ("thermostat", settings.describe_thermostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)

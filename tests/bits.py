@@ -74,12 +74,28 @@ def melt():
     return _trajectory(structures.argon_256(), forcefield, 4.0, 200, 2)
 
 
+def thermostats():
+    """108 argon atoms with each thermostat, through a ramp."""
+    from taichimd.dynamics.ensembles import THERMOSTATS
+
+    found = []
+    for kind in THERMOSTATS.values():
+        atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+        forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+        ensemble = kind(200.0, coupling_time=50.0, final_temperature=400.0, ramp=(20, 80), seed=3)
+        engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
+        engine.advance(100, 4.0 * units.fs)
+        found += [engine.positions(), engine.velocities(), np.array([engine.thermo().conserved])]
+    return found
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
     "samplers": samplers,
     "silicon": silicon,
     "melt": melt,
+    "thermostats": thermostats,
 }
 
 

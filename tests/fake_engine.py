@@ -28,6 +28,10 @@ class FakeThermo:
     volume: float | None
     stress: np.ndarray | None
 
+    @property
+    def conserved(self):
+        return self.potential + self.kinetic
+
 
 @dataclass
 class FakeEvaluation:
@@ -52,7 +56,7 @@ class FakeEngine:
     calls: list = []  # noqa: RUF012  (filled by advance, cleared by the fixture)
     after_advance = None  # hook of a test
 
-    def __init__(self, atoms, forcefield, *, backend="auto", precision="float64", skin=None):
+    def __init__(self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None):
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         if not np.isfinite(atoms.positions).all():
@@ -81,7 +85,7 @@ class FakeEngine:
     def forces(self):
         return self._f.copy()
 
-    def set_state(self, *, positions=None, velocities=None, forces=None, step=None, cell=None):
+    def set_state(self, *, positions=None, velocities=None, forces=None, step=None, cell=None, bath=None):
         if positions is not None:
             self._x = np.array(positions)
             self._f = self._force()
@@ -91,6 +95,9 @@ class FakeEngine:
             self._f = np.array(forces)
         if step is not None:
             self.step = step
+
+    def bath_state(self):
+        return {}
 
     def advance(self, n_steps, timestep):
         FakeEngine.calls.append(n_steps)

@@ -22,13 +22,21 @@ def test_time_that_cannot_be_read(text):
     [
         ("timestep", 0.0, "timestep = 0.0: expected a number above 0 (fs)"),
         ("timestep", float("nan"), "timestep = nan: expected a number above 0 (fs)"),
-        ("temperature", -5.0, "temperature = -5.0: expected a number above 0 (K), for drawing velocities"),
+        (
+            "temperature",
+            -5.0,
+            "temperature = -5.0: expected a number above 0 (K), for velocities and thermostat",
+        ),
         ("steps", 0, "steps = 0: expected a whole number above 0: the steps of this run"),
         ("steps", 1.5, "steps = 1.5: expected a whole number above 0: the steps of this run"),
         ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
         ("precision", "float16", "precision = 'float16': expected float64 or float32"),
-        ("ensemble", "npt", "ensemble = 'npt': expected nve"),
+        (
+            "ensemble",
+            "npt",
+            "ensemble = 'npt': expected nve, nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover",
+        ),
         ("seed", -1, "seed = -1: expected a whole number, 0 or above"),
     ],
 )

@@ -13,7 +13,7 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     ["errors", "units"],
     ["runtime"],
-    ["math", "philox", "formats", "library", "analysis", "heat"],
+    ["math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
@@ -21,7 +21,7 @@ LAYERS = [
     ["engine", "forcefields.check"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
-    ["outputs", "progress", "summary", "analyze"],
+    ["outputs", "progress", "summary", "analyze", "restart"],
     ["driver"],
     ["calculator", "ase_plugin", "cli"],
 ]

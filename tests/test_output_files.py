@@ -118,11 +118,13 @@ def test_thermo_rows_have_full_precision_and_units(tmp_path):
     writer.write(thermo, 0.1 + 0.2)
     header, row = (tmp_path / "thermo.csv").read_text().splitlines()  # flushed before it is closed
     writer.close()
-    assert header == ("step,time_ps,temperature_K,potential_eV,kinetic_eV,total_eV,pressure_GPa,volume_A3")
+    assert header == (
+        "step,time_ps,temperature_K,potential_eV,kinetic_eV,total_eV,conserved_eV,pressure_GPa,volume_A3"
+    )
     values = [float(field) for field in row.split(",")]
-    assert values[1:7] == [
+    assert values[1:8] == [
         0.1 + 0.2, thermo.temperature, thermo.potential, thermo.kinetic,
-        thermo.potential + thermo.kinetic, thermo.pressure / GPA,
+        thermo.potential + thermo.kinetic, thermo.conserved, thermo.pressure / GPA,
     ]  # fmt: skip
 
 

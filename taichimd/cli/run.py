@@ -17,10 +17,19 @@ def run(
         str | None,
         typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name."),
     ] = None,
-    ensemble: Annotated[str | None, typer.Option(help="Only nve so far.")] = None,
+    ensemble: Annotated[
+        str | None,
+        typer.Option(help="nve (default), nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover."),
+    ] = None,
     temperature: Annotated[
         float | None,
-        typer.Option(help="Kelvin, for drawing velocities when the file has none; default 300."),
+        typer.Option(help="Kelvin: of velocities drawn, and of the thermostat; default 300."),
+    ] = None,
+    final_temperature: Annotated[
+        float | None, typer.Option(help="Kelvin: the thermostat's at the end of the run, linearly.")
+    ] = None,
+    coupling_time: Annotated[
+        float | None, typer.Option(help="Femtoseconds, of the thermostat; default 100.")
     ] = None,
     timestep: Annotated[float | None, typer.Option(help="Femtoseconds; default 1.0.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of this run.")] = None,
@@ -32,7 +41,7 @@ def run(
     every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
     backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
     precision: Annotated[str | None, typer.Option(help="float64 or float32; default float64.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the velocities; default 1.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
     restart: Annotated[
         str | None,
         typer.Option(help="Checkpoint to go on from; what is not given comes from it."),
@@ -56,6 +65,8 @@ def run(
         "potential": potential,
         "ensemble": ensemble,
         "temperature": temperature,
+        "final_temperature": final_temperature,
+        "coupling_time": coupling_time,
         "timestep": timestep,
         "steps": steps,
         "time": time,

@@ -11,6 +11,10 @@ rebuild. No step is done with an outdated list, none is done twice.
 Under quadrants `steps` is a CUDA graph that loops on the device until the host is needed. Taichi has no such
 loop: there a call holds several steps, unrolled.
 
+A thermostat that acts on each atom alone takes part in the drift. One that acts on the whole system needs the
+kinetic energy between the two half kicks: there the second loop becomes two, with a serial part in between
+(`thermostats`). Without one the kernels are those of NVE, to the last instruction.
+
 W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 (1982),
 doi:10.1063/1.442716.
 """
@@ -19,6 +23,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.dynamics.thermostats import FACTOR, FIRST, OPENS, thermostat_functions
 from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.exact import pair_sums
@@ -31,7 +36,14 @@ from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 @cache
 def step_kernels(
-    terms: Terms, real: Any, backend: str, unroll: int, all_pairs: bool, near_list: bool, blocks: int
+    terms: Terms,
+    real: Any,
+    backend: str,
+    unroll: int,
+    all_pairs: bool,
+    near_list: bool,
+    blocks: int,
+    ensemble: str,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -44,6 +56,7 @@ def step_kernels(
         near_list: whether force loops read a near list or the Verlet list itself.
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
+        ensemble: name of the ensemble.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -51,17 +64,24 @@ def step_kernels(
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     flag: Any = ti.types.ndarray(dtype=ti.i32, ndim=0)
+    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
     atom = gather_functions(terms, real, by_slot)
     visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
     sums = pair_sums(real)
     prune = prune_function(terms.n_kinds, by_slot, many_body)
+    thermostat = thermostat_functions(ensemble, real, by_slot)
 
     @ti.func
-    def drift(i, v, dt, most_step2, most_near2, pos: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen):  # fmt: skip
-        """Move atom i; flag what the move breaks. A comparison with NaN is false, hence the `not`s."""
+    def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`s."""
         move = dt * v
+        if ti.static(thermostat.local):
+            new = thermostat.refresh(i, n, v, ledger[OPENS] + ahead, ident[i], inverse_mass[i], ledger, bath)
+            move = (0.5 * dt) * v + (0.5 * dt) * new
+            vel[i] = new
         x = pos[i] + move
         pos[i] = x
         gone = x - listed_at[i]
@@ -72,16 +92,31 @@ def step_kernels(
             ti.atomic_min(control[BLOWN], ident[i])
             control[frozen] = 1
 
+    @ti.func
+    def tally(i, control: ti.template(), frozen):
+        """Count a step that was done; freeze the next one after one that was not."""
+        if i == 0:
+            if control[frozen] == 0:
+                control[DONE] += 1
+                control[REMAINING] -= 1
+            else:
+                control[frozen + 1] = 1
+
     @ti.kernel
-    def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, listed_at: vecs, control: ints):  # fmt: skip
-        """First half kick and drift of a run. Launch: one thread per atom."""
+    def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
+        """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
         control[REMAINING] = steps_to_do
         control[DONE] = 0
         control[BLOWN] = NONE
+        if ti.static(ensemble != "nve"):
+            ledger[FIRST] = first
+            ledger[OPENS] = first
+        if ti.static(thermostat.local):
+            thermostat.prepare(dt, ledger, bath)
         for i in range(n):
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
-            drift(i, v, dt, most_step2, most_near2, pos, ident, listed_at, control, FROZEN)
+            drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
     def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
@@ -105,7 +140,7 @@ def step_kernels(
             prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow; `going` says whether there was any."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
         for s in ti.static(range(unroll)):
@@ -113,6 +148,9 @@ def step_kernels(
             control[FROZEN + s] = 1 if stop else 0
         control[FROZEN + unroll] = 0
         going[None] = 1 - control[FROZEN]
+        if ti.static(ensemble != "nve"):
+            # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
+            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
         for s in ti.static(range(unroll)):
             first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, False)  # fmt: skip
             for i in range(n):
@@ -124,25 +162,38 @@ def step_kernels(
                         f = force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
-                    v = v + kick
-                    vel[i] = v
-                    drift(i, v, dt, most_step2, most_near2, pos, ident, listed_at, control, FROZEN + s + 1)
-                    if i == 0:
-                        control[DONE] += 1
-                        control[REMAINING] -= 1
-                elif i == 0:
-                    control[FROZEN + s + 1] = 1
+                    if ti.static(thermostat.whole):
+                        vel[i] = v
+                        if ti.static(many_body):
+                            force[i] = f
+                        thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
+                    else:
+                        v = v + kick
+                        vel[i] = v
+                        drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+                if ti.static(not thermostat.whole):
+                    tally(i, control, FROZEN + s)
+            if ti.static(thermostat.whole):
+                if control[FROZEN + s] == 0:
+                    thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
+                for i in range(n):
+                    if control[FROZEN + s] == 0:
+                        v = ti.cast(bath[FACTOR], real) * vel[i]
+                        v = v + (0.5 * dt * inverse_mass[i]) * force[i]
+                        vel[i] = v
+                        drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+                    tally(i, control, FROZEN + s)
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
         """Steps on the device until none remain or the host has to rebuild. Launch: one thread per atom."""
         while ti.graph.do_while(going):
-            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going)  # fmt: skip
+            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
         """Up to `unroll` steps. Launch: one thread per atom."""
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, energy: reals, virial: reals):  # fmt: skip
@@ -167,5 +218,9 @@ def step_kernels(
                 control[outdated] = 1
 
     return SimpleNamespace(
-        open_step=open_step, steps=steps if DEVICE_LOOPS else unrolled_steps, finish=finish, moved=moved
+        open_step=open_step,
+        steps=steps if DEVICE_LOOPS else unrolled_steps,
+        finish=finish,
+        moved=moved,
+        close_step=thermostat.close_step,
     )

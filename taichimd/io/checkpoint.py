@@ -4,6 +4,7 @@ import hashlib
 import json
 import zipfile
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,9 @@ from taichimd.io.files import write_atomically
 from taichimd.protocols import Array
 
 FORMAT = 1
+_META = (
+    "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
+)  # fmt: skip
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
 
 
@@ -39,8 +43,10 @@ class Checkpoint:
         clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
             restart changes the time step.
         last_step: step at which the run was to end.
-        first_total: total energy at the run's first step (eV), from which the drift is counted.
+        first_total: conserved energy at the run's first step (eV), from which the drift is counted.
         versions: programs that wrote it, and the backend they ran on.
+        bath: what the thermostat remembers (`Engine.bath_state`); empty in NVE.
+        ramp: first and last step of a temperature ramp, or None.
     """
 
     step: int
@@ -57,6 +63,8 @@ class Checkpoint:
     last_step: int
     first_total: float
     versions: dict[str, str] = field(default_factory=dict)
+    bath: dict[str, Any] = field(default_factory=dict)
+    ramp: Sequence[int] | None = None
 
     def atoms(self) -> Atoms:
         """The system as ASE atoms with velocities."""
@@ -73,10 +81,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
         OutputError: it cannot be written; an earlier checkpoint at `path` is untouched.
     """
     arrays = {name: getattr(checkpoint, name) for name in _ARRAYS}
-    meta = {
-        key: getattr(checkpoint, key)
-        for key in ("step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions")
-    }
+    meta = {key: getattr(checkpoint, key) for key in _META}
     meta["format"] = FORMAT
     write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
 

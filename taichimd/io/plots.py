@@ -47,8 +47,9 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
     axes[0, 1].set_ylabel("energy since start (meV/atom)")
     axes[0, 1].legend(frameon=False, ncols=3, fontsize=8, loc="upper center")
     axes[0, 1].margins(y=0.2)
-    _line(axes[1, 0], time, (total - total[0]) / n_atoms * 1e6, _GREY)
-    axes[1, 0].set_ylabel("total-energy drift (µeV/atom)")
+    conserved = columns["conserved_eV"]
+    _line(axes[1, 0], time, (conserved - conserved[0]) / n_atoms * 1e6, _GREY)
+    axes[1, 0].set_ylabel("drift of conserved energy (µeV/atom)")
     pressure = columns["pressure_GPa"]
     if np.isfinite(pressure).any():
         _line(axes[1, 1], time, pressure, _GREEN)

@@ -43,7 +43,7 @@ def _cpu_model() -> str:
 
 
 def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float | None]:
-    """How well the total energy was kept.
+    """How well the conserved energy was kept: in NVE the total energy.
 
     Returns:
         `change_ev_per_atom` from the first to the last row; `slope_ev_per_atom_per_ns`, a least-squares line

@@ -14,6 +14,7 @@ COLUMNS = (
     "potential_eV",
     "kinetic_eV",
     "total_eV",
+    "conserved_eV",
     "pressure_GPa",
     "volume_A3",
 )
@@ -45,6 +46,7 @@ class ThermoWriter(AppendedFile):
             thermo.potential,
             thermo.kinetic,
             total,
+            thermo.conserved,
             pressure,
             thermo.volume,
         )

@@ -1,0 +1,283 @@
+"""Thermostats on the device, for the places that `verlet` has for them.
+
+Langevin is local. Between the half kicks of a step its drift is half a drift (A), friction and noise (O),
+half a drift, instead of one drift:
+
+    v' = c v + sqrt((1 - c^2) k T / m) R,    c = exp(-dt/tau)
+
+The others multiply all velocities by one number at the end of each step, when the velocities belong to the
+same time as the positions. Applied over dt after the step and not over dt/2 on both sides of it: the two are
+conjugate, so they sample alike, and there is one sum over atoms a step. With K the kinetic energy, N_f its
+degrees of freedom, K' = N_f k T/2:
+
+- Berendsen: s^2 = 1 + (dt/tau) (K'/K - 1).
+- Bussi: s^2 = c + (1 - c) (K'/(N_f K)) (R_1^2 + S) + 2 R_1 sqrt(c (1 - c) K'/(N_f K)), c = exp(-dt/tau);
+  S, the sum of N_f - 1 squared normals, is twice a gamma variate of shape (N_f - 1)/2. s has the sign of
+  R_1 + sqrt(c N_f K/((1 - c) K')). (Bussi et al. 2007, eq. A7 and A8.)
+- Nose-Hoover chain: s = exp(-dt v_1), with v_1 from the chain's own equations, split as in G. J. Martyna,
+  M. E. Tuckerman, D. J. Tobias, M. L. Klein, Mol. Phys. 87, 1117 (1996), in parts as short as they must be.
+
+The sum over atoms has no order: each kinetic energy is rounded to a multiple of 2^-36 eV and added as an
+integer. So a factor has the same bits on any number of threads. Noise depends on seed, user's atom number and
+step alone; a step that is not done draws none and moves no thermostat.
+
+Every ensemble keeps account of the energy that the bath has received; total energy plus that is conserved
+but for the error of velocity Verlet (Bussi et al. 2007, eq. 15; for Nose-Hoover it is the extended energy).
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.dynamics.ensembles import Bussi, Langevin, NoseHoover
+from taichimd.math import exp, log, sqrt
+from taichimd.philox import GLOBAL
+from taichimd.random import normal2, normal3, uniform2
+from taichimd.runtime import in_double, ti
+from taichimd.streams import LANGEVIN, VELOCITY_RESCALING
+
+# The array `ledger`, of whole numbers.
+SEED, FIRST, OPENS, SLOT = range(4)
+"""Seed of the noise; the run's first step; the step from which the first drift of a pass leads away: interval k
+goes from step k to k + 1, has the noise of number k and the bath of step k + 1. From SLOT on,
+partial sums of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bath has given since ever (the
+host adds them up), of the others the kinetic energy of one step."""
+SLOTS = 64
+"""Sums that run side by side, so that atoms do not wait for each other."""
+ENERGY_BITS = 36
+"""Sums of up to 2^27 eV; a larger energy of one atom counts as 2^26 eV: that run is about to be stopped."""
+_ATTEMPTS = 60
+"""Of which each succeeds with more than 95 %: the last is never reached."""
+
+# The array `bath`, of float64.
+START, END, RAMP_FIRST, RAMP_STEPS, COUPLING, FREEDOM, MASS_KT, KEPT, NOISE, FACTOR, RECEIVED, WORK, CHAIN = range(13)  # fmt: skip
+"""k T (eV) before and after a ramp, its first step and length; coupling time (internal units); degrees of
+freedom; k T in the masses of a chain; c and sqrt(1 - c^2) of Langevin; factor of the velocities; energy that
+the bath has received (eV); of a chain: the part of it that is not its kinetic energy, and its velocities."""
+CHAIN_LENGTH = 3
+BATH_SIZE = CHAIN + CHAIN_LENGTH
+STATE = slice(RECEIVED, BATH_SIZE)
+"""What changes from step to step, and belongs in a checkpoint."""
+
+_LEAST_PARTS, _MOST_PARTS, _PARTS_PER_RATE = 3, 500, 8.0
+"""Parts of a time step in which a chain is followed. Far from the bath's temperature the second thermostat of a
+large system runs sqrt(N) times faster than the first, and a step needs a hundred parts until it is calm. All
+parts are positive: the negative ones of splittings of higher order explode there."""
+
+
+@ti.func
+def _target(step, bath: ti.template()):
+    """K T of the bath at a step, eV."""
+    part = (ti.cast(step, ti.f64) - bath[RAMP_FIRST]) / bath[RAMP_STEPS]
+    part = ti.min(ti.max(part, 0.0), 1.0)
+    return bath[START] + part * (bath[END] - bath[START])
+
+
+@ti.func
+def _units(energy):
+    """An energy (eV, float64) as a whole number of units of 2^-ENERGY_BITS eV."""
+    largest = 2.0**26
+    return ti.cast(ti.floor(ti.min(ti.max(energy, -largest), largest) * 2.0**ENERGY_BITS + 0.5), ti.i64)
+
+
+@ti.func
+def _kinetic(v, inverse_mass):
+    w = ti.cast(v, ti.f64)
+    return 0.5 * w.dot(w) / ti.cast(inverse_mass, ti.f64)
+
+
+@ti.func
+def _gamma(shape, seed, step):
+    """Gamma variate of scale 1, shape >= 1: G. Marsaglia, W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000).
+
+    Attempt k takes its normal from block 2k + 1 and its uniform number from block 2k + 2.
+    """
+    d = shape - 1.0 / 3.0
+    c = 1.0 / sqrt(9.0 * d)
+    found = d
+    searching = 1
+    for k in range(_ATTEMPTS):
+        if searching == 1:
+            x, _ = normal2(seed, GLOBAL, step, VELOCITY_RESCALING, 2 * k + 1)
+            u, _ = uniform2(seed, GLOBAL, step, VELOCITY_RESCALING, 2 * k + 2)
+            root = 1.0 + c * x
+            if root > 0.0:
+                cube = root * root * root
+                if log(u) < 0.5 * x * x + d - d * cube + d * log(cube):
+                    found = d * cube
+                    searching = 0
+    return found
+
+
+@ti.func
+def _chain_force(k: ti.template(), twice_kinetic, kt, bath: ti.template()):
+    """Acceleration of thermostat k: what drives it in excess of its share, over its mass."""
+    heavy = bath[MASS_KT] * bath[COUPLING] * bath[COUPLING]
+    force = 0.0
+    if ti.static(k == 0):
+        force = (twice_kinetic - bath[FREEDOM] * kt) / (bath[FREEDOM] * heavy)
+    elif ti.static(k == 1):
+        force = (bath[FREEDOM] * heavy * bath[CHAIN] * bath[CHAIN] - kt) / heavy
+    else:
+        force = (heavy * bath[CHAIN + k - 1] * bath[CHAIN + k - 1] - kt) / heavy
+    return force
+
+
+@ti.func
+def _pull(k: ti.template(), time, twice_kinetic, kt, bath: ti.template()):
+    """Velocity of thermostat k over a time, slowed by the next one."""
+    force = _chain_force(k, twice_kinetic, kt, bath)
+    if ti.static(k == CHAIN_LENGTH - 1):
+        bath[CHAIN + k] += time * force
+    else:
+        slow = exp(-0.5 * time * bath[CHAIN + k + 1])
+        bath[CHAIN + k] = (bath[CHAIN + k] * slow + time * force) * slow
+
+
+@ti.func
+def _fastest(twice_kinetic, kt, bath: ti.template()):
+    """Rate (inverse time) at which the chain changes, from its velocities and accelerations."""
+    rate = 0.0
+    for k in ti.static(range(CHAIN_LENGTH)):
+        growing = sqrt(ti.abs(_chain_force(k, twice_kinetic, kt, bath)))
+        rate = ti.max(rate, ti.max(ti.abs(bath[CHAIN + k]), growing))
+    return rate
+
+
+@ti.func
+def _chain(kinetic, kt, dt, bath: ti.template()):
+    """The chain over dt; returns the factor of the velocities."""
+    twice = 2.0 * kinetic
+    factor = 1.0 + 0.0 * kt
+    left = 1.0 * dt
+    done = 0
+    while left > 0.0:
+        part = ti.min(dt / _LEAST_PARTS, 1.0 / (_PARTS_PER_RATE * _fastest(twice, kt, bath)))
+        done += 1
+        if part > left * (1.0 - 1e-9) or done == _MOST_PARTS:
+            part = left
+        left -= part
+        for k in ti.static(range(CHAIN_LENGTH - 1, -1, -1)):
+            _pull(k, 0.5 * part, twice, kt, bath)
+        slow = exp(-part * bath[CHAIN])
+        factor *= slow
+        twice *= slow * slow
+        share = bath[FREEDOM] * bath[CHAIN]
+        for k in ti.static(range(1, CHAIN_LENGTH)):
+            share += bath[CHAIN + k]
+        bath[WORK] += part * kt * share
+        for k in ti.static(range(CHAIN_LENGTH)):
+            _pull(k, 0.5 * part, twice, kt, bath)
+    heavy = bath[MASS_KT] * bath[COUPLING] * bath[COUPLING]
+    moving = bath[FREEDOM] * bath[CHAIN] * bath[CHAIN]
+    for k in ti.static(range(1, CHAIN_LENGTH)):
+        moving += bath[CHAIN + k] * bath[CHAIN + k]
+    bath[RECEIVED] = bath[WORK] + 0.5 * heavy * moving
+    return factor
+
+
+@ti.func
+def _bussi(kinetic, kt, dt, seed, interval, bath: ti.template()):
+    """Factor of stochastic velocity rescaling."""
+    freedom = bath[FREEDOM]
+    c = exp(-dt / bath[COUPLING])
+    normal, _ = normal2(seed, GLOBAL, interval, VELOCITY_RESCALING, 0)
+    others = 2.0 * _gamma(0.5 * (freedom - 1.0), seed, interval)
+    ratio = 0.5 * kt / kinetic  # K'/(N_f K)
+    square = c + (1.0 - c) * ratio * (normal * normal + others) + 2.0 * normal * sqrt(c * (1.0 - c) * ratio)
+    factor = sqrt(ti.max(square, 0.0))
+    if normal + sqrt(c / ((1.0 - c) * ratio)) < 0.0:
+        factor = -factor
+    return factor
+
+
+@cache
+def thermostat_functions(name: str, real: Any, by_slot: bool) -> Any:
+    """Device functions of one ensemble; those that it does not need are never called.
+
+    Args:
+        name: of the ensemble.
+        real: ti.f64 or ti.f32, of the atoms; thermostats that act on the whole system are float64.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+    """
+    chain, bussi, langevin = name == NoseHoover.name, name == Bussi.name, name == Langevin.name
+    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.func
+    def count(i, n, energy, ledger: ti.template()):
+        """Add an energy to the slot of an atom: lanes of a warp, or threads of a CPU, have different ones."""
+        mine = i % SLOTS
+        if ti.static(not by_slot):
+            mine = ti.cast(ti.cast(i, ti.i64) * SLOTS // n, ti.i32)
+        ti.atomic_add(ledger[SLOT + mine], _units(energy))
+
+    @ti.func
+    def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
+        count(i, n, _kinetic(v, inverse_mass), ledger)
+
+    @in_double
+    def prepare(dt, ledger: ti.template(), bath: ti.template()):
+        """Friction and noise of Langevin for a time step. Serial."""
+        c = exp(-ti.cast(dt, ti.f64) / bath[COUPLING])
+        bath[KEPT] = c
+        bath[NOISE] = sqrt(1.0 - c * c)
+
+    @ti.func
+    def refresh(i, n, v, interval, atom, inverse_mass, ledger: ti.template(), bath: ti.template()):
+        """Friction and noise on one atom (O): its new velocity."""
+        noise = normal3(ledger[SEED], atom, interval, LANGEVIN)
+        kt = ti.cast(_target(interval + 1, bath), real)
+        new = (
+            ti.cast(bath[KEPT], real) * v + (ti.cast(bath[NOISE], real) * ti.sqrt(kt * inverse_mass)) * noise
+        )
+        count(i, n, _kinetic(v, inverse_mass) - _kinetic(new, inverse_mass), ledger)
+        return new
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+        """Factor of the velocities from the slots, which it empties. Serial."""
+        total = ti.cast(0, ti.i64)
+        for a in ti.static(range(8)):
+            for b in ti.static(range(SLOTS // 8)):  # unrolled: the reads go out together
+                total += ledger[SLOT + a * (SLOTS // 8) + b]
+        for k in range(SLOTS):
+            ledger[SLOT + k] = ti.cast(0, ti.i64)
+        kinetic = ti.cast(total, ti.f64) * 2.0**-ENERGY_BITS
+        kt = _target(interval + 1, bath)
+        time = ti.cast(dt, ti.f64)
+        factor = 1.0 + 0.0 * kt
+        # Atoms at rest have nothing to scale: they stay at rest until forces move them.
+        if total > 0:
+            if ti.static(chain):
+                factor = _chain(kinetic, kt, time, bath)
+            elif ti.static(bussi):
+                factor = _bussi(kinetic, kt, time, ledger[SEED], interval, bath)
+            else:
+                ratio = 0.5 * bath[FREEDOM] * kt / kinetic
+                factor = sqrt(ti.max(1.0 + time / bath[COUPLING] * (ratio - 1.0), 0.0))
+            if ti.static(not chain):
+                bath[RECEIVED] += kinetic * (1.0 - factor * factor)
+        bath[FACTOR] = factor
+
+    @ti.kernel
+    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
+        """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
+        for i in range(n):
+            add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
+        if n > 0:
+            rescale(dt, interval, ledger, bath)
+        for i in range(n):
+            vel[i] = ti.cast(bath[FACTOR], real) * vel[i]
+
+    return SimpleNamespace(
+        local=langevin,
+        whole=name != "nve" and not langevin,
+        prepare=prepare,
+        refresh=refresh,
+        add_kinetic=add_kinetic,
+        rescale=rescale,
+        close_step=close_step,
+    )

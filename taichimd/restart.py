@@ -1,0 +1,70 @@
+"""What a restart carries over from its checkpoint besides positions and velocities."""
+
+from taichimd.config import RunSettings
+from taichimd.dynamics.ensembles import Ensemble
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.protocols import EngineLike
+from taichimd.simulation import Simulation
+
+
+def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
+    """First and last step of the temperature ramp, or None without one.
+
+    It goes over the run that it was given to: a restart with the same temperatures goes on with it, and
+    holds the final temperature once it is over; other temperatures make a new one.
+    """
+    if settings.ensemble == "nve" or settings.final_temperature is None:
+        return None
+    if checkpoint is not None and checkpoint.ramp is not None:
+        keys = ("temperature", "final_temperature")
+        if all(checkpoint.settings.get(key) == getattr(settings, key) for key in keys):
+            return checkpoint.ramp[0], checkpoint.ramp[1]
+    first = checkpoint.step if checkpoint is not None else 0
+    return first, first + steps
+
+
+def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
+    """Put the state of a checkpoint into an engine; a bath only into the ensemble that it is of."""
+    same = checkpoint.bath.get("ensemble") == ensemble.name
+    engine.set_state(
+        positions=checkpoint.positions,
+        velocities=checkpoint.velocities,
+        forces=checkpoint.forces,
+        step=checkpoint.step,
+        bath=checkpoint.bath if same else None,
+    )
+
+
+def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
+    """Conserved energy (eV) from which the drift counts; None if that starts anew: another ensemble."""
+    if checkpoint is None or checkpoint.settings.get("ensemble", "nve") != settings.ensemble:
+        return None
+    return checkpoint.first_total
+
+
+def machine() -> dict[str, str]:
+    """Runtime and backend, on which the last bits may depend."""
+    from taichimd.runtime import info
+
+    return {key: str(info().get(key)) for key in ("runtime", "backend")}
+
+
+def changes_of_machine(checkpoint: Checkpoint) -> list[str]:
+    """A remark if the run goes on where its bits may come out otherwise."""
+    now = machine()
+    before = {key: checkpoint.versions.get(key, now[key]) for key in now}
+    if before == now:
+        return []
+    return [
+        f"the checkpoint is from {before['runtime']} on {before['backend']}, this is {now['runtime']} on "
+        f"{now['backend']}: last digits may differ from an uncut run"
+    ]
+
+
+def continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
+    """Go on counting time; only another time step needs a new origin."""
+    clock, old = checkpoint.clock, checkpoint.settings["timestep"]
+    simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])
+    if old != simulation.timestep:
+        simulation.origin_fs += (checkpoint.step - simulation.origin_step) * old
+        simulation.origin_step = checkpoint.step

@@ -1,0 +1,153 @@
+"""Thermostats through the command line: options, files, restarts, mistakes."""
+
+import json
+import os
+import signal
+
+import ase.io
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import Bussi, LennardJones, Simulation
+from taichimd.config import make_settings
+from taichimd.engine import Engine
+from taichimd.errors import SettingsError
+from taichimd.io.checkpoint import read_checkpoint
+from taichimd.io.thermo import read_thermo
+
+ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
+OWN = """
+from taichimd import LennardJones
+
+
+def argon():
+    return LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
+"""
+RUN = "run ar.extxyz --potential own.py:argon --timestep 4 --every 20 "
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    argon = bulk("Ar", cubic=True, a=5.5) * 3
+    argon.rattle(0.1, seed=1)
+    ase.io.write("ar.extxyz", argon)
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+def same_files(one, other):
+    for name in ("trajectory.extxyz", "thermo.csv"):
+        assert open(f"{one}/{name}", "rb").read() == open(f"{other}/{name}", "rb").read(), name
+    a, b = (read_checkpoint(f"{name}/checkpoint.npz") for name in (one, other))
+    assert a.positions.tobytes() == b.positions.tobytes()
+    assert a.velocities.tobytes() == b.velocities.tobytes()
+    assert (a.bath, a.step, a.first_total) == (b.bath, b.step, b.first_total)
+
+
+@pytest.mark.parametrize("ensemble", ENSEMBLES)
+def test_restart_is_bit_for_bit(call, ensemble):
+    run = RUN + f"--ensemble {ensemble} --temperature 150 --coupling-time 60 "
+    assert call(run + "--steps 200 --output straight")[0] == 0
+    assert call(run + "--steps 90 --output cut")[0] == 0
+    assert call("run --restart cut/checkpoint.npz --steps 110")[0] == 0
+    same_files("straight", "cut")
+    report = json.loads(open("cut/run.json").read())
+    assert report["settings"]["ensemble"] == ensemble
+    assert report["settings"]["coupling_time"] == 60.0
+
+
+@pytest.mark.parametrize("ensemble", ["nvt-langevin", "nvt-bussi"])
+def test_an_interrupted_ramp_goes_on_where_it_was(call, ensemble, monkeypatch):
+    run = RUN + f"--ensemble {ensemble} --temperature 100 --final-temperature 300 --coupling-time 60 "
+    assert call(run + "--steps 200 --output straight")[0] == 0
+    advance = Engine.advance
+
+    def interrupted(engine, steps, timestep):
+        advance(engine, steps, timestep)
+        if engine.step >= 80:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Engine, "advance", interrupted)
+        assert call(run + "--steps 200 --output cut")[0] == 143
+    assert 80 <= read_checkpoint("cut/checkpoint.npz").step < 200
+    assert call("run --restart cut/checkpoint.npz")[0] == 0
+    same_files("straight", "cut")
+    rows = read_thermo("straight/thermo.csv")
+    assert rows["temperature_K"][-1] > 1.5 * rows["temperature_K"][:5].mean()
+    drift = np.ptp(rows["conserved_eV"]) / np.ptp(rows["total_eV"])
+    assert drift < 0.01
+
+
+def test_equilibrate_then_produce(call):
+    """From a thermostat to constant energy, to another thermostat: each bath starts anew."""
+    start = RUN + "--ensemble nvt-bussi --temperature 120 --coupling-time 40 --final-temperature 140 "
+    assert call(start + "--steps 100 --output warm")[0] == 0
+    code, out, _ = call("run --restart warm/checkpoint.npz --ensemble nve --steps 60 --output flat")
+    assert code == 0
+    assert "nve" in out
+    rows = read_thermo("flat/thermo.csv")
+    np.testing.assert_array_equal(rows["conserved_eV"], rows["total_eV"])
+    assert np.ptp(rows["total_eV"]) / 108 < 1e-4
+    again = "run --restart flat/checkpoint.npz --ensemble nvt-langevin --temperature 90 --seed 5 --steps 40"
+    code, out, _ = call(again + " --output cold")
+    assert code == 0
+    assert "nvt-langevin, 90 K, coupling time 100 fs" in " ".join(out.split())
+    rows = read_thermo("cold/thermo.csv")
+    assert rows["conserved_eV"][0] == rows["total_eV"][0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("--ensemble nvt-bussi --coupling-time 0", "coupling_time = 0.0: expected a number above 0 (fs)"),
+        (
+            "--ensemble nvt-langevin --coupling-time 3",
+            "coupling_time = 3 fs is shorter than the time step of 4 fs",
+        ),
+        (
+            "--ensemble nvt-bussi --final-temperature -1",
+            "final_temperature = -1.0: expected a number above 0 (K)",
+        ),
+        ("--ensemble nvt-bussi --temperature 0", "temperature = 0.0: expected a number above 0 (K)"),
+        ("--coupling-time 50", "coupling_time = 50.0: the ensemble nve has no thermostat"),
+        ("--final-temperature 500", "final_temperature = 500.0: the ensemble nve has no thermostat"),
+        ("--ensemble nvt-boussi", "ensemble = 'nvt-boussi': expected nve, nvt-langevin"),
+    ],
+)
+def test_mistakes_are_one_line(call, folder, options, words):
+    code, _, err = call(RUN + "--steps 5 " + options)
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (folder / "taichimd-run" / "run.json").exists()
+
+
+def test_what_a_restart_takes_over():
+    old = make_settings(
+        {"ensemble": "nvt-bussi", "temperature": 100.0, "final_temperature": 200.0, "coupling_time": 50.0}
+    ).model_dump()
+    same = make_settings({"restart": "c"}, None, old)
+    assert (same.temperature, same.final_temperature, same.coupling_time) == (100.0, 200.0, 50.0)
+    held = make_settings({"restart": "c", "temperature": 150.0}, None, old)
+    assert (held.temperature, held.final_temperature) == (150.0, None)
+    further = make_settings({"restart": "c", "final_temperature": 300.0}, None, old)
+    assert (further.temperature, further.final_temperature) == (200.0, 300.0)
+    other = make_settings({"restart": "c", "ensemble": "nvt-langevin"}, None, old)
+    assert (other.coupling_time, other.final_temperature) == (100.0, None)
+    with pytest.raises(SettingsError, match="nve has no thermostat"):
+        make_settings({"restart": "c", "ensemble": "nve", "coupling_time": 10.0}, None, old)
+
+
+def test_python_door():
+    argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
+    bath = Bussi(150.0, coupling_time=50.0, seed=4)
+    simulation = Simulation(ase.io.read("ar.extxyz"), argon, timestep=4.0, ensemble=bath)
+    assert simulation.thermo().temperature == pytest.approx(150.0)
+    first = simulation.thermo().conserved
+    simulation.run(200)
+    thermo = simulation.thermo()
+    assert abs(thermo.conserved - first) < 0.02 * abs(thermo.potential + thermo.kinetic - first)
