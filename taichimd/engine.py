@@ -100,7 +100,7 @@ class Engine:
         many_body = bound.terms.many_body
         self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
         self._blocks = blocks_for(self.n_atoms)
-        self._tables = [_device(table, state) for table in (bound.pair_table, bound.body_table)]
+        self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         # Energies and virials; the control flag of loops on the device.
         self._outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
         self._going = ti.ndarray(ti.i32, ())
@@ -397,9 +397,3 @@ class Engine:
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
         self._lists.settle(self._frame)
-
-
-def _device(table: Array, state: State) -> Any:
-    array = ti.ndarray(state.real, table.size)
-    array.from_numpy(np.ascontiguousarray(table, state.numpy_real))
-    return array

@@ -89,3 +89,9 @@ class State:
         self._user.from_numpy(np.ascontiguousarray(values, self.numpy_real))
         with literals(self.real):
             from_user(self.n, self.ident, self._user, getattr(self, name))
+
+    def table(self, values: NDArray[np.float64]) -> Any:
+        """A flat table of parameters on the device, in the precision of the atoms."""
+        array = ti.ndarray(self.real, values.size)
+        array.from_numpy(np.ascontiguousarray(values, self.numpy_real))
+        return array
