@@ -5,8 +5,7 @@ PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The part of the suite that runs a second time, on the other runtime; without the tests of distributions, since
-# others show that both runtimes have the same bits.
+# The part of the suite that runs a second time, on the other runtime.
 QUADRANTS_TESTS ?= tests
 
 .PHONY: demo test test-quadrants lint types clean
@@ -18,7 +17,7 @@ test: $(VENV)/.installed-test
 	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 test-quadrants: $(VENV)/.installed-test $(VENV)/.installed-quadrants
-	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not statistics" $(QUADRANTS_TESTS)
+	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(QUADRANTS_TESTS)
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -78,7 +78,6 @@ def kinetic_energies(engine, samples, every, dt):
 # Distributions.
 
 
-@pytest.mark.statistics
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"), [(Langevin, 50.0, 20), (Bussi, 40.0, 30), (NoseHoover, 60.0, 40)]
 )
@@ -102,7 +101,6 @@ def test_kinetic_energy_of_a_liquid_is_gamma_distributed(kind, coupling, every):
     assert stats.kstest(x, wrong.cdf).pvalue < 1e-6
 
 
-@pytest.mark.statistics
 def test_berendsen_suppresses_the_fluctuations():
     engine = Engine(liquid(), LennardJones(**SMOOTH), ensemble=Berendsen(200.0, coupling_time=20.0))
     engine.advance(400, 5.0 * units.FS)
@@ -111,7 +109,6 @@ def test_berendsen_suppresses_the_fluctuations():
     assert x.std() < 0.6 * 46.5**0.5
 
 
-@pytest.mark.statistics
 def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     engine = gas_engine(Langevin(150.0, coupling_time=20.0, seed=2))
     scaled, centre = [], []
@@ -127,7 +124,6 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
-@pytest.mark.statistics
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))
@@ -192,7 +188,6 @@ def test_berendsen_relaxes_exponentially():
         assert excess == pytest.approx(np.exp(-40 * k * dt / tau), rel=0.02 * k)
 
 
-@pytest.mark.statistics
 def test_nose_hoover_of_a_gas_agrees_with_a_solution_of_its_equations():
     """The chain's differential equations, solved by SciPy."""
     from scipy.integrate import solve_ivp

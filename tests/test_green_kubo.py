@@ -19,8 +19,6 @@ EXACT = trapezoid_of_exponential(TAU, 1.0)
 CHARGE, AMU, BOLTZMANN = 1.6021766208e-19, 1.660539040e-27, 1.38064852e-23
 SECONDS = 1e-10 * np.sqrt(AMU / CHARGE)
 
-pytestmark = pytest.mark.statistics
-
 
 @pytest.mark.parametrize(("runs", "blocks"), [(1, 5), (8, 1), (3, 4)])
 def test_errors_cover_on_a_given_plateau(runs, blocks):

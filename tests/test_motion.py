@@ -14,8 +14,6 @@ from taichimd.analysis.motion import (
 )
 from taichimd.errors import AnalysisError
 
-pytestmark = pytest.mark.statistics
-
 
 def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
     """Brownian motion with a D for each direction."""

@@ -14,8 +14,6 @@ from taichimd.analysis.series import (
 )
 from taichimd.errors import AnalysisError
 
-pytestmark = pytest.mark.statistics
-
 
 def test_autocorrelation_is_the_plain_sum():
     x = np.random.default_rng(0).standard_normal((57, 2, 3)) + 0.3

@@ -9,8 +9,6 @@ from processes import covers
 from taichimd.analysis.structure import bond_angles, coordination_number, radial_distribution
 from taichimd.errors import AnalysisError
 
-pytestmark = pytest.mark.statistics
-
 
 def test_ideal_gas_has_no_structure_and_honest_errors():
     rng, n, box, r_max, bins, samples = np.random.default_rng(0), 60, 10.0, 5.0, 10, 10

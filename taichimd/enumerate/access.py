@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.kernels import slot, through_image
 from taichimd.runtime import ti
 
 
@@ -19,11 +19,7 @@ def neighbour(entry, shift_bits):
 @ti.func
 def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
     """r_ij = r_j - r_i for an entry of an atom at x, through the right image."""
-    d = pos[entry >> shift_bits] - x
-    code = entry & ((1 << shift_bits) - 1)
-    if code != 0:
-        d += shifts[code]
-    return d
+    return through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
 
 
 @ti.func

@@ -134,7 +134,6 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                         partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                     t = following(mask, t + 1, m)
                 partial[slot(i, s, n, width, by_slot)] = own
-
             s = following(mask, s + 1, m)
 
     return SimpleNamespace(bonds=bonds, forces=forces)

@@ -40,6 +40,15 @@ def slot(i, s, n, width, by_slot: ti.template()):
 
 
 @ti.func
+def through_image(d, entry, shift_bits, shifts: ti.template()):
+    """The vector d = r_j - r_i of an entry, through the image that it names."""
+    code = entry & ((1 << shift_bits) - 1)
+    if code != 0:
+        d += shifts[code]
+    return d
+
+
+@ti.func
 def scan(n, counts: ti.template(), starts: ti.template(), sums: ti.template()):
     """starts[k] = counts[0] + ... + counts[k-1] for k = 0..n, in three levels of serial pieces.
 

@@ -18,7 +18,7 @@ from functools import cache
 from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.kernels import slot, through_image
 from taichimd.runtime import ti
 
 
@@ -65,9 +65,7 @@ def prune_function(n_kinds: int, by_slot: bool, many_body: bool) -> Any:
                     there = [pos[entry >> shift_bits] for entry in ti.static(read)]
                     for k in ti.static(range(ahead)):
                         entry = read[k]
-                        d = there[k] - x
-                        if entry & mask != 0:
-                            d += shifts[entry & mask]
+                        d = through_image(there[k] - x, entry, shift_bits, shifts)
                         limit2 = limits2[0]
                         if ti.static(n_kinds > 1):
                             limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
