@@ -32,8 +32,16 @@ AHEAD = 2
 
 
 @cache
-def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
-    """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`."""
+def gather_functions(terms: Terms, real: Any, by_slot: bool, straight: bool = True) -> Any:
+    """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
+
+    Args:
+        terms: the tuple functions.
+        real: ti.f64 or ti.f32.
+        by_slot: slot-major lists (CUDA).
+        straight: whether `compact` may be used where it can: faster, the same bits, and minutes of
+            compilation in a kernel that holds several steps.
+    """
     vec = ti.types.vector(3, real)
     pair, triplet = terms.pair, terms.triplet
     has_pair, has_triplet, has_bond = pair is not None, triplet is not None, terms.bond_order is not None
@@ -41,7 +49,8 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
     ahead = AHEAD if by_slot else 1
     sums = pair_sums(real)
     bond = bond_order_loops(terms, real, by_slot) if has_bond else None
-    few = compact_function(terms, real, by_slot) if has_bond and terms.one_species and not has_pair else None
+    straight = straight and has_bond and terms.one_species and not has_pair
+    few = compact_function(terms, real, by_slot) if straight else None
 
     @ti.func
     def pairs(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
