@@ -8,8 +8,10 @@ from ase import Atoms
 
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
+from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.dynamics.pressure import Barostat
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
@@ -48,7 +50,9 @@ class Engine:
         precision: "float64" or "float32".
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
-        ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics.ensembles`.
+        ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics`.
+        driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
+            atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
@@ -67,6 +71,7 @@ class Engine:
         precision: str = "float64",
         skin: float | None = None,
         ensemble: Ensemble | None = None,
+        driving_force: tuple[float, float, float] | None = None,
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
@@ -82,13 +87,14 @@ class Engine:
         self.n_atoms = len(atoms)
         self.symbols = list(atoms.symbols)
         self.masses: Array = atoms.get_masses().astype(float)
-        self.cell: Array = atoms.cell.array.copy()
+        self._cell: Array = atoms.cell.array.copy()
+        self._cell_known = True
         self.pbc = atoms.pbc.copy()
         species = sorted(set(self.symbols))
         # First: binding may run a kernel, which would start the default backend.
         self.backend = start(backend)
         bound = forcefield.bind(species)
-        self._frame: Frame = make_frame(self.cell, self.pbc)
+        self._frame: Frame = make_frame(self._cell, self.pbc)
         check_turns(atoms.positions, self._frame)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
@@ -100,7 +106,14 @@ class Engine:
             np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
         )
         self.ensemble: Ensemble = ensemble or NVE()
-        self._bath = Bath(self.ensemble, self.n_atoms)
+        self._bath = Bath(self.ensemble, self.masses, driving_force)
+        if isinstance(self.ensemble, Barostat):
+            if self._all_pairs:
+                raise SettingsError(
+                    'the enumeration "all-pairs" does not go with a barostat; use neighbour lists'
+                )
+            self.ensemble.check_cell(self._cell, self.pbc)
+            self._bath.cell = self._cell
         many_body = bound.terms.many_body
         self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
         self._blocks = blocks_for(self.n_atoms)
@@ -128,10 +141,10 @@ class Engine:
             self._all_pairs,
             self._lists.near_list,
             self._blocks,
-            self.ensemble.name,
+            self._bath.coupling,
         )
         self._most_step2 = (0.25 * self._lists.cutoff) ** 2
-        self._lists.settle(self._frame)
+        self._settle()
 
     # State, in the user's order and in float64.
 
@@ -147,6 +160,14 @@ class Engine:
         """(n, 3) eV/angstrom at the present positions."""
         self._need_forces()
         return self._state.get("force")
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
+        if not self._cell_known:
+            self._cell, self._cell_known = self._bath.cell, True
+            self._frame = make_frame(self._cell, self.pbc)
+        return self._cell
 
     @property
     def volume(self) -> float | None:
@@ -181,7 +202,9 @@ class Engine:
             frame = make_frame(np.asarray(cell, float), self.pbc)
             if self._all_pairs:
                 check_all_pairs(frame, self.forcefield.cutoff, many_body=False)
-            self.cell, self._frame = np.array(cell, float), frame
+            self._cell, self._frame = np.array(cell, float), frame
+            if self._bath.moves_cell:
+                self._bath.cell = self._cell
             self._forces_known = self._evaluated = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
             self._lists.outdate()
@@ -206,6 +229,10 @@ class Engine:
             self.step = step
         if bath is not None:
             self._bath.set_state(bath)
+            if self._bath.moves_cell:
+                self._cell_known = False
+                self._forces_known = self._forces_known and np.array_equal(self._bath.cell, self._cell)
+                self._lists.outdate()
 
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
@@ -236,7 +263,8 @@ class Engine:
         if self.volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume)
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
-        conserved = potential + kinetic + self._bath.received()
+        received = self._bath.received(self.step)
+        conserved = None if received is None else potential + kinetic + received
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
 
     def heat_current(self) -> HeatCurrent:
@@ -265,7 +293,7 @@ class Engine:
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet, with the thermostat of the ensemble.
+        """Velocity Verlet, with thermostat and barostat of the ensemble.
 
         Args:
             n_steps: how many steps.
@@ -289,10 +317,11 @@ class Engine:
         first, to_do = self.step, n_steps - 1
         self._call(
             self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
-            state.vel, state.force, state.inverse_mass, state.ident, lists.listed_at, lists.control, first,
-            *self._bath.arrays,
+            state.vel, state.force, state.inverse_mass, state.ident, lists.verlet.shift_bits, lists.shifts,
+            lists.listed_at, lists.control, first, *self._bath.arrays,
         )  # fmt: skip
         self._forces_known = self._evaluated = False
+        self._cell_known = not self._bath.moves_cell
         done = 0
         try:
             while done < to_do:
@@ -305,7 +334,8 @@ class Engine:
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
                 self._check_blow_up(int(seen[BLOWN]))
-                lists.renew(self._frame)
+                self._renew()
+                self._cell_known = not self._bath.moves_cell
             self.step = first + n_steps
             if to_do == 0:
                 self._check_blow_up(int(lists.look()[BLOWN]))
@@ -335,6 +365,7 @@ class Engine:
             self._call(
                 self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
                 state.inverse_mass, state.ident, state.kind, *self._arrays(), lists.control, *self._outputs,
+                self._bath.arrays[1],
             )  # fmt: skip
             if not lists.look()[REBUILD]:
                 break
@@ -345,8 +376,11 @@ class Engine:
             self._finish(0.0)
 
     def _close_step(self, n: int, timestep: float) -> None:
-        vel, inverse_mass = self._state.vel, self._state.inverse_mass
-        self._call(self._run.close_step, n, timestep, self.step - 1, vel, inverse_mass, *self._bath.arrays)
+        state, virial = self._state, self._outputs[1]
+        self._call(
+            self._run.close_step, n, timestep, self.step - 1, state.vel, state.inverse_mass, virial,
+            *self._bath.arrays,
+        )  # fmt: skip
 
     def _need_forces(self) -> None:
         if not self._forces_known:
@@ -355,14 +389,18 @@ class Engine:
     def _check_blow_up(self, atom: int) -> None:
         if atom == NONE:
             return
+        if atom == RAN_AWAY:
+            what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
+            raise self._blow_up(what, 0, "use a longer pressure_coupling_time, or relax the structure first")
         jump, x = self._most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
 
-    def _blow_up(self, what: str, atom: int) -> BlowUpError:
+    def _blow_up(
+        self, what: str, atom: int, cure: str = "use a smaller time step, or relax the structure first"
+    ) -> BlowUpError:
         self._blown = True
         self._lists.outdate()
-        cure = "use a smaller time step, or relax the structure first"
         return BlowUpError(f"the run exploded at step {self.step}: {what}; {cure}", self.step, atom)
 
     def warm_up(self) -> float:
@@ -400,4 +438,16 @@ class Engine:
             positions = self.positions()
             check_positions(positions, self.n_atoms)
             check_turns(positions, self._frame)
-        self._lists.settle(self._frame)
+        while self._renew():
+            self._lists.look()
+
+    def _renew(self) -> bool:
+        """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
+        lists = self._lists
+        if not lists.due():
+            return False
+        _ = self.cell  # also the frame
+        lists.renew(self._frame)
+        if self._run.listed is not None:
+            self._call(self._run.listed, *lists.reaches(), *self._bath.arrays[1:])
+        return True

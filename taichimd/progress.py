@@ -99,7 +99,7 @@ class ProgressObserver(Observer):
         thermo = self._thermo
         temperature = f"{thermo.temperature:.1f}" if thermo else "-"
         drift = "-"
-        if thermo and self._first_total is not None:
+        if thermo and thermo.conserved is not None and self._first_total is not None:
             drift = f"{(thermo.conserved - self._first_total) / simulation.engine.n_atoms * 1000:+.4f}"
         if self._live is not None:
             self._bar.update(

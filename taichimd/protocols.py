@@ -40,8 +40,8 @@ class ThermoLike(Protocol):
         """(6,) eV/Å^3, potential part, ASE's sign and order; None without a volume."""
 
     @property
-    def conserved(self) -> float:
-        """Total energy and what a thermostat has received, eV."""
+    def conserved(self) -> float | None:
+        """Total energy and what thermostat and cell have received, eV; None where nothing is conserved."""
 
 
 class EngineLike(Protocol):

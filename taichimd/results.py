@@ -37,7 +37,8 @@ class Thermo:
     Attributes:
         pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
         stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
-        conserved: eV; total energy and what a thermostat has received since the first step.
+        conserved: eV; total energy and what thermostat and cell have received since the first step;
+            None where nothing is conserved (weak coupling of the cell, driving force).
     """
 
     step: int
@@ -47,7 +48,7 @@ class Thermo:
     pressure: float | None
     volume: float | None
     stress: Array | None
-    conserved: float
+    conserved: float | None
 
 
 def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None:

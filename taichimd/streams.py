@@ -8,3 +8,5 @@ LANGEVIN = 1
 """Kicks of the Langevin thermostat: three normals for each atom and step."""
 VELOCITY_RESCALING = 2
 """Of the whole system, one step: block 0 holds the normal R_1, the others the gamma variate."""
+CELL = 3
+"""Of a barostat, one step: six normals in three blocks."""

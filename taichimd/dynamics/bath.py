@@ -5,9 +5,13 @@ from typing import Any
 import numpy as np
 
 from taichimd import units
+from taichimd.dynamics import barostats as baro
 from taichimd.dynamics import thermostats as at
+from taichimd.dynamics.coupling import coupling_of
 from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom
+from taichimd.dynamics.pressure import Barostat, MartynaTobiasKlein, three
 from taichimd.errors import SettingsError
+from taichimd.results import Array
 from taichimd.runtime import ti
 
 
@@ -16,22 +20,33 @@ class Bath:
 
     Args:
         ensemble: what is held constant.
-        n_atoms: how many atoms.
+        masses: (n,) amu.
+        driving_force: 1/angstrom, or None.
 
     Attributes:
         freedom: degrees of freedom among which the kinetic energy is shared.
         arrays: `ledger` and `bath`, as kernels take them.
+        coupling: what kernels are compiled for.
         local: whether the thermostat acts on each atom alone. whole: whether on the whole system.
+        moves_cell: whether there is a barostat.
     """
 
-    def __init__(self, ensemble: Ensemble, n_atoms: int) -> None:
+    def __init__(
+        self, ensemble: Ensemble, masses: Array, driving_force: tuple[float, float, float] | None = None
+    ) -> None:
         self.ensemble = ensemble
-        self.freedom = degrees_of_freedom(ensemble, n_atoms)
+        self.coupling = coupling_of(ensemble, driving_force)
+        self.freedom = degrees_of_freedom(ensemble, len(masses))
         self.local = isinstance(ensemble, Thermostat) and ensemble.name == "nvt-langevin"
         self.whole = isinstance(ensemble, Thermostat) and not self.local
-        self._ledger = ti.ndarray(ti.i64, at.SLOT + at.SLOTS)
-        self._bath = ti.ndarray(ti.f64, at.BATH_SIZE)
+        self.moves_cell = self.coupling.moves_cell
+        sums = 1 + 3 * self.coupling.driven
+        if isinstance(ensemble, Barostat):
+            sums = 2 * baro.parts_of(ensemble.control, ensemble.axes)
+        self._ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
+        self._bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
         self.arrays = self._ledger, self._bath
+        self._mass, self._drive = float(masses.sum()), driving_force or (0.0, 0.0, 0.0)
         self._ledger.fill(0)
         self._bath.fill(0.0)
         if isinstance(ensemble, Thermostat):
@@ -41,22 +56,45 @@ class Bath:
         first, last = ensemble.ramp or (0, 1)
         start = ensemble.temperature
         end = start if ensemble.final_temperature is None else ensemble.final_temperature
-        values = np.zeros(at.BATH_SIZE)
+        values = np.zeros(self._bath.shape[0])
         values[[at.START, at.END]] = start * units.KB, end * units.KB
         values[at.MASS_KT] = start * units.KB
         values[[at.RAMP_FIRST, at.RAMP_STEPS]] = first, last - first
         values[at.COUPLING] = ensemble.coupling_time * units.FS
         values[at.FREEDOM] = self.freedom
+        values[at.TOTAL_MASS] = self._mass
+        values[at.DRIVE : at.DRIVE + 3] = self._drive
+        if isinstance(ensemble, Barostat):
+            _load_barostat(ensemble, values)
         self._bath.from_numpy(values)
-        ledger = np.zeros(at.SLOT + at.SLOTS, np.int64)
+        ledger = np.zeros(self._ledger.shape[0], np.int64)
         ledger[at.SEED] = ensemble.seed
         self._ledger.from_numpy(ledger)
 
-    def received(self) -> float:
-        """Energy that the bath has received since the first step, eV; waits for the device."""
+    def received(self, step: int) -> float | None:
+        """Energy that bath and cell have received since the first step, eV; waits for the device.
+
+        None where nothing is conserved: with a driving force, and with the barostats of first order.
+        """
+        if self.coupling.driven:
+            return None
         if self.local:
             return self._given() * 2.0**-at.ENERGY_BITS
-        return float(self._bath.to_numpy()[at.RECEIVED]) if self.whole else 0.0
+        values = self._bath.to_numpy()
+        if isinstance(self.ensemble, Barostat):
+            return _energy_of_cell(self.ensemble, self.freedom, values, step)
+        return float(values[at.RECEIVED]) if self.whole else 0.0
+
+    @property
+    def cell(self) -> Array:
+        """The cell vectors of a barostat, (3, 3) angstrom; waits for the device."""
+        return self._bath.to_numpy()[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)
+
+    @cell.setter
+    def cell(self, cell: Array) -> None:
+        values = self._bath.to_numpy()
+        values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9] = np.ravel(cell)
+        self._bath.from_numpy(values)
 
     def _given(self) -> int:
         return int(self._ledger.to_numpy()[at.SLOT :].sum())
@@ -66,7 +104,9 @@ class Bath:
         if self.local:
             return {"ensemble": self.ensemble.name, "ledger": self._given()}
         if self.whole:
-            return {"ensemble": self.ensemble.name, "bath": self._bath.to_numpy()[at.STATE].tolist()}
+            values = self._bath.to_numpy()
+            state = {"ensemble": self.ensemble.name, "bath": values[at.STATE].tolist()}
+            return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -87,4 +127,31 @@ class Bath:
         elif self.whole:
             values = self._bath.to_numpy()
             values[at.STATE] = state["bath"]
+            if self.moves_cell:
+                values[baro.STATE] = state["cell"]
             self._bath.from_numpy(values)
+
+
+def _load_barostat(ensemble: Barostat, values: Array) -> None:
+    """What of a barostat never changes, and a deformation of none."""
+    first = three(ensemble.pressure)
+    last = first if ensemble.final_pressure is None else three(ensemble.final_pressure)
+    values[baro.P_START : baro.P_START + 3] = first * units.GPA
+    values[baro.P_END : baro.P_END + 3] = last * units.GPA
+    values[baro.CELL_TIME] = tau = ensemble.pressure_coupling_time * units.FS
+    values[baro.RATE] = 1.0 / (3.0 * ensemble.bulk_modulus * units.GPA * tau)
+    for matrix in (baro.VELOCITY_SCALE, baro.DRIFT):
+        values[[matrix, matrix + 4, matrix + 8]] = 1.0
+
+
+def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array, step: int) -> float | None:
+    """What the bath has received, the work against the pressure, and the kinetic energy of the cell, eV."""
+    if ensemble.name != MartynaTobiasKlein.name:
+        return None
+    ramp = min(max((step - values[at.RAMP_FIRST]) / values[at.RAMP_STEPS], 0.0), 1.0)
+    start, end = values[baro.P_START : baro.P_START + 3], values[baro.P_END : baro.P_END + 3]
+    volume = abs(np.linalg.det(values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)))
+    speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
+    mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
+    pressure = float(np.mean(start + ramp * (end - start)))
+    return float(values[at.RECEIVED] + pressure * volume + 0.5 * mass * speed2)

@@ -41,7 +41,7 @@ SEED, FIRST, OPENS, SLOT = range(4)
 """Seed of the noise; the run's first step; the step from which the first drift of a pass leads away: interval k
 goes from step k to k + 1, has the noise of number k and the bath of step k + 1. From SLOT on,
 partial sums of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bath has given since ever (the
-host adds them up), of the others the kinetic energy of one step."""
+host adds them up), of the others the kinetic energy of one step; of barostats several sums."""
 SLOTS = 64
 """Sums that run side by side, so that atoms do not wait for each other."""
 ENERGY_BITS = 36
@@ -50,13 +50,19 @@ _ATTEMPTS = 60
 """Of which each succeeds with more than 95 %: the last is never reached."""
 
 # The array `bath`, of float64.
-START, END, RAMP_FIRST, RAMP_STEPS, COUPLING, FREEDOM, MASS_KT, KEPT, NOISE, FACTOR, RECEIVED, WORK, CHAIN = range(13)  # fmt: skip
+(
+    START, END, RAMP_FIRST, RAMP_STEPS, COUPLING, FREEDOM, MASS_KT, KEPT, NOISE, FACTOR, TOTAL_MASS, RECEIVED, WORK,
+    CHAIN,
+) = range(14)  # fmt: skip
 """k T (eV) before and after a ramp, its first step and length; coupling time (internal units); degrees of
-freedom; k T in the masses of a chain; c and sqrt(1 - c^2) of Langevin; factor of the velocities; energy that
-the bath has received (eV); of a chain: the part of it that is not its kinetic energy, and its velocities."""
+freedom; k T in the masses of a chain; c and sqrt(1 - c^2) of Langevin; factor of the velocities; mass of all atoms;
+energy that the bath has received (eV); of a chain: the part of it that is not its kinetic energy, and its
+velocities. Behind them driving force (1/angstrom) and velocity of the centre of mass, three numbers each."""
 CHAIN_LENGTH = 3
-BATH_SIZE = CHAIN + CHAIN_LENGTH
-STATE = slice(RECEIVED, BATH_SIZE)
+DRIVE = CHAIN + CHAIN_LENGTH
+CENTRE = DRIVE + 3
+BATH_SIZE = CENTRE + 3
+STATE = slice(RECEIVED, CHAIN + CHAIN_LENGTH)
 """What changes from step to step, and belongs in a checkpoint."""
 
 _LEAST_PARTS, _MOST_PARTS, _PARTS_PER_RATE = 3, 500, 8.0
@@ -66,11 +72,17 @@ parts are positive: the negative ones of splittings of higher order explode ther
 
 
 @ti.func
-def _target(step, bath: ti.template()):
-    """K T of the bath at a step, eV."""
+def along_ramp(step, start: ti.template(), end: ti.template(), bath: ti.template()):
+    """A value that goes linearly from one number of the bath to another."""
     part = (ti.cast(step, ti.f64) - bath[RAMP_FIRST]) / bath[RAMP_STEPS]
     part = ti.min(ti.max(part, 0.0), 1.0)
-    return bath[START] + part * (bath[END] - bath[START])
+    return bath[start] + part * (bath[end] - bath[start])
+
+
+@ti.func
+def target(step, bath: ti.template()):
+    """K T of the bath at a step, eV."""
+    return along_ramp(step, START, END, bath)
 
 
 @ti.func
@@ -192,13 +204,14 @@ def _bussi(kinetic, kt, dt, seed, interval, bath: ti.template()):
 
 
 @cache
-def thermostat_functions(name: str, real: Any, by_slot: bool) -> Any:
+def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = False) -> Any:
     """Device functions of one ensemble; those that it does not need are never called.
 
     Args:
         name: of the ensemble.
         real: ti.f64 or ti.f32, of the atoms; thermostats that act on the whole system are float64.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+        driven: whether a driving force moves the centre of mass, which is to rest.
     """
     chain, bussi, langevin = name == NoseHoover.name, name == Bussi.name, name == Langevin.name
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
@@ -207,16 +220,30 @@ def thermostat_functions(name: str, real: Any, by_slot: bool) -> Any:
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
     @ti.func
-    def count(i, n, energy, ledger: ti.template()):
-        """Add an energy to the slot of an atom: lanes of a warp, or threads of a CPU, have different ones."""
+    def count(i, n, k: ti.template(), energy, ledger: ti.template()):
+        """Add to sum k in the slot of an atom: lanes of a warp, or threads of a CPU, have different ones."""
         mine = i % SLOTS
         if ti.static(not by_slot):
             mine = ti.cast(ti.cast(i, ti.i64) * SLOTS // n, ti.i32)
-        ti.atomic_add(ledger[SLOT + mine], _units(energy))
+        ti.atomic_add(ledger[SLOT + k * SLOTS + mine], _units(energy))
 
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
-        count(i, n, _kinetic(v, inverse_mass), ledger)
+        count(i, n, 0, _kinetic(v, inverse_mass), ledger)
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                count(i, n, 1 + a, ti.cast(v[a], ti.f64) / ti.cast(inverse_mass, ti.f64), ledger)
+
+    @ti.func
+    def empty_slots(k, ledger: ti.template()):
+        """Sum k, whose slots are then empty."""
+        total = ti.cast(0, ti.i64)
+        for a in ti.static(range(8)):
+            for b in ti.static(range(SLOTS // 8)):  # unrolled: the reads go out together
+                total += ledger[SLOT + k * SLOTS + a * (SLOTS // 8) + b]
+        for a in range(SLOTS):
+            ledger[SLOT + k * SLOTS + a] = ti.cast(0, ti.i64)
+        return total
 
     @in_double
     def prepare(dt, ledger: ti.template(), bath: ti.template()):
@@ -229,55 +256,83 @@ def thermostat_functions(name: str, real: Any, by_slot: bool) -> Any:
     def refresh(i, n, v, interval, atom, inverse_mass, ledger: ti.template(), bath: ti.template()):
         """Friction and noise on one atom (O): its new velocity."""
         noise = normal3(ledger[SEED], atom, interval, LANGEVIN)
-        kt = ti.cast(_target(interval + 1, bath), real)
+        kt = ti.cast(target(interval + 1, bath), real)
         new = (
             ti.cast(bath[KEPT], real) * v + (ti.cast(bath[NOISE], real) * ti.sqrt(kt * inverse_mass)) * noise
         )
-        count(i, n, _kinetic(v, inverse_mass) - _kinetic(new, inverse_mass), ledger)
+        count(i, n, 0, _kinetic(v, inverse_mass) - _kinetic(new, inverse_mass), ledger)
         return new
+
+    @ti.func
+    def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
+        """Factor of the velocities over a time; keeps account of what the bath receives. All float64."""
+        found = 1.0 + 0.0 * kt
+        # Atoms at rest have nothing to scale: they stay at rest until forces move them.
+        if kinetic > 0.0:
+            if ti.static(chain):
+                found = _chain(kinetic, kt, time, bath)
+            elif ti.static(bussi):
+                found = _bussi(kinetic, kt, time, ledger[SEED], interval, bath)
+            else:
+                ratio = 0.5 * bath[FREEDOM] * kt / kinetic
+                found = sqrt(ti.max(1.0 + time / bath[COUPLING] * (ratio - 1.0), 0.0))
+            if ti.static(not chain):
+                bath[RECEIVED] += kinetic * (1.0 - found * found)
+        return found
 
     @in_double
     def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
         """Factor of the velocities from the slots, which it empties. Serial."""
-        total = ti.cast(0, ti.i64)
-        for a in ti.static(range(8)):
-            for b in ti.static(range(SLOTS // 8)):  # unrolled: the reads go out together
-                total += ledger[SLOT + a * (SLOTS // 8) + b]
-        for k in range(SLOTS):
-            ledger[SLOT + k] = ti.cast(0, ti.i64)
-        kinetic = ti.cast(total, ti.f64) * 2.0**-ENERGY_BITS
-        kt = _target(interval + 1, bath)
-        time = ti.cast(dt, ti.f64)
-        factor = 1.0 + 0.0 * kt
-        # Atoms at rest have nothing to scale: they stay at rest until forces move them.
-        if total > 0:
-            if ti.static(chain):
-                factor = _chain(kinetic, kt, time, bath)
-            elif ti.static(bussi):
-                factor = _bussi(kinetic, kt, time, ledger[SEED], interval, bath)
-            else:
-                ratio = 0.5 * bath[FREEDOM] * kt / kinetic
-                factor = sqrt(ti.max(1.0 + time / bath[COUPLING] * (ratio - 1.0), 0.0))
-            if ti.static(not chain):
-                bath[RECEIVED] += kinetic * (1.0 - factor * factor)
-        bath[FACTOR] = factor
+        kinetic = ti.cast(empty_slots(0, ledger), ti.f64) * 2.0**-ENERGY_BITS
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                momentum = ti.cast(empty_slots(1 + a, ledger), ti.f64) * 2.0**-ENERGY_BITS
+                bath[CENTRE + a] = momentum / bath[TOTAL_MASS]
+                kinetic -= 0.5 * momentum * bath[CENTRE + a]
+        bath[FACTOR] = factor(
+            kinetic, target(interval + 1, bath), ti.cast(dt, ti.f64), interval, ledger, bath
+        )
+
+    @ti.func
+    def drive(virial, bath: ti.template()):
+        """External force W^T F_e on an atom of virial W: with the heat current J, they do the work J.F_e.
+
+        Z. Fan, H. Dong, A. Harju, T. Ala-Nissila, Phys. Rev. B 99, 064308 (2019), doi:10.1103/PhysRevB.99.064308,
+        eq. 8, without its term of the atom's energy: convection, which solids do not have.
+        """
+        pull = ti.Vector([ti.cast(bath[DRIVE + a], real) for a in ti.static(range(3))])
+        return ti.cast(virial, real).transpose() @ pull
+
+    @ti.func
+    def rescaled(v, bath: ti.template()):
+        new = v
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                new[a] -= ti.cast(bath[CENTRE + a], real)
+        return ti.cast(bath[FACTOR], real) * new
 
     @ti.kernel
-    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
+    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, virial: reals, ledger: longs, bath: doubles):  # fmt: skip
         """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
         for i in range(n):
             add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
         if n > 0:
             rescale(dt, interval, ledger, bath)
         for i in range(n):
-            vel[i] = ti.cast(bath[FACTOR], real) * vel[i]
+            vel[i] = rescaled(vel[i], bath)
 
     return SimpleNamespace(
         local=langevin,
         whole=name != "nve" and not langevin,
+        cell=False,
         prepare=prepare,
         refresh=refresh,
+        count=count,
+        empty_slots=empty_slots,
         add_kinetic=add_kinetic,
+        factor=factor,
+        drive=drive,
         rescale=rescale,
+        rescaled=rescaled,
         close_step=close_step,
     )

@@ -13,7 +13,9 @@ loop: there a call holds several steps, unrolled.
 
 A thermostat that acts on each atom alone takes part in the drift. One that acts on the whole system needs the
 kinetic energy between the two half kicks: there the second loop becomes two, with a serial part in between
-(`thermostats`). Without one the kernels are those of NVE, to the last instruction.
+(`thermostats`). A barostat adds the virial to what is summed, and the deformation of the cell to the drift
+(`barostats`). A driving force F_e adds W_i^T F_e to each force and takes the drift of the centre of mass out where
+thermostats act. Without them the kernels are those of NVE, to the last instruction.
 
 W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 (1982),
 doi:10.1063/1.442716.
@@ -23,10 +25,12 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics.thermostats import FACTOR, FIRST, OPENS, thermostat_functions
-from taichimd.enumerate.access import store_matrix
+from taichimd.dynamics.barostats import RAN_AWAY
+from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.dynamics.thermostats import FIRST, OPENS
+from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
-from taichimd.enumerate.exact import pair_sums
+from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE, pair_sums, symmetric
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
@@ -43,7 +47,7 @@ def step_kernels(
     all_pairs: bool,
     near_list: bool,
     blocks: int,
-    ensemble: str,
+    coupling: Coupling,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -56,7 +60,7 @@ def step_kernels(
         near_list: whether force loops read a near list or the Verlet list itself.
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
-        ensemble: name of the ensemble.
+        coupling: what acts on atoms and cell besides forces.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -71,8 +75,11 @@ def step_kernels(
     atom = gather_functions(terms, real, by_slot, straight=unroll == 1)
     visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
     sums = pair_sums(real)
-    prune = prune_function(terms.n_kinds, by_slot, many_body)
-    thermostat = thermostat_functions(ensemble, real, by_slot)
+    thermostat = coupling_functions(coupling, real, by_slot)
+    cell, driven = coupling.moves_cell, coupling.driven
+    # Of the virial, what each step needs.
+    tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
+    prune = prune_function(terms.n_kinds, by_slot, many_body, thermostat if cell else None)
 
     @ti.func
     def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -82,10 +89,19 @@ def step_kernels(
             new = thermostat.refresh(i, n, v, ledger[OPENS] + ahead, ident[i], inverse_mass[i], ledger, bath)
             move = (0.5 * dt) * v + (0.5 * dt) * new
             vel[i] = new
-        x = pos[i] + move
+        change = move
+        if ti.static(cell):
+            change, move = thermostat.drifted(pos[i], move, bath)
+        x = pos[i] + change
         pos[i] = x
-        gone = x - listed_at[i]
-        if not gone.dot(gone) <= most_near2:
+        far = 0
+        if ti.static(cell):
+            far = thermostat.strayed(x, listed_at[i], most_near2, near_list, bath)
+        else:
+            gone = x - listed_at[i]
+            if not gone.dot(gone) <= most_near2:
+                far = 1
+        if far == 1:
             control[outdated] = 1
             control[frozen] = 1
         if not move.dot(move) <= most_step2:
@@ -93,7 +109,14 @@ def step_kernels(
             control[frozen] = 1
 
     @ti.func
-    def tally(i, control: ti.template(), frozen):
+    def deform(control: ti.template(), frozen, bath: ti.template()):
+        """Begin the drift of the cell; a cell that runs away ends the run. Serial."""
+        if thermostat.deform(bath) == 0:
+            control[BLOWN] = RAN_AWAY
+            control[frozen] = 1
+
+    @ti.func
+    def count_step(i, control: ti.template(), frozen):
         """Count a step that was done; freeze the next one after one that was not."""
         if i == 0:
             if control[frozen] == 0:
@@ -103,24 +126,29 @@ def step_kernels(
                 control[frozen + 1] = 1
 
     @ti.kernel
-    def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
+    def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, shift_bits: ti.i32, shifts: vecs, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
         """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
         control[REMAINING] = steps_to_do
         control[DONE] = 0
         control[BLOWN] = NONE
-        if ti.static(ensemble != "nve"):
+        if ti.static(not coupling.none):
             ledger[FIRST] = first
             ledger[OPENS] = first
         if ti.static(thermostat.local):
             thermostat.prepare(dt, ledger, bath)
+        if ti.static(cell):
+            if n > 0:
+                deform(control, FROZEN, bath)
         for i in range(n):
+            if ti.static(cell):
+                thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
             drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template()):  # fmt: skip
-        """Partial forces of many-body terms; or, for pairs alone, forces. Energies if wanted."""
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
         else:
@@ -128,36 +156,46 @@ def step_kernels(
                 if control[frozen] == 0:
                     if ti.static(many_body):
                         e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live)  # fmt: skip
-                        if ti.static(want):
+                        if ti.static(want == ALL):
                             energy[i] = e
                     else:
                         total = atom.pairs(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
+                        if ti.static(want not in (FORCE, ALL)):
+                            w = sums.virial(total, want)
+                            if ti.static(cell):
+                                thermostat.add_components(i, n, w, ledger)
+                            else:
+                                force[i] += thermostat.drive(symmetric(w), bath)
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template()):  # fmt: skip
+    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
+            prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
 
     @ti.func
     def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Up to `unroll` steps, as many as remain and the lists allow; `going` says whether there was any."""
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
         for s in ti.static(range(unroll)):
             stop = control[REBUILD] != 0 or control[BLOWN] != NONE or s >= control[REMAINING]
             control[FROZEN + s] = 1 if stop else 0
         control[FROZEN + unroll] = 0
         going[None] = 1 - control[FROZEN]
-        if ti.static(ensemble != "nve"):
+        if ti.static(not coupling.none):
             # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
             ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
         for s in ti.static(range(unroll)):
-            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, False)  # fmt: skip
+            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, ledger, bath)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
                     if ti.static(many_body):
-                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, False)  # fmt: skip
+                        f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, tally != FORCE)  # fmt: skip
+                        if ti.static(cell):
+                            thermostat.add_virial(i, n, w, ledger)
+                        if ti.static(driven):
+                            f += thermostat.drive(w, bath)
                     else:
                         f = force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
@@ -172,17 +210,25 @@ def step_kernels(
                         vel[i] = v
                         drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
                 if ti.static(not thermostat.whole):
-                    tally(i, control, FROZEN + s)
+                    count_step(i, control, FROZEN + s)
             if ti.static(thermostat.whole):
+                if ti.static(cell):
+                    for k in range(2 * thermostat.parts):
+                        if control[FROZEN + s] == 0:
+                            thermostat.collect(k, ledger)
                 if control[FROZEN + s] == 0:
                     thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
+                    if ti.static(cell):
+                        deform(control, FROZEN + s + 1, bath)
                 for i in range(n):
                     if control[FROZEN + s] == 0:
-                        v = ti.cast(bath[FACTOR], real) * vel[i]
+                        if ti.static(cell):
+                            thermostat.shift(i, n, shift_bits, shifts, bath)
+                        v = thermostat.rescaled(vel[i], bath)
                         v = v + (0.5 * dt * inverse_mass[i]) * force[i]
                         vel[i] = v
                         drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-                    tally(i, control, FROZEN + s)
+                    count_step(i, control, FROZEN + s)
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
@@ -196,16 +242,18 @@ def step_kernels(
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
 
     @ti.kernel
-    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, energy: reals, virial: reals):  # fmt: skip
+    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, True)  # fmt: skip
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
                     f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
+                if ti.static(driven):
+                    force[i] += thermostat.drive(load_matrix(virial, i), bath)
                 if dt > 0.0:
                     vel[i] += (0.5 * dt * inverse_mass[i]) * force[i]
 
@@ -223,4 +271,5 @@ def step_kernels(
         finish=finish,
         moved=moved,
         close_step=thermostat.close_step,
+        listed=thermostat.listed if cell else None,
     )

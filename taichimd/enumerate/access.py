@@ -36,6 +36,12 @@ def store_matrix(target: ti.template(), i, w):
             target[9 * i + 3 * a + b] = w[a, b]
 
 
+@ti.func
+def load_matrix(source: ti.template(), i):
+    """The 3x3 matrix of atom i from a flat array."""
+    return ti.Matrix([[source[9 * i + 3 * a + b] for b in ti.static(range(3))] for a in ti.static(range(3))])
+
+
 @cache
 def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     """Device functions that look things up for one set of terms.

@@ -35,24 +35,43 @@ def in_parts(x):
     return coarse, ((ti.cast(x, ti.f64) - coarse) + shift) - shift
 
 
+FORCE, TRACE, DIAGONAL, SYMMETRIC, ALL = range(5)
+"""What is summed: the force; the force and of the virial the trace, the diagonal, or the six components
+xx, yy, zz, yz, xz, xy; or the force, the energy and all nine of the virial."""
+_TERMS = (3, 4, 6, 9, 13)
+SIX = ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))
+"""Components of a symmetric tensor, the diagonal first."""
+
+
+@ti.func
+def symmetric(six):
+    """The 3x3 matrix of six components."""
+    x, y, z, yz, xz, xy = six[0], six[1], six[2], six[3], six[4], six[5]
+    return ti.Matrix([[x, xy, xz], [xy, y, yz], [xz, yz, z]])
+
+
 @cache
 def pair_sums(real: Any) -> Any:
-    """Device functions `empty`, `add` and `store` for force, energy and virial of an atom from its pairs."""
+    """Device functions for force, energy and virial of an atom from its pairs: `empty`, `add`, `store`, `virial`."""
 
     @ti.func
     def empty(want: ti.template()):
-        """Three components of the force, then energy and nine of the virial; behind them their rests."""
-        return ti.Vector.zero(ti.f64, 2 * (13 if ti.static(want) else 3))
+        """As many sums as `want` says; behind them their rests."""
+        return ti.Vector.zero(ti.f64, ti.static(2 * _TERMS[want]))
 
     @ti.func
     def add(sums: ti.template(), d, u, w, want: ti.template()):
         """A pair at distance vector d with energy u and slope w = u'/r."""
         f = w * d
-        terms = ti.static(13 if want else 3)
+        terms = ti.static(_TERMS[want])
         for k in ti.static(range(terms)):
             term = 0.5 * u
             if ti.static(k < 3):
                 term = f[k]
+            elif ti.static(want == TRACE):
+                term = -0.5 * d.dot(f)
+            elif ti.static(want != ALL):
+                term = -0.5 * d[SIX[k - 3][0]] * f[SIX[k - 3][1]]
             elif ti.static(k > 3):
                 term = -0.5 * d[(k - 4) // 3] * f[(k - 4) % 3]
             coarse, rest = in_parts(term)
@@ -61,8 +80,9 @@ def pair_sums(real: Any) -> Any:
 
     @ti.func
     def store(i, sums, energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template()):  # fmt: skip
-        terms = ti.static(13 if want else 3)
-        for k in ti.static(range(terms)):
+        """The force, and with `ALL` energy and virial."""
+        terms = ti.static(_TERMS[want])
+        for k in ti.static(range(terms if want == ALL else 3)):
             total = ti.cast(sums[k] + sums[terms + k], real)
             if ti.static(k < 3):
                 force[i][k] = total
@@ -71,4 +91,10 @@ def pair_sums(real: Any) -> Any:
             else:
                 virial[9 * i + k - 4] = total
 
-    return SimpleNamespace(empty=empty, add=add, store=store)
+    @ti.func
+    def virial(sums, want: ti.template()):
+        """Of `TRACE`, `DIAGONAL` or `SYMMETRIC`: its components, a vector."""
+        terms = ti.static(_TERMS[want])
+        return ti.Vector([sums[k] + sums[terms + k] for k in ti.static(range(3, terms))])
+
+    return SimpleNamespace(empty=empty, add=add, store=store, virial=virial)

@@ -103,14 +103,24 @@ class Lists:
     def arrays(self, tables: list[Any]) -> tuple[Any, ...]:
         """The arrays that all force kernels take, in their order, with the parameter tables in place."""
         verlet = self.verlet
-        shifts = self._lattice if self._all_pairs else verlet.shifts
         near_count, near = (
             (self._near_count, self._near) if self.near_list else (verlet.count, verlet.entries)
         )
         return (
-            verlet.count, verlet.entries, shifts, self._limits2, verlet.built_at, near_count, near,
+            verlet.count, verlet.entries, self.shifts, self._limits2, verlet.built_at, near_count, near,
             self._reverse, self.listed_at, *tables, self._partial, self._zeta, self._live,
         )  # fmt: skip
+
+    @property
+    def shifts(self) -> Any:
+        """Vectors of the images, or the lattice for nearest images."""
+        return self._lattice if self._all_pairs else self.verlet.shifts
+
+    def reaches(self) -> tuple[float, float, int, int]:
+        """How far the list of the force loops and the Verlet list reach, angstrom; largest image along y and z."""
+        built = self.cutoff + self.skins.outer
+        near = self.cutoff + self.skins.inner if self.near_list else built
+        return near, built, int(self.verlet.most_image[1]), int(self.verlet.most_image[2])
 
     def look(self) -> NDArray[np.int32]:
         """The control array as the device has left it; waits for the device."""
@@ -121,15 +131,19 @@ class Lists:
         """Ask for a rebuild: the cell has changed, or an atom has jumped."""
         self._outdated = True
 
+    def due(self) -> bool:
+        """Whether `renew` has anything to do."""
+        return self._outdated or bool(self._seen[REBUILD])
+
     def renew(self, frame: Frame) -> bool:
         """Bring the lists up to date as far as the last `look` or `outdate` tells; whether anything was done.
 
         Does not wait for the device. A build whose rows or images did not fit leaves REBUILD set, which the
         next `look` will see and the next `renew` mend; meanwhile kernels do nothing.
         """
-        seen = self._seen
-        if not (self._outdated or seen[REBUILD]):
+        if not self.due():
             return False
+        seen = self._seen
         if self._all_pairs:
             self._set_lattice(frame)
         elif self.verlet.unfit(seen) and not self._outdated:
@@ -148,17 +162,8 @@ class Lists:
         seen[REBUILD] = 0
         return True
 
-    def settle(self, frame: Frame) -> None:
-        """Renew until the lists are known to be fit.
-
-        Raises:
-            StructureError, CapacityError: see `VerletList.grow`.
-        """
-        while self.renew(frame):
-            self.look()
-
     def atom_too_close(self) -> int:
-        """User's number of the atom that made `settle` raise `StructureError`."""
+        """User's number of the atom that made `renew` raise `StructureError`."""
         return int(self._seen[CLOSE])
 
     def batches(self, remaining: int) -> int:

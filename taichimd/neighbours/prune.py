@@ -14,7 +14,6 @@ of a build or a cut, nor the spatial sort shows in a result.
 (`enumerate.exact`).
 """
 
-from functools import cache
 from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
@@ -22,11 +21,11 @@ from taichimd.neighbours.kernels import slot, through_image
 from taichimd.runtime import ti
 
 
-@cache
-def prune_function(n_kinds: int, by_slot: bool, many_body: bool) -> Any:
+def prune_function(n_kinds: int, by_slot: bool, many_body: bool, barostat: Any = None) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops.
 
-    Rows are ordered, and `reverse` is made, where there are three-body terms.
+    Rows are ordered, and `reverse` is made, where there are three-body terms. A barostat (`barostats`) knows how
+    much the cell has been deformed, and reads it from the array `bath`; without one nothing reads that.
     """
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
 
@@ -46,14 +45,20 @@ def prune_function(n_kinds: int, by_slot: bool, many_body: bool) -> Any:
         near[slot(i, at, n, near_width, by_slot)] = entry
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
+    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         mask = (1 << shift_bits) - 1
         for i in range(n):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 x = pos[i]
-                drift = x - built_at[i]
-                # Written so that a position that is not a number asks for a rebuild, too.
-                if not drift.dot(drift) <= most_drift2:
+                far = 0
+                if ti.static(bool(barostat)):
+                    far = barostat.strayed(x, built_at[i], most_drift2, False, bath)
+                else:
+                    drift = x - built_at[i]
+                    # Written so that a position that is not a number asks for a rebuild, too.
+                    if not drift.dot(drift) <= most_drift2:
+                        far = 1
+                if far == 1:
                     control[REBUILD] = 1
                 kept = 0
                 m = count[i]
@@ -96,5 +101,7 @@ def prune_function(n_kinds: int, by_slot: bool, many_body: bool) -> Any:
             else:
                 control[STALE] = 0
                 control[CUTS] += 1
+                if ti.static(bool(barostat)):
+                    barostat.forget_near(bath)
 
     return prune

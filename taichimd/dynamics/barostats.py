@@ -1,0 +1,346 @@
+"""Barostats on the device: what turns stresses into a deformation of cell and atoms, once a step.
+
+At the end of a step, with velocities and positions of the same time, the sums K = sum_i m v (x) v and W = sum_i W_i
+give the pressure P = (K + W)/V. From it follow a matrix A for the velocities, v <- v A, and a deformation for the
+drift of the next step, x <- x B + dt v C, h <- h B with the cell vectors in the rows of h. Forces are always those
+of the present positions. With p the wanted pressure, r = beta/(3 tau), R symmetric noise of unit variance
+on the diagonal and half of it beside:
+
+- Berendsen: B = 1 + r dt (P - p), A = s, C = B, s the thermostat's factor.
+- Stochastic cell rescaling: B = exp(e), e = r dt (P - p + kT/V) + sqrt(2 r dt kT/V) R, A = s exp(-e), C = B. (Bernetti and
+  Bussi 2020, eq. 8; Del Tatto et al. 2022, eq. 14, with the rotation taken out.)
+- Martyna-Tobias-Klein: with the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and
+  G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of v' = -(u + tr(u)/N_f) v; thermostat of the atoms, and friction and noise
+  on u; the two halves in reverse. Then B = exp(u dt), C = (exp(u dt) - 1)/(u dt).
+  (M. E. Tuckerman et al., J. Phys. A 39, 5629 (2006), doi:10.1088/0305-4470/39/19/S18, with the halves on both
+  sides of a step's boundary made one, as for thermostats.)
+
+What may change is a projection of these tensors: their mean over the controlled axes, their diagonal, or all of
+them. Cells do not rotate, because all of them are symmetric.
+
+The lists learn of the deformation since they were made, F = 1 + E: pairs farther apart than reach are still beyond
+(1 - |E|) reach - 2 u, if no atom is farther than u from where the deformation alone would have brought it.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.dynamics import thermostats as th
+from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
+from taichimd.enumerate.access import load_matrix
+from taichimd.enumerate.exact import SIX
+from taichimd.math import exp, sqrt
+from taichimd.philox import GLOBAL
+from taichimd.random import normal2
+from taichimd.runtime import in_double, ti
+from taichimd.streams import CELL
+
+# The array `bath` goes on behind what thermostats hold.
+_SIZES = {
+    "P_START": 3, "P_END": 3, "AXES": 3, "RATE": 1, "CELL_TIME": 1, "MOST_IMAGE": 2, "REACH_NEAR": 1,
+    "REACH_BUILT": 1, "STRAIN_NEAR": 9, "STRAIN_BUILT": 9, "VELOCITY_SCALE": 9, "CELL_VECTORS": 9, "STRETCH": 9,
+    "DRIFT": 9, "CELL_VELOCITY": 9,
+}  # fmt: skip
+_ends = [th.BATH_SIZE]
+for _size in _SIZES.values():
+    _ends.append(_ends[-1] + _size)
+(
+    P_START, P_END, AXES, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, STRAIN_NEAR, STRAIN_BUILT,
+    VELOCITY_SCALE, CELL_VECTORS, STRETCH, DRIFT, CELL_VELOCITY, BATH_SIZE,
+) = _ends  # fmt: skip
+"""Wanted pressure before and after a ramp (eV/angstrom^3), which axes are controlled (1 or 0), beta/(3 tau), tau; the
+largest image of the lists along the second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made;
+A; h (angstrom), B - 1, C, u."""
+STATE = slice(CELL_VECTORS, BATH_SIZE)
+"""What changes from step to step, and belongs in a checkpoint."""
+_TERMS = 12
+"""Of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""
+MOST_STRETCH = 0.05
+"""Largest change of the cell in a step: beyond, the run is stopped."""
+RAN_AWAY = -1
+"""In the control array's BLOWN, where an atom's number would be: the cell changed too fast."""
+
+
+def parts_of(control: str, axes: str) -> int:
+    """Components of each tensor that have to be summed: its trace, its diagonal, or all six."""
+    if control == "triclinic":
+        return 6
+    return 1 if control == "isotropic" and len(axes) == 3 else 3
+
+
+@ti.func
+def read3(bath: ti.template(), at: ti.template()):
+    """A 3x3 matrix of the bath, float64."""
+    return ti.Matrix([[bath[at + 3 * a + c] for c in ti.static(range(3))] for a in ti.static(range(3))])
+
+
+@ti.func
+def _write3(bath: ti.template(), at: ti.template(), m):
+    for a in ti.static(range(3)):
+        for c in ti.static(range(3)):
+            bath[at + 3 * a + c] = m[a, c]
+
+
+@ti.func
+def _series(x, first: ti.template()):
+    """The sum of x^k first!/(k + first)!: exp(x) for first = 0, (exp(x) - 1)/x for 1."""
+    one = ti.Matrix.identity(ti.f64, 3)
+    total = one
+    for m in range(_TERMS):
+        total = one + (x @ total) / ti.cast(_TERMS - m + first, ti.f64)
+    return total
+
+
+@ti.func
+def _square(m):
+    """Of the Frobenius norm."""
+    total = 0.0 * m[0, 0]
+    for a in ti.static(range(3)):
+        for c in ti.static(range(3)):
+            total += m[a, c] * m[a, c]
+    return total
+
+
+@cache
+def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: bool) -> Any:
+    """Device functions of one barostat, with the names that those of thermostats have, and some more.
+
+    Args:
+        name: of the ensemble.
+        control: isotropic, orthorhombic or triclinic.
+        axes: those controlled.
+        real: ti.f64 or ti.f32, of the atoms; cells are float64.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+    """
+    berendsen, second_order = name == BerendsenNPT.name, name == MartynaTobiasKlein.name
+    isotropic, triclinic = control == "isotropic", control == "triclinic"
+    parts = parts_of(control, axes)
+    atoms = th.thermostat_functions("nvt-berendsen" if berendsen else "nvt-bussi", real, by_slot)
+    vec = ti.types.vector(3, real)
+    vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+    totals = th.SLOT + 2 * parts * th.SLOTS
+
+    @ti.func
+    def project(m):
+        """What of a tensor the cell may follow."""
+        out = 0.5 * (m + m.transpose())
+        if ti.static(not triclinic):
+            mean = 0.0 * m[0, 0]
+            for a in ti.static(range(3)):
+                if ti.static("xyz"[a] in axes):
+                    mean += m[a, a] / ti.static(len(axes))
+            for a in ti.static(range(3)):
+                for c in ti.static(range(3)):
+                    if ti.static(a != c or "xyz"[a] not in axes):
+                        out[a, c] = 0.0 * m[a, c]
+                    elif ti.static(isotropic):
+                        out[a, c] = mean
+        return out
+
+    @ti.func
+    def component(m: ti.template(), k: ti.template()):
+        value = 0.0 * m[0, 0]
+        if ti.static(parts == 1):
+            value = m[0, 0] + m[1, 1] + m[2, 2]
+        else:
+            a, c = ti.static(SIX[k])
+            value = 0.5 * (m[a, c] + m[c, a])
+        return value
+
+    @ti.func
+    def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
+        w = ti.cast(v, ti.f64)
+        twice = w.outer_product(w) / ti.cast(inverse_mass, ti.f64)
+        for k in ti.static(range(parts)):
+            atoms.count(i, n, k, component(twice, k), ledger)
+
+    @ti.func
+    def add_components(i, n, w, ledger: ti.template()):
+        """The virial of an atom, by the components that are summed."""
+        for k in ti.static(range(parts)):
+            atoms.count(i, n, parts + k, ti.cast(w[k], ti.f64), ledger)
+
+    @ti.func
+    def add_virial(i, n, w, ledger: ti.template()):
+        """The virial of an atom, a 3x3 matrix."""
+        for k in ti.static(range(parts)):
+            atoms.count(i, n, parts + k, ti.cast(component(w, k), ti.f64), ledger)
+
+    @ti.func
+    def collect(k, ledger: ti.template()):
+        """Total of one component."""
+        ledger[totals + k] = atoms.empty_slots(k, ledger)
+
+    @ti.func
+    def tensor(first: ti.template(), ledger: ti.template()):
+        found = ti.Matrix.zero(ti.f64, 3, 3)
+        for k in ti.static(range(parts)):
+            value = ti.cast(ledger[totals + first + k], ti.f64) * 2.0**-th.ENERGY_BITS
+            if ti.static(parts == 1):
+                for a in ti.static(range(3)):
+                    found[a, a] = value / 3.0
+            else:
+                a, c = ti.static(SIX[k])
+                found[a, c] = value
+                found[c, a] = value
+        return found
+
+    @ti.func
+    def noise(seed, interval, first: ti.template()):
+        """A symmetric matrix of normals: variance 1 on the diagonal, 1/2 beside it."""
+        one, two = normal2(seed, GLOBAL, interval, CELL, first)
+        three, four = normal2(seed, GLOBAL, interval, CELL, first + 1)
+        five, six = normal2(seed, GLOBAL, interval, CELL, first + 2)
+        off = ti.sqrt(ti.cast(0.5, ti.f64))
+        return ti.Matrix(
+            [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
+        )
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+        """A, B, C and u from the totals. Serial."""
+        time = ti.cast(dt, ti.f64)
+        kt = th.target(interval + 1, bath)
+        twice, virial = tensor(0, ledger), tensor(parts, ledger)
+        volume = ti.abs(read3(bath, CELL_VECTORS).determinant())
+        one = ti.Matrix.identity(ti.f64, 3)
+        wanted = ti.Matrix.zero(ti.f64, 3, 3)
+        for a in ti.static(range(3)):
+            wanted[a, a] = th.along_ramp(interval + 1, P_START + a, P_END + a, bath)
+        scale, stretch, drift = one, one, one
+        if ti.static(second_order):
+            freedom = bath[th.FREEDOM]
+            mass = (freedom + 3.0) * bath[th.MASS_KT] * bath[CELL_TIME] * bath[CELL_TIME] / 3.0
+            u = read3(bath, CELL_VELOCITY)
+            u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
+                0.5 * time / mass
+            )
+            first = _series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
+            twice = first.transpose() @ twice @ first
+            factor = atoms.factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
+            twice *= factor * factor
+            kept = exp(-time / bath[CELL_TIME])
+            before = _square(u)
+            u = kept * u + project(noise(ledger[th.SEED], interval, 0)) * sqrt(
+                (1.0 - kept * kept) * kt / mass
+            )
+            bath[th.RECEIVED] += 0.5 * mass * (before - _square(u))
+            second = _series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
+            twice = second.transpose() @ twice @ second
+            u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
+                0.5 * time / mass
+            )
+            _write3(bath, CELL_VELOCITY, u)
+            scale = first @ second * factor
+            stretch, drift = _series(u * time, 0), _series(u * time, 1)
+        else:
+            factor = atoms.factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
+            excess = (twice * (factor * factor) + virial) / volume - wanted
+            rate = bath[RATE] * time
+            if ti.static(berendsen):
+                scale = one * factor
+                stretch = one + project(excess) * rate
+            else:
+                strain = project(excess + (kt / volume) * one) * rate
+                strain += project(noise(ledger[th.SEED], interval, 0)) * sqrt(2.0 * rate * kt / volume)
+                scale = _series(-strain, 0) * factor
+                stretch = _series(strain, 0)
+            drift = stretch
+        _write3(bath, VELOCITY_SCALE, scale)
+        _write3(bath, STRETCH, stretch - one)
+        _write3(bath, DRIFT, drift)
+
+    @in_double
+    def deform(bath: ti.template()):
+        """Cell and strains of the drift that follows; whether it is fit to be done. Serial."""
+        extra = read3(bath, STRETCH)
+        for at in ti.static((CELL_VECTORS, STRAIN_NEAR, STRAIN_BUILT)):
+            m = read3(bath, at)
+            m += m @ extra
+            if ti.static(at != CELL_VECTORS):
+                m += extra
+            _write3(bath, at, m)
+        fit = 1
+        if not _square(extra) <= MOST_STRETCH * MOST_STRETCH:
+            fit = 0
+        return fit
+
+    @ti.func
+    def rescaled(v, bath: ti.template()):
+        return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
+
+    @ti.func
+    def drifted(x, move, bath: ti.template()):
+        """By how much a position changes that would move so far in a cell at rest; and the move in this one."""
+        by = ti.cast(read3(bath, DRIFT), real) @ move
+        return ti.cast(read3(bath, STRETCH), real) @ x + by, by
+
+    @ti.func
+    def strayed(x, listed_at, most2, near: ti.template(), bath: ti.template()):
+        """Whether an atom is too far from where the deformation of the cell would have brought it."""
+        strain = read3(bath, STRAIN_NEAR if ti.static(near) else STRAIN_BUILT)
+        reach = bath[REACH_NEAR if ti.static(near) else REACH_BUILT]
+        gone = ti.cast(x - listed_at, ti.f64) - strain.transpose() @ ti.cast(listed_at, ti.f64)
+        most = ti.sqrt(ti.cast(most2, ti.f64)) - 0.5 * reach * ti.sqrt(_square(strain))
+        far = 0
+        if not (most > 0.0 and gone.dot(gone) <= most * most):
+            far = 1
+        return far
+
+    @ti.func
+    def forget_near(bath: ti.template()):
+        """The near list was cut: no strain since."""
+        for k in ti.static(range(9)):
+            bath[STRAIN_NEAR + k] = ti.cast(0, ti.f64)
+
+    @ti.func
+    def shift(i, n, shift_bits, shifts: ti.template(), bath: ti.template()):
+        """Vectors of the images for the present cell: those that are atom i's to renew."""
+        codes = 1 << shift_bits
+        my, mz = ti.cast(bath[MOST_IMAGE], ti.i32), ti.cast(bath[MOST_IMAGE + 1], ti.i32)
+        cell = read3(bath, CELL_VECTORS)
+        code = i
+        while code < codes:
+            # Codes are linear in the image, and modulo 2^shift_bits.
+            left = code - codes if code >= codes // 2 else code
+            z = (left + mz) % (2 * mz + 1) - mz
+            left = (left - z) // (2 * mz + 1)
+            y = (left + my) % (2 * my + 1) - my
+            x = (left - y) // (2 * my + 1)
+            for a in ti.static(range(3)):
+                # Term by term, as the host does it: T and -T are exact negatives of each other.
+                total = ti.cast(x, ti.f64) * cell[0, a] + ti.cast(y, ti.f64) * cell[1, a]
+                shifts[code][a] = ti.cast(total + ti.cast(z, ti.f64) * cell[2, a], real)
+            code += n
+
+    @ti.kernel
+    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, virial: reals, ledger: longs, bath: doubles):  # fmt: skip
+        """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
+        for i in range(n):
+            add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
+            add_virial(i, n, load_matrix(virial, i), ledger)
+        for k in range(2 * parts):
+            collect(k, ledger)
+        if n > 0:
+            rescale(dt, interval, ledger, bath)
+        for i in range(n):
+            vel[i] = rescaled(vel[i], bath)
+
+    @ti.kernel
+    def listed(near: ti.f64, built: ti.f64, my: ti.f64, mz: ti.f64, bath: doubles):
+        """New lists that reach so far (angstrom), with images so far along the second and third vector."""
+        forget_near(bath)
+        for k in ti.static(range(9)):
+            bath[STRAIN_BUILT + k] = ti.cast(0, ti.f64)
+        bath[REACH_NEAR], bath[REACH_BUILT] = near, built
+        bath[MOST_IMAGE], bath[MOST_IMAGE + 1] = my, mz
+
+    return SimpleNamespace(
+        local=False, whole=True, cell=True, parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
+        collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
+        forget_near=forget_near, shift=shift, close_step=close_step, listed=listed,
+    )  # fmt: skip

@@ -1,0 +1,68 @@
+"""What acts on atoms and cell besides the forces: which device functions the steps need."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from taichimd.dynamics.barostats import barostat_functions
+from taichimd.dynamics.ensembles import NVE, Ensemble, Thermostat
+from taichimd.dynamics.pressure import Barostat
+from taichimd.dynamics.thermostats import thermostat_functions
+from taichimd.errors import SettingsError
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """What of an ensemble the kernels are compiled for.
+
+    Attributes:
+        name: of the ensemble. control, axes: of a barostat, else empty.
+        driven: whether there is a driving force.
+    """
+
+    name: str = NVE.name
+    control: str = ""
+    axes: str = ""
+    driven: bool = False
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing acts but forces."""
+        return self.name == NVE.name
+
+    @property
+    def moves_cell(self) -> bool:
+        """Whether there is a barostat."""
+        return bool(self.control)
+
+
+def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> Coupling:
+    """The coupling of an ensemble.
+
+    Raises:
+        SettingsError: a driving force that is no vector, or without a thermostat that takes its heat away.
+    """
+    driven = driving_force is not None
+    if driving_force is not None:
+        force = np.asarray(driving_force, float)
+        if force.shape != (3,) or not np.isfinite(force).all():
+            raise SettingsError(f"driving_force = {driving_force!r}: expected three numbers (1/angstrom)")
+        if ensemble.name not in ("nvt-nose-hoover", "nvt-bussi", "nvt-berendsen"):
+            raise SettingsError(
+                f"a driving force heats the system, and {ensemble.name} does not take the heat away as it must; "
+                "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
+            )
+    if isinstance(ensemble, Barostat):
+        return Coupling(ensemble.name, ensemble.control, "".join(sorted(ensemble.axes)))
+    assert isinstance(ensemble, NVE | Thermostat)
+    return Coupling(ensemble.name, driven=driven)
+
+
+@cache
+def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
+    """Device functions of a thermostat or barostat."""
+    if coupling.moves_cell:
+        return barostat_functions(coupling.name, coupling.control, coupling.axes, real, by_slot)
+    return thermostat_functions(coupling.name, real, by_slot, coupling.driven)

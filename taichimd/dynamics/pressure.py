@@ -1,0 +1,165 @@
+"""Ensembles whose cell moves: constant pressure, in the user's units.
+
+| name | cell | thermostat | distribution |
+| --- | --- | --- | --- |
+| npt-berendsen | weak coupling | Berendsen | none: for equilibration |
+| npt-scr | stochastic cell rescaling | Bussi | isothermal-isobaric |
+| npt-mtk | Martyna-Tobias-Klein, with friction and noise | Bussi | isothermal-isobaric |
+
+`barostats` has the equations and what runs on the device.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd import units
+from taichimd.dynamics.ensembles import Ensemble, Thermostat
+from taichimd.errors import SettingsError
+from taichimd.neighbours.box import make_frame
+
+CONTROLS = ("isotropic", "orthorhombic", "triclinic")
+
+
+@dataclass(frozen=True)
+class Barostat(Thermostat):
+    """Constant pressure and temperature. Not used itself, only its subclasses.
+
+    Args:
+        pressure: GPa; one number, or three for x, y and z. With a ramp, at its first step.
+        final_pressure: GPa at the end of the ramp, likewise; None holds `pressure`.
+        pressure_coupling_time: fs, how long the cell takes to follow the pressure.
+        bulk_modulus: GPa, of the material; an estimate within a factor of a few will do, it only turns the
+            coupling time into a rate. npt-mtk does not use it.
+        control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
+            "triclinic" (lengths and angles; the cell does not rotate).
+        axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
+
+    Raises:
+        SettingsError: a value that makes no sense.
+    """
+
+    uses_bulk_modulus: ClassVar[bool] = True
+    pressure: float | tuple[float, float, float] = 0.0
+    final_pressure: float | tuple[float, float, float] | None = None
+    pressure_coupling_time: float = 1000.0
+    bulk_modulus: float = 50.0
+    control: str = "isotropic"
+    axes: str = "xyz"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, unit in (("pressure_coupling_time", "fs"), ("bulk_modulus", "GPa")):
+            value = getattr(self, key)
+            if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+                raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
+        for key in ("pressure", "final_pressure"):
+            value = getattr(self, key)
+            if value is not None and not _is_pressure(value):
+                raise SettingsError(f"{key} = {value!r}: expected one number or three (GPa)")
+        if self.final_pressure is not None and self.ramp is None:
+            raise SettingsError(
+                f"final_pressure = {self.final_pressure} needs the ramp's first and last step: "
+                "give ramp = (first, last)"
+            )
+        if self.control not in CONTROLS:
+            raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
+        if not self.axes or sorted(set(self.axes)) != sorted(self.axes) or not set(self.axes) <= set("xyz"):
+            raise SettingsError(f'axes = {self.axes!r}: expected some of x, y and z, such as "xy"')
+        if self.control == "triclinic" and len(self.axes) != 3:
+            raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
+
+    def check_timestep(self, timestep: float) -> None:
+        """As for every thermostat; and the cell must not be faster than ten steps.
+
+        Raises:
+            SettingsError: a coupling time is too short.
+        """
+        super().check_timestep(timestep)
+        if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
+            raise SettingsError(
+                f"pressure_coupling_time = {self.pressure_coupling_time:g} fs is shorter than 10 time steps of "
+                f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
+            )
+
+    def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
+        """Raise if a controlled axis is not periodic, or the cell has no volume.
+
+        Args:
+            cell: (3, 3) angstrom.
+            pbc: (3,) bool.
+
+        Raises:
+            SettingsError: says which axis.
+        """
+        frame = make_frame(cell, pbc)
+        for axis in self.axes:
+            a = "xyz".index(axis)
+            # The frame is completed by unit vectors orthogonal to the periodic ones.
+            if np.abs(frame.vectors[~frame.pbc][:, a]).max(initial=0.0) > 1e-9:
+                periodic = [bool(p) for p in pbc]
+                raise SettingsError(
+                    f"axes = {self.axes!r}: the pressure along {axis} cannot be controlled, because the cell is "
+                    f"not periodic there (pbc {periodic}); leave {axis} out, or make it periodic"
+                )
+        if abs(float(np.linalg.det(cell))) < 1e-9:
+            raise SettingsError("a barostat needs a cell with a volume; give all three cell vectors")
+
+
+class BerendsenNPT(Barostat):
+    """Weak coupling: temperature and pressure relax as exp(-t/coupling time), without noise.
+
+    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
+    not to sample.
+    """
+
+    name: ClassVar[str] = "npt-berendsen"
+
+
+class StochasticCellRescaling(Barostat):
+    """Weak coupling with the noise that makes it sample the isothermal-isobaric ensemble.
+
+    M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
+    V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
+    """
+
+    name: ClassVar[str] = "npt-scr"
+
+
+class MartynaTobiasKlein(Barostat):
+    """A cell with inertia: second-order dynamics of the volume or the whole cell.
+
+    G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with friction
+    and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J. Probert,
+    J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T tau^2/3.
+    """
+
+    name: ClassVar[str] = "npt-mtk"
+    uses_bulk_modulus: ClassVar[bool] = False
+
+
+BAROSTATS: dict[str, type[Barostat]] = {
+    kind.name: kind for kind in (BerendsenNPT, StochasticCellRescaling, MartynaTobiasKlein)
+}
+
+
+def moves_cell(ensemble: Ensemble) -> bool:
+    """Whether an ensemble changes the cell."""
+    return isinstance(ensemble, Barostat)
+
+
+def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:
+    """A pressure along x, y and z."""
+    return np.broadcast_to(np.asarray(pressure, float), 3)
+
+
+def _is_pressure(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float | tuple | list):
+        return False
+    numbers = value if isinstance(value, tuple | list) else (value,)
+    return len(numbers) in (1, 3) and all(
+        isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers
+    )
