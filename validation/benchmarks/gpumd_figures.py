@@ -40,7 +40,7 @@ def main() -> None:
     run = commands.add_parser("measure", help="run the benchmark, write JSON")
     run.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     run.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
-    run.add_argument("--precisions", nargs="+", default=["float64", "float32"])
+    run.add_argument("--precisions", nargs="+", default=["float64", "mixed", "float32"])
     run.add_argument("--potentials", nargs="+", default=["tersoff"], choices=POTENTIALS)
     run.add_argument("--ensembles", nargs="+", default=["nve", "npt-berendsen"], choices=ENSEMBLES)
     run.add_argument("--steps", type=int, default=1_000, help="of one timed run, as in the paper")

@@ -25,7 +25,7 @@ def main() -> None:
     """Parse the command line, measure, write JSON as it grows, print a table last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--precision", default="float64", help="float64 or float32")
+    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[8_000, 64_000, 256_000, 1_000_000])
     parser.add_argument("--potential", default="Si.tersoff", help="a shipped one for silicon")
     parser.add_argument("--repeats", type=int, default=5)
