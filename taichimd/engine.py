@@ -16,7 +16,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
-from taichimd.neighbours.lists import Lists
+from taichimd.neighbours.lists import FULL_DEVICE, Lists
 from taichimd.reduce import heat_flows, totals
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import DEVICE_LOOPS, PRECISIONS, blocks_for, grid, literals, start, ti
@@ -26,11 +26,15 @@ VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
 def _steps_per_pass(backend: str, n_atoms: int, many_body: bool) -> int:
-    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time."""
-    if DEVICE_LOOPS or (backend == "cpu" and many_body):
+    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time.
+
+    On a full device the host's part of a call passes while the device works.
+    """
+    full = n_atoms >= FULL_DEVICE
+    if DEVICE_LOOPS or (many_body and (backend == "cpu" or full)):
         return 1
-    if backend == "cpu" or n_atoms >= 200_000:
-        return 2 if many_body else 4
+    if backend == "cpu" or full:
+        return 4
     return 4 if many_body else 12
 
 

@@ -18,7 +18,8 @@ import numpy as np
 from validation import common
 
 BARS = {"float64": 1e-10, "mixed": 1e-4, "float32": 1e-4}
-"""By precision; relative to the largest value of each quantity, where identical bits are not claimed."""
+"""By precision; relative to the largest value of each quantity, where identical bits are not claimed. The
+heat current, in which two atoms of opposite velocities cancel, relative to its largest possible value."""
 STRUCTURES = {
     "silicon_216": "Si.tersoff",
     "silicon_carbide_512": "SiC_1989.tersoff",
@@ -71,6 +72,8 @@ def child(backend: str, result_file: str, precision: str) -> None:
         for quantity in QUANTITIES[:-1]:
             found[f"{name}/{quantity}"] = np.asarray(getattr(result, quantity), dtype=np.float64)
         found[f"{name}/heat_current"] = np.array(engine.heat_current())
+        speeds = np.linalg.norm(engine.velocities(), axis=1)
+        found[f"{name}/heat_scale"] = np.linalg.norm(result.virials, axis=(1, 2)) @ speeds
     found["info"] = np.array(json.dumps(runtime.info(), default=str))
     np.savez(result_file, **found)
 
@@ -121,7 +124,8 @@ def compare(name: str, a: str, b: str, results: dict[str, Any], bar: float) -> d
     relative, differing = {}, 0
     for quantity in QUANTITIES:
         first, second = results[a][f"{name}/{quantity}"], results[b][f"{name}/{quantity}"]
-        relative[quantity] = float(np.abs(first - second).max() / np.abs(first).max())
+        scale = results[a][f"{name}/heat_scale"] if quantity == "heat_current" else np.abs(first).max()
+        relative[quantity] = float(np.abs(first - second).max() / scale)
         differing += common.differing_bits(first.reshape(-1), second.reshape(-1))[0]
     identical_claimed = a.startswith("quadrants") and b.startswith("quadrants")
     return {

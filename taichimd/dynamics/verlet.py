@@ -72,7 +72,7 @@ def step_kernels(
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    atom = gather_functions(terms, real, term, by_slot)
+    atom = gather_functions(terms, real, term, by_slot, straight=unroll == 1)
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     prune = prune_function(terms.n_kinds, by_slot, many_body)

@@ -32,11 +32,16 @@ AHEAD = 2
 
 
 @cache
-def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight: bool = True) -> Any:
     """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
 
-    `real` is the type of positions and forces, `term` that of what is computed from distances and stored for
-    each entry.
+    Args:
+        terms: the tuple functions.
+        real: ti.f64 or ti.f32, of positions and forces.
+        term: the same or ti.f32, of what is computed from distances and stored for each entry.
+        by_slot: slot-major lists (CUDA).
+        straight: whether `compact` may be used where it can: faster, the same bits, and minutes of
+            compilation in a kernel that holds several steps.
     """
     vec = ti.types.vector(3, term)
     pair, triplet = terms.pair, terms.triplet
@@ -45,7 +50,8 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
     ahead = AHEAD if by_slot else 1
     sums = pair_sums(real)
     bond = bond_order_loops(terms, term, by_slot) if has_bond else None
-    few = compact_function(terms, term, by_slot) if has_bond and terms.one_species and not has_pair else None
+    straight = straight and has_bond and terms.one_species and not has_pair
+    few = compact_function(terms, term, by_slot) if straight else None
 
     @computed_in(term)
     def pairs(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
