@@ -53,7 +53,7 @@ class TaichiMD(Calculator):
         potential: path of a parameter file, name of a shipped one ("Si.tersoff"), "my_file.py:my_potential",
             or a force-field object such as `LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)`.
         backend: "auto" (CUDA where there is one), "cuda" or "cpu"; one per process.
-        precision: "float64" or "float32".
+        precision: "float64", "mixed" (float32 terms of float64 positions) or "float32".
         skin: thickness (angstrom) of the shell of neighbours kept beyond the cutoff, so that lists survive
             small moves; results do not depend on it. None leaves the choice to the engine.
 

@@ -66,7 +66,9 @@ class RunSettings(BaseModel):
     output: str = Field("taichimd-run", description="a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
-    precision: Literal["float64", "float32"] = Field("float64", description="float64 or float32")
+    precision: Literal["float64", "mixed", "float32"] = Field(
+        "float64", description="float64, mixed or float32"
+    )
     seed: int = Field(1, ge=0, lt=2**63, description="a whole number, 0 or above")
     restart: str | None = Field(None, description="a checkpoint file")
     overwrite: bool = Field(False, description="true or false")

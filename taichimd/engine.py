@@ -47,7 +47,8 @@ class Engine:
         atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
         forcefield: see `taichimd.load_forcefield`.
         backend: "auto", "cuda" or "cpu".
-        precision: "float64" or "float32".
+        precision: "float64", "float32", or "mixed": float32 terms of float64 positions, summed and integrated
+            in float64.
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
         ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics`.
@@ -136,6 +137,7 @@ class Engine:
         self._run = step_kernels(
             bound.terms,
             state.real,
+            state.term,
             self.backend,
             self._unroll,
             self._all_pairs,

@@ -46,7 +46,11 @@ if NAME == "taichi":
 
 DEVICE_LOOPS = NAME == "quadrants"
 """Whether a kernel can loop on the device without the host (`ti.graph.do_while`)."""
-PRECISIONS = {"float64": (ti.f64, np.float64), "float32": (ti.f32, np.float32)}
+_DOUBLE, _SINGLE = (ti.f64, np.float64), (ti.f32, np.float32)
+PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _DOUBLE}
+"""Types, on the device and on the host, of positions, velocities, forces and sums."""
+TERM_PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _SINGLE}
+"""Types of parameters, of distance vectors (differences already), and of all that is computed from them."""
 _backend: str | None = None
 
 
@@ -182,19 +186,28 @@ def _place_outside(message: str) -> str | None:
     return f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.math"
 
 
-def in_double(function: Any) -> Any:
-    """A device function whose literals are float64 whatever the kernel's: for sums over the whole system.
+def computed_in(real: Any) -> Any:
+    """Decorator of a device function whose literals, and those of all it calls, are of type `real`.
 
-    Device functions are compiled where they are called, so that is the place to change the default.
+    Whatever the kernel's are: device functions are compiled where they are called, so that is the place to
+    change the default.
     """
-    device = ti.func(function)
 
-    @wraps(device)
-    def call(*args: Any) -> Any:
-        with literals(ti.f64):
-            return device(*args)
+    def decorate(function: Any) -> Any:
+        device = ti.func(function)
 
-    return call
+        @wraps(device)
+        def call(*args: Any) -> Any:
+            with literals(real):
+                return device(*args)
+
+        return call
+
+    return decorate
+
+
+in_double = computed_in(ti.f64)
+"""For sums over the whole system."""
 
 
 def literal_type() -> Any:

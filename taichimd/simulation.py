@@ -87,7 +87,7 @@ class Simulation:
         seed: of the draw; the noise of a thermostat has its own.
         ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`; None is NVE.
         backend: auto, cuda or cpu.
-        precision: float64 or float32.
+        precision: float64, mixed (see `Engine`) or float32.
 
     Raises:
         SettingsError: a time step, temperature or seed that makes no sense.

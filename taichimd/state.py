@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.runtime import PRECISIONS, literals, ti
+from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
 
 
 @cache
@@ -38,6 +38,7 @@ class State:
         pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
         sorted_of: place of each user's number.
+        real, term: types of these quantities, and of what force fields compute from distances.
     """
 
     pos: Any
@@ -50,6 +51,7 @@ class State:
 
     def __init__(self, kinds: NDArray[np.int32], masses: NDArray[np.float64], precision: str) -> None:
         self.real, self.numpy_real = PRECISIONS[precision]
+        self.term, self._numpy_term = TERM_PRECISIONS[precision]
         self.n = n = len(kinds)
         self.vec = vec = ti.types.vector(3, self.real)
         types = {"inverse_mass": self.real, "ident": ti.i32, "kind": ti.i32}
@@ -91,7 +93,7 @@ class State:
             from_user(self.n, self.ident, self._user, getattr(self, name))
 
     def table(self, values: NDArray[np.float64]) -> Any:
-        """A flat table of parameters on the device, in the precision of the atoms."""
-        array = ti.ndarray(self.real, values.size)
-        array.from_numpy(np.ascontiguousarray(values, self.numpy_real))
+        """A flat table of parameters on the device, in the precision of the terms."""
+        array = ti.ndarray(self.term, values.size)
+        array.from_numpy(np.ascontiguousarray(values, self._numpy_term))
         return array

@@ -75,7 +75,7 @@ def test_restart_from_the_command_line(call):
         ("run s.extxyz --steps 5", "no potential given: expected a parameter file"),
         (RUN + "--steps 5 --backend cuda", "backend cuda: no CUDA device found; use --backend cpu"),
         (RUN + "--steps 5 --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
-        (RUN + "--steps 5 --precision half", "precision = 'half': expected float64 or float32"),
+        (RUN + "--steps 5 --precision half", "precision = 'half': expected float64, mixed or float32"),
         (RUN + "--steps 5 --ensemble npt", "ensemble = 'npt': expected nve"),
         (RUN + "--steps 5 --output springs.txt/o", "cannot write springs.txt/o: a file is in the way"),
         (RUN + "--steps 5 --output springs.txt", "cannot write springs.txt: a file is in the way"),

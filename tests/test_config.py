@@ -31,7 +31,7 @@ def test_time_that_cannot_be_read(text):
         ("steps", 1.5, "steps = 1.5: expected a whole number above 0: the steps of this run"),
         ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
-        ("precision", "float16", "precision = 'float16': expected float64 or float32"),
+        ("precision", "float16", "precision = 'float16': expected float64, mixed or float32"),
         (
             "ensemble",
             "npt",

@@ -62,7 +62,7 @@ def test_a_bad_structure_is_refused(build, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"precision": "half"}, "precision is 'half', expected one of float64, float32"),
+        ({"precision": "half"}, "precision is 'half', expected one of float64, float32, mixed"),
         ({"backend": "tpu"}, "backend is 'tpu', expected auto, cuda or cpu"),
         ({"skin": -1.0}, r"skin is -1\.0 angstrom, expected a positive length"),
         ({"skin": 0.0}, "expected a positive length"),

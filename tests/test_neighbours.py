@@ -179,6 +179,13 @@ def test_clusters_with_strays():
     assert (40, 42, 0, 0, 0) in found, "two strays that met each other"
 
 
+def test_atoms_whole_cells_apart_whose_turns_have_one_code():
+    """With one image each way, codes of turns (0, 1, 0) and (0, 0, 3) are the same; the images are not."""
+    positions = [[1.0, 1.0, 1.0], [1.0, 11.0, -28.0]]
+    _, found = assert_complete(positions, 10.0 * np.eye(3), [True] * 3, 3.0)
+    assert (0, 1, 0, -1, 3) in found
+
+
 @settings(max_examples=80, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_random_cells(data):

@@ -3,6 +3,7 @@
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,7 +11,9 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from validation import common, cross_backend, energy_drift, gpu_suite
-from validation.benchmarks import roofline
+from validation.benchmarks import gpumd_figures, gpumd_plot, roofline
+from validation.benchmarks.rebuild_cost import rebuild_cost
+from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
 
 
@@ -77,3 +80,58 @@ def test_result_files_are_json_with_provenance(tmp_path):
 def test_suite_asks_more_of_the_runtime_that_promises_more(runtime):
     parts = {part.name: part for part in gpu_suite.planned(runtime)}
     assert ("--long" in parts["cross_backend"].arguments) == (runtime == "quadrants")
+
+
+@pytest.mark.parametrize("n_atoms", [*gpumd_figures.SIZES, gpumd_figures.FIGURE_4, 100_000])
+def test_silicon_of_every_size_of_the_paper(n_atoms):
+    assert 8 * np.prod(silicon_cells(n_atoms)) == n_atoms
+    with pytest.raises(ValueError, match="8 times a cube"):
+        silicon_cells(n_atoms + 8)
+
+
+def test_what_is_not_there_is_not_drawn():
+    case = {"potential": "tersoff", "precision": "float64", "atoms": 8000}
+    results = [
+        {**case, "ensemble": "nve", "atom_steps_per_s": 3e6},
+        {**case, "ensemble": "npt-berendsen", "atom_steps_per_s": None, "reason": "none"},
+        {**case, "ensemble": "nvt-berendsen", "atom_steps_per_s": 2e6},
+    ]
+    assert list(gpumd_plot.curves({"results": results})) == [
+        ("tersoff", "float64", "nve"),
+        ("tersoff", "float64", "nvt-berendsen"),
+    ]
+    ratios = [gpumd_figures.npt_over_nve(results, result) for result in results]
+    assert ratios == [1.0, None, pytest.approx(1.5)]
+    ensemble, reason = gpumd_figures.make_ensemble("npt-nobody")
+    assert ensemble is None
+    assert "no ensemble npt-nobody" in reason
+
+
+class FakeEngine:
+    """A clock instead of a device: a step takes 1 ms, a rebuild 4 ms, output 7 ms; it asks for no rebuild."""
+
+    def __init__(self, clock):
+        self.clock, self.n_atoms, self.builds, self.stale = clock, 1000, 0, False
+        self._lists = SimpleNamespace(age=9, outdate=self.outdate)
+
+    def outdate(self):
+        self.stale = True
+
+    def advance(self, n, timestep):
+        self.clock.now += 1e-3 * (n + 7 + 4 * self.stale)
+        self.builds += self.stale
+        self.stale = False
+
+    def statistics(self):
+        return {"rebuilds": self.builds, "outer_skin_A": 1.0, "inner_skin_A": 0.3}
+
+
+def test_cost_of_a_rebuild_is_free_of_host_work(monkeypatch):
+    clock = SimpleNamespace(now=0.0)
+    monkeypatch.setattr("time.perf_counter", lambda: clock.now)
+    monkeypatch.setattr("taichimd.runtime.ti.sync", lambda: None)
+    found = rebuild_cost(FakeEngine(clock), 1.0, 10.0, 3)
+    assert found["ms_per_rebuild"] == pytest.approx(4.0)
+    assert found["rebuilds"]["forced"] == found["blocks"]
+    assert found["ms_per_step"] == pytest.approx(1.0, rel=1e-2)
+    assert found["loss_of_speed"] == pytest.approx(0.8 / 1.8, rel=1e-2)

@@ -40,7 +40,7 @@ def main() -> None:
     """Parse the command line, run the cases, write JSON and a plot."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--precision", default="float64", choices=["float64", "float32"])
+    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--every", type=int, default=100, help="steps between two samples of the energy")
     parser.add_argument("--equilibrate", type=int, default=5_000, help="steps before the first sample")
@@ -75,30 +75,36 @@ def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
     compiled = engine.warm_up()
     engine.advance(options.equilibrate, system.timestep)
     started = time.perf_counter()
-    energies, temperatures = [], []
-    for sample in range(options.steps // options.every + 1):
-        if sample:
-            engine.advance(options.every, system.timestep)
-        thermo = engine.thermo()
-        energies.append((thermo.potential + thermo.kinetic) / engine.n_atoms)
-        temperatures.append(thermo.temperature)
+    times, energies, temperatures = sample(engine, system.timestep, options.steps, options.every)
     wall = time.perf_counter() - started
-    times = np.arange(len(energies)) * options.every * system.timestep / units.fs * 1e-6
     return {
-        **reduce_energies(times, np.array(energies)),
+        **reduce_energies(times, energies),
         "atoms": engine.n_atoms,
         "timestep_fs": system.timestep / units.fs,
         "steps": options.steps,
         "equilibration_steps": options.equilibrate,
-        "temperature_K": float(np.mean(temperatures)),
+        "temperature_K": float(temperatures.mean()),
         "compile_s": compiled,
         "wall_s": wall,
         "lammps": LAMMPS_DRIFT.get(name),
         "settings": system.notes,
         "statistics": json.loads(json.dumps(engine.statistics(), default=str)),
         "times_ns": times.tolist(),
-        "energies_eV_per_atom": energies,
+        "energies_eV_per_atom": energies.tolist(),
     }
+
+
+def sample(engine: Any, timestep: float, steps: int, every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Run, and take (n,) times (ns), total energies (eV per atom) and temperatures (K) on the way."""
+    energies, temperatures = [], []
+    for k in range(steps // every + 1):
+        if k:
+            engine.advance(every, timestep)
+        thermo = engine.thermo()
+        energies.append((thermo.potential + thermo.kinetic) / engine.n_atoms)
+        temperatures.append(thermo.temperature)
+    times = np.arange(len(energies)) * every * timestep / units.fs * 1e-6
+    return times, np.array(energies), np.array(temperatures)
 
 
 def reduce_energies(times: np.ndarray, energies: np.ndarray, n_blocks: int = 20) -> dict[str, float]:

@@ -17,9 +17,9 @@ import numpy as np
 
 from validation import common
 
-BAR = 1e-10
-"""Relative to the largest value of each quantity, where identical bits are not claimed. The heat current, in
-which two atoms of opposite velocities cancel, relative to its largest possible value."""
+BARS = {"float64": 1e-10, "mixed": 1e-4, "float32": 1e-4}
+"""By precision; relative to the largest value of each quantity, where identical bits are not claimed. The
+heat current, in which two atoms of opposite velocities cancel, relative to its largest possible value."""
 STRUCTURES = {
     "silicon_216": "Si.tersoff",
     "silicon_carbide_512": "SiC_1989.tersoff",
@@ -40,16 +40,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
     parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=common.RUNTIMES)
+    parser.add_argument("--precision", default="float64", choices=BARS)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "evaluate_backends.json")
     parser.add_argument("--child", nargs=2, metavar=("BACKEND", "RESULT"), help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.child:
-        child(*options.child)
+        child(*options.child, options.precision)
     else:
         parent(options)
 
 
-def child(backend: str, result_file: str) -> None:
+def child(backend: str, result_file: str, precision: str) -> None:
     """Evaluate every structure on one backend."""
     common.use_tests_folder()
     import structures
@@ -66,7 +67,7 @@ def child(backend: str, result_file: str) -> None:
         else:
             forcefield = shipped_forcefield(potential)
         atoms = structures.with_velocities(getattr(structures, name)(), TEMPERATURE, seed=1)
-        engine = Engine(atoms, forcefield, backend=backend)
+        engine = Engine(atoms, forcefield, backend=backend, precision=precision)
         result = engine.evaluate()
         for quantity in QUANTITIES[:-1]:
             found[f"{name}/{quantity}"] = np.asarray(getattr(result, quantity), dtype=np.float64)
@@ -84,13 +85,23 @@ def parent(options: argparse.Namespace) -> None:
         for runtime, backend in itertools.product(options.runtimes, options.backends):
             label = f"{runtime}-{backend}"
             file = Path(folder) / f"{label}.npz"
-            common.run_child("validation.evaluate_backends", ["--child", backend, str(file)], runtime=runtime)
+            arguments = ["--precision", options.precision, "--child", backend, str(file)]
+            common.run_child("validation.evaluate_backends", arguments, runtime=runtime)
             results[label] = np.load(file)
+    bar = BARS[options.precision]
     pairs = [
-        compare(name, a, b, results) for a, b in itertools.combinations(results, 2) for name in STRUCTURES
+        compare(name, a, b, results, bar)
+        for a, b in itertools.combinations(results, 2)
+        for name in STRUCTURES
     ]
     infos = {label: json.loads(str(found["info"])) for label, found in results.items()}
-    report = {**common.provenance(next(iter(infos.values()))), "runs": infos, "bar": BAR, "pairs": pairs}
+    report = {
+        **common.provenance(next(iter(infos.values()))),
+        "precision": options.precision,
+        "runs": infos,
+        "bar": bar,
+        "pairs": pairs,
+    }
     path = common.write_json(options.out, report)
     rows = [
         (
@@ -108,7 +119,7 @@ def parent(options: argparse.Namespace) -> None:
         raise SystemExit(1)
 
 
-def compare(name: str, a: str, b: str, results: dict[str, Any]) -> dict[str, Any]:
+def compare(name: str, a: str, b: str, results: dict[str, Any], bar: float) -> dict[str, Any]:
     """Largest relative differences and the count of numbers that are not identical."""
     relative, differing = {}, 0
     for quantity in QUANTITIES:
@@ -123,8 +134,8 @@ def compare(name: str, a: str, b: str, results: dict[str, Any]) -> dict[str, Any
         "b": b,
         "relative": relative,
         "differing_numbers": differing,
-        "claim": "identical bits" if identical_claimed else f"{BAR} relative",
-        "holds": not differing if identical_claimed else max(relative.values()) <= BAR,
+        "claim": "identical bits" if identical_claimed else f"{bar} relative",
+        "holds": not differing if identical_claimed else max(relative.values()) <= bar,
     }
 
 

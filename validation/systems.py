@@ -91,14 +91,14 @@ def fcc_cell(density: float) -> float:
 
 
 def silicon(
-    cells: int,
+    cells: int | tuple[int, int, int],
     temperature: float = 300.0,
     *,
     potential: str = "Si.tersoff",
     timestep_fs: float = 1.0,
     seed: int = 2026,
 ) -> System:
-    """Diamond silicon of cells^3 conventional cells (8 cells^3 atoms), with a shipped potential."""
+    """Diamond silicon with a shipped potential; so many conventional cells (8 atoms) in each direction."""
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
     style = potential.rsplit(".", 1)[1]
     return System(

@@ -18,7 +18,7 @@ def energy(
     json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
     forces: Annotated[bool, typer.Option("--forces", help="Also the force on each atom.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
 ) -> None:
     """Energy, stress and per-atom energies of a structure, every digit of them."""
     from taichimd.config import make_settings

@@ -40,7 +40,7 @@ def run(
     ] = None,
     every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
     backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
-    precision: Annotated[str | None, typer.Option(help="float64 or float32; default float64.")] = None,
+    precision: Annotated[str | None, typer.Option(help="float64, mixed or float32; default float64.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
     restart: Annotated[
         str | None,

@@ -42,6 +42,7 @@ from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 def step_kernels(
     terms: Terms,
     real: Any,
+    term: Any,
     backend: str,
     unroll: int,
     all_pairs: bool,
@@ -53,7 +54,8 @@ def step_kernels(
 
     Args:
         terms: the tuple functions.
-        real: ti.f64 or ti.f32.
+        real: ti.f64 or ti.f32, of positions, velocities, forces.
+        term: the same or ti.f32, of what is computed from distances.
         backend: "cuda" (slot-major lists, shared memory) or "cpu".
         unroll: steps per pass of `steps`.
         all_pairs: visit all pairs instead of neighbours.
@@ -67,13 +69,15 @@ def step_kernels(
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    term_reals: Any = ti.types.ndarray(dtype=term, ndim=1)
+    term_vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, term), ndim=1)
     flag: Any = ti.types.ndarray(dtype=ti.i32, ndim=0)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    atom = gather_functions(terms, real, by_slot, straight=unroll == 1)
-    visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
+    atom = gather_functions(terms, real, term, by_slot, straight=unroll == 1)
+    visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
     cell, driven = coupling.moves_cell, coupling.driven
@@ -231,18 +235,18 @@ def step_kernels(
                     count_step(i, control, FROZEN + s)
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
         """Steps on the device until none remain or the host has to rebuild. Launch: one thread per atom."""
         while ti.graph.do_while(going):
             some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
         """Up to `unroll` steps. Launch: one thread per atom."""
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
 
     @ti.kernel
-    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: reals, body_table: reals, partial: vecs, zeta: reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
+    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
         first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath)  # fmt: skip

@@ -44,7 +44,7 @@ def load_matrix(source: ti.template(), i):
 
 @cache
 def access(terms: Terms, real: Any, by_slot: bool) -> Any:
-    """Device functions that look things up for one set of terms.
+    """Device functions that look things up for one set of terms, computed in `real`.
 
     With one species its parameters are read once, into registers (`shared`), not once per tuple.
     """
@@ -75,7 +75,8 @@ def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     def visit(i, s, x, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
         """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
         entry = entries[slot(i, s, n, width, by_slot)]
-        d = distance_vector(entry, shift_bits, x, pos, shifts)
+        # Positions may be float64 where terms are float32: the difference is taken before it is rounded.
+        d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), real)
         return d, d.dot(d), kind_of(kind, neighbour(entry, shift_bits))
 
     @ti.func

@@ -14,29 +14,31 @@ from typing import Any
 from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
-from taichimd.runtime import ti
+from taichimd.runtime import computed_in, ti
 
 TILE = 128
 
 
 @cache
-def all_pairs_function(terms: Terms, real: Any, backend: str) -> Any:
+def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
     """The device function that fills forces (and energies, virials) of all atoms; holds its own loop.
 
+    `real` and `term` are the types of positions and of what is computed from distances.
     `lattice` holds the frame's vectors in rows 0-2 and its inverse in rows 3-5, zero where not periodic.
     """
     vec = ti.types.vector(3, real)
     pair = terms.pair
-    read = reader(pair.columns, real) if pair else None
+    read = reader(pair.columns, term) if pair else None
     n_kinds = terms.n_kinds
     sums = pair_sums(real)
 
-    @ti.func
+    @computed_in(term)
     def interact(total: ti.template(), i, j, x, y, kind: ti.template(), lattice: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
-        d = y - x
-        fractional = d[0] * lattice[3] + d[1] * lattice[4] + d[2] * lattice[5]
+        straight = y - x
+        fractional = straight[0] * lattice[3] + straight[1] * lattice[4] + straight[2] * lattice[5]
         turns = ti.floor(fractional + 0.5)
-        d -= turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2]
+        straight -= turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2]
+        d = ti.cast(straight, term)
         r2 = d.dot(d)
         p = read(table, kind[i] * n_kinds + kind[j] if ti.static(n_kinds > 1) else 0)
         if i != j and r2 < p.cutoff * p.cutoff:

@@ -25,34 +25,35 @@ from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
-from taichimd.runtime import ti
+from taichimd.runtime import computed_in, ti
 
 AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
 @cache
-def gather_functions(terms: Terms, real: Any, by_slot: bool, straight: bool = True) -> Any:
+def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight: bool = True) -> Any:
     """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
 
     Args:
         terms: the tuple functions.
-        real: ti.f64 or ti.f32.
+        real: ti.f64 or ti.f32, of positions and forces.
+        term: the same or ti.f32, of what is computed from distances and stored for each entry.
         by_slot: slot-major lists (CUDA).
         straight: whether `compact` may be used where it can: faster, the same bits, and minutes of
             compilation in a kernel that holds several steps.
     """
-    vec = ti.types.vector(3, real)
+    vec = ti.types.vector(3, term)
     pair, triplet = terms.pair, terms.triplet
     has_pair, has_triplet, has_bond = pair is not None, triplet is not None, terms.bond_order is not None
-    look = access(terms, real, by_slot)
+    look = access(terms, term, by_slot)
     ahead = AHEAD if by_slot else 1
     sums = pair_sums(real)
-    bond = bond_order_loops(terms, real, by_slot) if has_bond else None
+    bond = bond_order_loops(terms, term, by_slot) if has_bond else None
     straight = straight and has_bond and terms.one_species and not has_pair
-    few = compact_function(terms, real, by_slot) if straight else None
+    few = compact_function(terms, term, by_slot) if straight else None
 
-    @ti.func
+    @computed_in(term)
     def pairs(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over the pairs of atom i, for `exact.pair_sums`."""
         x = pos[i]
@@ -73,7 +74,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool, straight: bool = Tr
                     sums.add(total, d, u, w, want)
         return total
 
-    @ti.func
+    @computed_in(term)
     def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template()):  # fmt: skip
         """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
         found = MOST + 1
@@ -153,9 +154,14 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool, straight: bool = Tr
         return energy
 
     @ti.func
+    def stored(partial: ti.template(), at):
+        """What is summed is float64 in "mixed", too."""
+        return ti.cast(partial[at], real)
+
+    @ti.func
     def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
-        force = vec(0.0)
+        force = ti.Vector.zero(real, 3)
         virial = ti.Matrix.zero(real, 3, 3)
         mask = live[i]
         m = count[i]
@@ -165,16 +171,19 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool, straight: bool = Tr
             s = following(mask, s + 1, m)
             # The next one is read along with this one: their latencies pass together.
             more = slot(i, ti.min(s, m - 1), n, width, by_slot)
-            f, g = partial[at] - partial[reverse[at]], partial[more] - partial[reverse[more]]
+            f, g = (
+                stored(partial, at) - stored(partial, reverse[at]),
+                stored(partial, more) - stored(partial, reverse[more]),
+            )
             force += f
             if ti.static(want):
                 d = distance_vector(entries[at], shift_bits, pos[i], pos, shifts)
-                virial += d.outer_product(partial[reverse[at]])
+                virial += d.outer_product(stored(partial, reverse[at]))
             if s < m:
                 force += g
                 if ti.static(want):
                     d = distance_vector(entries[more], shift_bits, pos[i], pos, shifts)
-                    virial += d.outer_product(partial[reverse[more]])
+                    virial += d.outer_product(stored(partial, reverse[more]))
                 s = following(mask, s + 1, m)
         return force, virial
 

@@ -185,8 +185,10 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
                                     ti.atomic_min(control[CLOSE], ident[i])
                                 # Codes are linear in the image S - turn_j + turn_i.
                                 code = (offset_code + turn_code[i] - turn_code[j]) & ((1 << shift_bits) - 1)
-                                if turn_code[i] != turn_code[j]:
-                                    image = ivec(sx, sy, sz) - turns[j] + turns[i]
+                                turn = turns[j] - turns[i]
+                                # Not their codes: those of turns beyond `most_image` may coincide.
+                                if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
+                                    image = ivec(sx, sy, sz) - turn
                                     for a in ti.static(range(3)):
                                         if ti.abs(image[a]) > most_image[a]:
                                             ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))

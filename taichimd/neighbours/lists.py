@@ -198,8 +198,8 @@ class Lists:
         self._near = ti.ndarray(ti.i32, rows)
         body_rows = rows if self._many_body else 1
         self._reverse = ti.ndarray(ti.i32, body_rows)
-        self._partial = ti.ndarray(self._state.vec, body_rows)
-        self._zeta = ti.ndarray(self._state.real, body_rows)
+        self._partial = ti.ndarray(ti.types.vector(3, self._state.term), body_rows)
+        self._zeta = ti.ndarray(self._state.term, body_rows)
         self._live = ti.ndarray(ti.i32, self._state.n if self._many_body else 1)
         if self._all_pairs:
             self.verlet.entries = self._reverse

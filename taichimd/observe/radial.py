@@ -98,7 +98,7 @@ class RadialHistogram:
         n_kinds: number of species.
         r_max: angstrom.
         bins: of equal width, 0 to r_max.
-        precision: of the positions, float64 or float32; distances are float64.
+        precision: of the positions, that of the engine; distances are float64.
 
     Raises:
         AnalysisError: a number that makes no sense, or a histogram beyond 64 MB.

@@ -100,7 +100,7 @@ class TimeCorrelation:
         origin_every: samples between time origins; 1 takes all.
         displacement: largest displacement along one direction within the window, angstrom.
         speed: largest speed along one direction, angstrom / internal time (8 are 79 km/s).
-        precision: of positions and velocities, float64 or float32.
+        precision: of positions and velocities, that of the engine.
 
     Raises:
         AnalysisError: a number that makes no sense, or more than 2^31 vectors to keep.

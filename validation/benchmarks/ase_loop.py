@@ -1,0 +1,103 @@
+"""How much faster is our stepping loop than the same force field driven by ASE's VelocityVerlet?
+
+    python -m validation.benchmarks.ase_loop --sizes 100000
+
+Both run Tersoff silicon in this process, in turn: `Engine.advance`, and ASE's integrator with the calculator
+`TaichiMD`, whose lists survive from step to step as they do in the engine. What ASE adds is the host: arrays
+to and from the device, its comparisons and copies, the integration in NumPy, energies and virials each step.
+"""
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase.md.verlet import VelocityVerlet
+
+from validation import common, systems
+from validation.benchmarks.stepping import seconds, silicon_cells, steps_for, warm_engine
+
+
+def main() -> None:
+    """Parse the command line, measure, write JSON as it grows, print a table last."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[8_000, 100_000])
+    parser.add_argument("--potential", default="Si.tersoff", help="a shipped one for silicon")
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
+    parser.add_argument("--settle", type=int, default=200, help="steps of each before the first timed one")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "ase_loop.json")
+    options = parser.parse_args()
+
+    from taichimd import runtime
+
+    runtime.start(options.backend)
+    report: dict[str, Any] = {
+        **common.provenance(),
+        "precision": options.precision,
+        "potential": options.potential,
+        "results": [],
+    }
+    for n_atoms in options.sizes:
+        print(f"{n_atoms} atoms ...", flush=True)
+        report["results"].append(compare(n_atoms, options))
+        common.write_json(options.out, report)
+    show(report)
+    print(f"written: {options.out.name}")
+
+
+def compare(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
+    """Time both loops on one crystal, from the same positions and velocities."""
+    from taichimd.calculator import TaichiMD
+
+    system = systems.silicon(silicon_cells(n_atoms), 300.0, potential=options.potential)
+    atoms = system.atoms.copy()
+    engine = warm_engine(system, options.settle, precision=options.precision)
+    atoms.calc = TaichiMD(options.potential, precision=options.precision)
+    dynamics = VelocityVerlet(atoms, timestep=system.timestep)
+    dynamics.run(options.settle)
+    apart = float(np.abs(atoms.positions - engine.positions()).max())
+
+    loops = {
+        "engine": lambda n: seconds(lambda: engine.advance(n, system.timestep)),
+        "ase": lambda n: seconds(lambda: dynamics.run(n)),
+    }
+    steps = {name: steps_for(options.seconds, loop) for name, loop in loops.items()}
+    each: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(options.repeats):
+        for name, loop in loops.items():
+            each[name].append(1e3 * loop(steps[name]) / steps[name])
+    ms = {name: statistics.median(found) for name, found in each.items()}
+    return {
+        "atoms": n_atoms,
+        "ms_per_step": ms,
+        "ratio": ms["ase"] / ms["engine"],
+        "ms_each": each,
+        "steps_per_repeat": steps,
+        "apart_after_settling_A": apart,
+        "settling_steps": options.settle,
+    }
+
+
+def show(report: dict[str, Any]) -> None:
+    """One line for each size."""
+    rows = [
+        (
+            result["atoms"],
+            f"{result['ms_per_step']['engine']:.4g}",
+            f"{result['ms_per_step']['ase']:.4g}",
+            f"{result['ratio']:.1f}x",
+            f"{result['apart_after_settling_A']:.1e}",
+        )
+        for result in report["results"]
+    ]
+    device = report["runtime"].get("device")
+    print(f"{report['potential']}, {report['precision']}, {report['runtime'].get('runtime')} on {device}")
+    print(common.table(rows, ("atoms", "engine ms/step", "ASE ms/step", "ratio", "max |dx| after settling")))
+
+
+if __name__ == "__main__":
+    main()

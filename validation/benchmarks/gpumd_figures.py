@@ -1,0 +1,216 @@
+"""Figures 1, 2 and 4 of GPUMD's paper, with our points in them.
+
+    python -m validation.benchmarks.gpumd_figures measure --out results/gpumd_figures.json
+    python -m validation.benchmarks.gpumd_figures draw results/gpumd_figures.json
+
+`measure` does the paper's benchmark: silicon of 1,000 to 2,744,000 atoms at 300 K, 1,000 steps, Berendsen
+thermostat and barostat, and NVE beside it; for figure 4, 256,000 atoms with a rebuild every 5 steps. `draw`
+needs no GPU: what the text of the paper says (`gpumd_paper.json`; its markers exist as pictures only), the
+peers on an H100 (`anchors.json`), and ours. Z. Fan et al., Comput. Phys. Commun. 218, 10 (2017).
+"""
+
+import argparse
+import inspect
+import json
+import statistics
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from validation import common, systems
+from validation.benchmarks import gpumd_plot, roofline
+from validation.benchmarks.rebuild_cost import rebuild_cost
+from validation.benchmarks.stepping import seconds, silicon_cells, warm_engine
+
+SIZES = (1_000, 8_000, 27_000, 64_000, 216_000, 512_000, 1_000_000, 2_744_000)
+FIGURE_4 = 256_000
+POTENTIALS = {"tersoff": "Si.tersoff", "sw": "Si.sw"}
+ENSEMBLES = ("nve", "nvt-berendsen", "npt-berendsen")
+TEMPERATURE = 300.0
+"""K"""
+NPT_WORDS = {"temperature": TEMPERATURE, "pressure": 0.0, "isotropic": True}
+"""What a Berendsen NPT ensemble is given, of the arguments that it takes; the rest is its default."""
+
+
+def main() -> None:
+    """Parse the command line; measure or draw."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    commands = parser.add_subparsers(dest="command", required=True)
+    run = commands.add_parser("measure", help="run the benchmark, write JSON")
+    run.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    run.add_argument("--sizes", nargs="+", type=int, default=list(SIZES))
+    run.add_argument("--precisions", nargs="+", default=["float64", "mixed", "float32"])
+    run.add_argument("--potentials", nargs="+", default=["tersoff"], choices=POTENTIALS)
+    run.add_argument("--ensembles", nargs="+", default=["nve", "npt-berendsen"], choices=ENSEMBLES)
+    run.add_argument("--steps", type=int, default=1_000, help="of one timed run, as in the paper")
+    run.add_argument("--settle", type=int, default=500, help="steps before the first timed one")
+    run.add_argument("--repeats", type=int, default=3)
+    run.add_argument("--figure-4", type=int, default=FIGURE_4, help="atoms with rebuilds; 0: none")
+    run.add_argument("--budget", type=float, default=500.0, help="start nothing after so many seconds")
+    run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
+    picture = commands.add_parser("draw", help="draw the figures from that JSON")
+    picture.add_argument("results", type=Path, nargs="?", default=common.RESULTS / "gpumd_figures.json")
+    picture.add_argument("--out", type=Path, help="PNG (default: beside the JSON)")
+    options = parser.parse_args()
+    if options.command == "measure":
+        measure(options)
+    else:
+        target = options.out or options.results.with_suffix(".png")
+        gpumd_plot.draw(json.loads(options.results.read_text()), target)
+        print(f"written: {target.name}")
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Time everything, small systems first, so that a budget cuts the long ones; JSON grows on the way."""
+    from taichimd import runtime
+
+    runtime.start(options.backend)
+    started = time.monotonic()
+    machine = roofline.measure_machine()
+    report: dict[str, Any] = {
+        **common.provenance(),
+        "what": f"silicon, first velocities of {2 * TEMPERATURE:g} K, which the lattice halves; 1 fs",
+        "steps": options.steps,
+        "measured": {"bytes_per_s": machine.bandwidth, "flops_per_s": machine.flops},
+        "results": [],
+        "figure_4": [],
+        "left_out_for_time": [],
+    }
+
+    def late(what: str) -> bool:
+        over = time.monotonic() - started > options.budget
+        if over:
+            report["left_out_for_time"].append(what)
+        return over
+
+    kinds = [(potential, precision) for potential in options.potentials for precision in options.precisions]
+    if options.figure_4:
+        for potential, precision in kinds:
+            if potential == "tersoff" and not late(f"figure 4 {precision}"):
+                report["figure_4"].append(figure_4(options, precision))
+                common.write_json(options.out, report)
+    for n_atoms in sorted(options.sizes):
+        for potential, precision in kinds:
+            if late(f"{potential} {precision} {n_atoms}"):
+                continue
+            print(f"{potential} {precision} {n_atoms} ...", flush=True)
+            report["results"] += time_ensembles(n_atoms, potential, precision, options, machine)
+            common.write_json(options.out, report)
+    common.write_json(options.out, report)
+    show(report)
+    print(f"written: {options.out.name}")
+
+
+def make_ensemble(name: str) -> tuple[Any, str | None]:
+    """An ensemble by its name, or None and the reason why there is none."""
+    from taichimd.dynamics import ensembles
+
+    kinds = [
+        kind
+        for kind in vars(ensembles).values()
+        if inspect.isclass(kind) and getattr(kind, "name", None) == name
+    ]
+    if not kinds:
+        return None, f"this version has no ensemble {name}; it has {', '.join(ensembles.NAMES)}"
+    taken = inspect.signature(kinds[0]).parameters
+    return kinds[0](**{word: value for word, value in NPT_WORDS.items() if word in taken}), None
+
+
+def time_ensembles(
+    n_atoms: int, potential: str, precision: str, options: argparse.Namespace, machine: roofline.Machine
+) -> list[dict[str, Any]]:
+    """Speed of one crystal in each ensemble, from the same positions and velocities."""
+    system = systems.silicon(silicon_cells(n_atoms), 2.0 * TEMPERATURE, potential=POTENTIALS[potential])
+    found = []
+    for name in options.ensembles:
+        result: dict[str, Any] = {
+            "potential": potential, "precision": precision, "atoms": n_atoms, "ensemble": name,
+            "atom_steps_per_s": None,
+        }  # fmt: skip
+        found.append(result)
+        ensemble, reason = make_ensemble(name)
+        if reason:
+            result["reason"] = reason
+            continue
+        engine = warm_engine(system, options.settle, precision=precision, ensemble=ensemble)
+        before = engine.statistics()["rebuilds"]
+        run = partial(engine.advance, options.steps, system.timestep)
+        each = [seconds(run) for _ in range(options.repeats)]
+        step = statistics.median(each) / options.steps
+        thermo = engine.thermo()
+        result |= {
+            "atom_steps_per_s": n_atoms / step,
+            "ms_per_step": 1e3 * step,
+            "ms_each": [1e3 * one / options.steps for one in each],
+            "rebuilds": engine.statistics()["rebuilds"] - before,
+            "timed_steps": options.steps * options.repeats,
+            "temperature_K": thermo.temperature,
+            "volume_A3_per_atom": thermo.volume / n_atoms if thermo.volume else None,
+        }
+        if name == "nve" and precision == "float64":
+            small = systems.silicon(4, 300.0, potential=POTENTIALS[potential])
+            result["fraction_of_roofline"] = roofline.floor(small).seconds(n_atoms, machine) / step
+    return found
+
+
+def figure_4(options: argparse.Namespace, precision: str) -> dict[str, Any]:
+    """Speed with a rebuild every 5 steps, and what the rebuilds cost."""
+    print(f"figure 4, {precision} {options.figure_4} ...", flush=True)
+    system = systems.silicon(silicon_cells(options.figure_4), 2.0 * TEMPERATURE)
+    engine = warm_engine(system, options.settle, precision=precision)
+    length = 0.5 if engine.backend == "cuda" else 1.0
+    cost = rebuild_cost(engine, system.timestep, length, options.repeats)
+    return {"potential": "tersoff", "precision": precision, "atoms": options.figure_4, **cost}
+
+
+def npt_over_nve(results: list[dict[str, Any]], result: dict[str, Any]) -> float | None:
+    """Time of a step over that of NVE on the same crystal."""
+    same = ("potential", "precision", "atoms")
+    nve = next(
+        (r for r in results if r["ensemble"] == "nve" and all(r[key] == result[key] for key in same)), None
+    )
+    if nve is None or not result["atom_steps_per_s"] or not nve["atom_steps_per_s"]:
+        return None
+    return float(nve["atom_steps_per_s"] / result["atom_steps_per_s"])
+
+
+def show(report: dict[str, Any]) -> None:
+    """One line for each speed; reasons for missing ones below."""
+    rows = []
+    for result in report["results"]:
+        speed, ratio = result["atom_steps_per_s"], npt_over_nve(report["results"], result)
+        fraction = result.get("fraction_of_roofline")
+        rows.append(
+            (
+                result["potential"],
+                result["precision"],
+                result["atoms"],
+                result["ensemble"],
+                f"{speed:.3g}" if speed else "-",
+                f"{result['ms_per_step']:.4g}" if speed else "-",
+                f"{ratio:.2f}x" if ratio and result["ensemble"] != "nve" else "-",
+                f"{100 * fraction:.0f}%" if fraction else "-",
+                f"{result['rebuilds']}/{result['timed_steps']}" if speed else "-",
+            )
+        )
+    for case in report["figure_4"]:
+        print(
+            f"{case['atoms']} atoms, {case['precision']}: {case['atom_steps_per_s']:.3g} atom-step/s, "
+            f"rebuilt every 5 steps {case['atom_steps_per_s_rebuilt']:.3g}, "
+            f"{100 * case['loss_of_speed']:.1f}% less"
+        )
+    for reason in sorted({r["reason"] for r in report["results"] if r.get("reason")}):
+        print(f"missing: {reason}")
+    if report["left_out_for_time"]:
+        print(f"left out for time: {', '.join(report['left_out_for_time'])}")
+    header = (
+        "potential", "precision", "atoms", "ensemble", "atom-step/s", "ms/step", "time over NVE",
+        "of roofline", "rebuilds/steps",
+    )  # fmt: skip
+    print(f"{report['runtime'].get('runtime')} on {report['runtime'].get('device')}")
+    print(common.table(rows, header))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""What drivers that time the stepping loop share: a warm engine, a clock that waits for the device."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from validation.systems import System
+
+SHAPES: dict[int, tuple[int, int, int]] = {100_000: (25, 25, 20), 256_000: (40, 40, 20)}
+"""Conventional cells of silicon in each direction for numbers of atoms that no cube has."""
+
+
+def silicon_cells(n_atoms: int) -> tuple[int, int, int]:
+    """Conventional cells (8 atoms) in each direction of a crystal of exactly n_atoms.
+
+    Raises:
+        ValueError: neither a cube nor one of `SHAPES`.
+    """
+    side = round((n_atoms / 8) ** (1 / 3))
+    if 8 * side**3 == n_atoms:
+        return side, side, side
+    if n_atoms in SHAPES:
+        return SHAPES[n_atoms]
+    raise ValueError(f"{n_atoms} atoms: expected 8 times a cube, or one of {', '.join(map(str, SHAPES))}")
+
+
+def warm_engine(system: System, settle: int, **options: Any) -> Any:
+    """An engine that is compiled, has equalled out kinetic and potential energy, and has learnt its skins.
+
+    Args:
+        system: what to run.
+        settle: steps before the first timed one.
+        options: of the engine.
+    """
+    from taichimd.engine import Engine
+
+    engine = Engine(system.atoms, system.forcefield(), **options)
+    engine.warm_up()
+    engine.advance(settle, system.timestep)
+    return engine
+
+
+def seconds(call: Callable[[], None]) -> float:
+    """Wall time of a call, from an idle device to an idle device."""
+    from taichimd.runtime import ti
+
+    ti.sync()
+    started = time.perf_counter()
+    call()
+    ti.sync()
+    return time.perf_counter() - started
+
+
+def steps_for(length: float, trial: Callable[[int], float], least: int = 20, most: int = 20_000) -> int:
+    """How many steps take about so many seconds, by two trials: 20 steps, then a fifth of the length."""
+    steps = 20
+    for part in (0.2, 1.0):
+        steps = max(least, min(most, int(part * length / (trial(steps) / steps))))
+    return steps
