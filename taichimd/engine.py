@@ -112,6 +112,7 @@ class Engine:
             state,
             bound.cutoffs,
             many_body=many_body,
+            per_atom=bound.terms.per_atom,
             all_pairs=self._all_pairs,
             unroll=self._unroll,
             skin=skin,

@@ -4,7 +4,7 @@
 
 A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
 half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
-the last a step costs two parallel loops. Every atom checks its displacement after each drift; when one has
+the last a step costs two parallel loops, or three (`apart`). Every atom checks its displacement after each drift; when one has
 moved too far for the near list, the rest of the call does nothing, or cuts it anew, or waits for the host to
 rebuild. No step is done with an outdated list, none is done twice.
 
@@ -28,6 +28,7 @@ from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.moments import moment_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
 from taichimd.neighbours.prune import prune_function
@@ -68,10 +69,12 @@ def step_kernels(
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    atom = gather_functions(terms, real, by_slot)
+    atom = (moment_functions if terms.angle else gather_functions)(terms, real, by_slot)
     visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
     sums = pair_sums(real)
-    prune = prune_function(terms.n_kinds, by_slot, many_body)
+    prune = prune_function(terms.n_kinds, by_slot, many_body, many_body and not terms.angle)
+    # Where the second loop reads positions, a third one moves the atoms.
+    apart = terms.angle is not None
     thermostat = thermostat_functions(ensemble, real, by_slot)
 
     @ti.func
@@ -127,7 +130,7 @@ def step_kernels(
             for i in range(n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live)  # fmt: skip
+                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
                         if ti.static(want):
                             energy[i] = e
                     else:
@@ -157,7 +160,7 @@ def step_kernels(
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
                     if ti.static(many_body):
-                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, False)  # fmt: skip
+                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
                     else:
                         f = force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
@@ -170,8 +173,14 @@ def step_kernels(
                     else:
                         v = v + kick
                         vel[i] = v
-                        drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-                if ti.static(not thermostat.whole):
+                        if ti.static(not apart):
+                            drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+                if ti.static(not thermostat.whole and not apart):
+                    tally(i, control, FROZEN + s)
+            if ti.static(apart and not thermostat.whole):
+                for i in range(n):
+                    if control[FROZEN + s] == 0:
+                        drift(i, n, vel[i], dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
                     tally(i, control, FROZEN + s)
             if ti.static(thermostat.whole):
                 if control[FROZEN + s] == 0:
@@ -203,7 +212,7 @@ def step_kernels(
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, True)  # fmt: skip
+                    f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
                 if dt > 0.0:

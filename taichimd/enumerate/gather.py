@@ -65,7 +65,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         return total
 
     @ti.func
-    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template()):  # fmt: skip
+    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
         found = MOST + 1
         energy = 0.0
@@ -144,7 +144,7 @@ def gather_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         return energy
 
     @ti.func
-    def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def gather(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
         force = vec(0.0)
         virial = ti.Matrix.zero(real, 3, 3)
