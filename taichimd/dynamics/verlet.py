@@ -28,6 +28,7 @@ from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
@@ -45,6 +46,7 @@ def step_kernels(
     near_list: bool,
     blocks: int,
     ensemble: str,
+    lanes: int = 1,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -58,6 +60,7 @@ def step_kernels(
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
         ensemble: name of the ensemble.
+        lanes: threads that share an atom of a pair potential in `steps`.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -70,6 +73,7 @@ def step_kernels(
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
     atom = (moment_functions if terms.angle else gather_functions)(terms, real, by_slot)
+    shared = shared_pairs(terms, real, lanes) if lanes > 1 and not many_body else None
     visit_all = all_pairs_function(terms, real, backend) if all_pairs else None
     sums = pair_sums(real)
     prune = prune_function(terms.n_kinds, by_slot, many_body, many_body and not terms.angle)
@@ -126,6 +130,8 @@ def step_kernels(
         """Partial forces of many-body terms; or, for pairs alone, forces. Energies if wanted."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
+        elif ti.static(bool(shared) and not want):
+            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
         else:
             for i in range(n):
                 if control[frozen] == 0:
@@ -134,7 +140,7 @@ def step_kernels(
                         if ti.static(want):
                             energy[i] = e
                     else:
-                        total = atom.pairs(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                        total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
 
     @ti.func

@@ -37,7 +37,10 @@ def in_parts(x):
 
 @cache
 def pair_sums(real: Any) -> Any:
-    """Device functions `empty`, `add` and `store` for force, energy and virial of an atom from its pairs."""
+    """Device functions `empty`, `add` and `store` for force, energy and virial of an atom from its pairs.
+
+    `length` is that of the sums of a force alone.
+    """
 
     @ti.func
     def empty(want: ti.template()):
@@ -71,4 +74,4 @@ def pair_sums(real: Any) -> Any:
             else:
                 virial[9 * i + k - 4] = total
 
-    return SimpleNamespace(empty=empty, add=add, store=store)
+    return SimpleNamespace(empty=empty, add=add, store=store, length=6)
