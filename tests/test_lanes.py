@@ -24,11 +24,24 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
     ints, reals = (ti.types.ndarray(dtype=t, ndim=1) for t in (ti.i32, ti.f64))
 
     @ti.kernel
-    def forces(n: ti.i32, width: ti.i32, shift_bits: ti.i32, pos: vecs, kind: ints, count: ints, entries: ints, shifts: vecs, table: reals, force: vecs):  # fmt: skip
+    def forces(
+        n: ti.i32,
+        width: ti.i32,
+        shift_bits: ti.i32,
+        pos: vecs,
+        kind: ints,
+        count: ints,
+        entries: ints,
+        shifts: vecs,
+        table: reals,
+        force: vecs,
+    ):
         for i in range(n):
             total = sums.empty(False)
             for lane in range(stride):
-                total += pairs(i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, False)  # fmt: skip
+                total += pairs(
+                    i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, False
+                )
             sums.store(i, total, table, force, table, False)
 
     expected = engine.forces()

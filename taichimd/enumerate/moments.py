@@ -179,9 +179,12 @@ def moment_functions(terms: Terms, real: Any, by_slot: bool) -> Any:
         mask = live[i]
         m = count[i]
         s = following(mask, 0, m)
+        upcoming = entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, by_slot)]
         while s < m:
-            entry = entries[slot(i, s, n, width, by_slot)]
+            entry = upcoming
             s = following(mask, s + 1, m)
+            # Read before the work on this one, so that its latency passes meanwhile.
+            upcoming = entries[slot(i, ti.min(s, m - 1), n, width, by_slot)]
             j = neighbour(entry, shift_bits)
             theirs = read(j, stored)
             d = distance_vector(entry, shift_bits, x, pos, shifts)

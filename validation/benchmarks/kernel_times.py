@@ -3,10 +3,10 @@
     python -m validation.benchmarks.kernel_times --case sw-si --atoms 512000 --steps 300
 
 The runtime's profiler sees kernels only outside CUDA graphs, so steps do not loop on the device here, and a
-call holds one step: the loops' own times are those of a run, the total is not. Loops are numbered in the order
-of the source. `unrolled_steps`: the cut of the near list (one loop or, with partial forces, two, and a serial
-part; next to nothing unless the list is stale), serial flags, first pass, gather and kick, with `moments` the
-drift. `build`: clear, bin, scan, order, sort, fill.
+call holds one step: the loops' own times are those of a run, the total is not. Loops are numbered in the
+order of the source. `unrolled_steps`: the cut of the near list (one loop or, with partial forces, two, and a
+serial part; next to nothing unless the list is stale), serial flags, first pass, gather and kick, with
+`moments` the drift. `build`: clear, bin, scan, order, sort, fill.
 """
 
 import argparse
