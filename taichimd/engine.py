@@ -13,6 +13,7 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.pressure import Barostat
 from taichimd.dynamics.verlet import step_kernels
+from taichimd.enumerate import lanes
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
@@ -117,7 +118,8 @@ class Engine:
             self._bath.cell = self._cell
         many_body = bound.terms.many_body
         self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
-        self._blocks = blocks_for(self.n_atoms)
+        shared = 1 if many_body or self._all_pairs else lanes.threads_per_atom(self.backend, self.n_atoms)
+        self._blocks = blocks_for(self.n_atoms * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         # Energies and virials; the control flag of loops on the device.
         self._outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
@@ -130,6 +132,7 @@ class Engine:
             state,
             bound.cutoffs,
             many_body=many_body,
+            per_atom=bound.terms.per_atom,
             all_pairs=self._all_pairs,
             unroll=self._unroll,
             skin=skin,
@@ -144,6 +147,7 @@ class Engine:
             self._lists.near_list,
             self._blocks,
             self._bath.coupling,
+            shared,
         )
         self._most_step2 = (0.25 * self._lists.cutoff) ** 2
         self._settle()

@@ -120,7 +120,7 @@ def blocks_for(threads: int) -> int:
     if backend() != "cuda":
         return 0
     per_multiprocessor = threads / (128 * _multiprocessors())
-    return next((step * _multiprocessors() for step in (2, 4, 8) if per_multiprocessor <= step), 0)
+    return next((step * _multiprocessors() for step in (2, 4, 8, 16) if per_multiprocessor <= step), 0)
 
 
 @cache

@@ -42,6 +42,7 @@ SYSTEMS = {
     "lj-all-pairs": (melt, lambda: LennardJones(**SMOOTH, enumeration="all-pairs"), 4.0),
     "lj-cluster": (cluster, lambda: LennardJones(**SMOOTH), 4.0),
     "tersoff": (silicon, lambda: load_forcefield("Si.tersoff"), 1.0),
+    "sw": (silicon, lambda: load_forcefield("Si.sw"), 1.0),
     "morse+angle": (silicon, lambda: morse(**MORSE_VALUES) + angle(**ANGLE_VALUES), 1.0),
 }
 EVERY = pytest.mark.parametrize("name", SYSTEMS)

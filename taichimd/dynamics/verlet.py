@@ -4,7 +4,7 @@
 
 A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
 half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
-the last a step costs two parallel loops. Every atom checks its displacement after each drift; when one has
+the last a step costs two parallel loops, or three (`apart`). Every atom checks its displacement after each drift; when one has
 moved too far for the near list, the rest of the call does nothing, or cuts it anew, or waits for the host to
 rebuild. No step is done with an outdated list, none is done twice.
 
@@ -21,6 +21,7 @@ W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 
 doi:10.1063/1.442716.
 """
 
+import functools
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -32,6 +33,8 @@ from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE, pair_sums, symmetric
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.lanes import shared_pairs
+from taichimd.enumerate.moments import moment_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
 from taichimd.neighbours.prune import prune_function
@@ -49,6 +52,7 @@ def step_kernels(
     near_list: bool,
     blocks: int,
     coupling: Coupling,
+    lanes: int = 1,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -63,6 +67,7 @@ def step_kernels(
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
         coupling: what acts on atoms and cell besides forces.
+        lanes: threads that share an atom of a pair potential in `steps`.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -76,14 +81,19 @@ def step_kernels(
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    atom = gather_functions(terms, real, term, by_slot, straight=unroll == 1)
+    functions = moment_functions if terms.angle else functools.partial(gather_functions, straight=unroll == 1)
+    atom = functions(terms, real, term, by_slot)
+    shared = shared_pairs(terms, real, term, lanes) if lanes > 1 and not many_body else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
     cell, driven = coupling.moves_cell, coupling.driven
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
-    prune = prune_function(terms.n_kinds, by_slot, many_body, thermostat if cell else None)
+    with_reverse = many_body and not terms.angle
+    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat if cell else None)
+    # Where the second loop reads positions, a third one moves the atoms.
+    apart = terms.angle is not None
 
     @ti.func
     def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -155,15 +165,17 @@ def step_kernels(
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
+        elif ti.static(bool(shared) and want == FORCE):
+            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
         else:
             for i in range(n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live)  # fmt: skip
+                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
                             energy[i] = e
                     else:
-                        total = atom.pairs(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                        total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
                         if ti.static(want not in (FORCE, ALL)):
                             w = sums.virial(total, want)
@@ -195,7 +207,7 @@ def step_kernels(
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
                     if ti.static(many_body):
-                        f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, tally != FORCE)  # fmt: skip
+                        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, tally != FORCE)  # fmt: skip
                         if ti.static(cell):
                             thermostat.add_virial(i, n, w, ledger)
                         if ti.static(driven):
@@ -212,8 +224,14 @@ def step_kernels(
                     else:
                         v = v + kick
                         vel[i] = v
-                        drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-                if ti.static(not thermostat.whole):
+                        if ti.static(not apart):
+                            drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+                if ti.static(not thermostat.whole and not apart):
+                    count_step(i, control, FROZEN + s)
+            if ti.static(apart and not thermostat.whole):
+                for i in range(n):
+                    if control[FROZEN + s] == 0:
+                        drift(i, n, vel[i], dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
                     count_step(i, control, FROZEN + s)
             if ti.static(thermostat.whole):
                 if ti.static(cell):
@@ -253,7 +271,7 @@ def step_kernels(
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w = atom.gather(i, n, near_width, shift_bits, pos, near_count, near, reverse, shifts, partial, live, True)  # fmt: skip
+                    f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
                 if ti.static(driven):

@@ -49,7 +49,7 @@ def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     With one species its parameters are read once, into registers (`shared`), not once per tuple.
     """
     one, n_kinds = terms.one_species, terms.n_kinds
-    body = terms.triplet or terms.bond_order
+    body = terms.body
     read_pair = reader(terms.pair.columns, real) if terms.pair else None
     read_body = reader(body.columns, real) if body else None
 

@@ -20,6 +20,8 @@ from taichimd.runtime import ti
 
 MOST = 4
 """Neighbours within reach that are held in registers: as many as a tetrahedral crystal has."""
+AHEAD = 4
+"""Entries that a thread of a GPU reads at a time: their latencies pass together."""
 PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MOST), 2))]
 """Number of a pair of neighbours, and the two."""
 
@@ -35,6 +37,7 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
     functions = terms.bond_order.functions
     third = third_bodies(functions)
     look = access(terms, real, by_slot)
+    ahead = AHEAD if by_slot else 1
     vec = ti.types.vector(3, real)
     reals = ti.types.vector(MOST, real)
     ints = ti.types.vector(MOST, ti.i32)
@@ -56,19 +59,26 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
             d[k, 0] = p.reach
             r[k] = p.reach * p.reach
         found, mask = 0, 0
-        for s in range(count[i]):
-            d_s, r2_s, _ = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2_s < p.reach * p.reach:
-                for k in ti.static(range(MOST)):
-                    if found == k:
-                        r[k], place[k] = r2_s, s
-                        for c in ti.static(range(3)):
-                            d[k, c] = d_s[c]
-                found += 1
-                mask = marked(mask, s)
-            elif width > BITS:
-                mask = marked(mask, s)
-                partial[slot(i, s, n, width, by_slot)] = vec(0.0)
+        m = count[i]
+        for base in range((m + ahead - 1) // ahead):
+            visits = [
+                look.visit(i, ti.min(base * ahead + a, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                for a in ti.static(range(ahead))
+            ]  # fmt: skip
+            for a in ti.static(range(ahead)):
+                s = base * ahead + a
+                d_s, r2_s, _ = visits[a]
+                if s < m and r2_s < p.reach * p.reach:
+                    for k in ti.static(range(MOST)):
+                        if found == k:
+                            r[k], place[k] = r2_s, s
+                            for c in ti.static(range(3)):
+                                d[k, c] = d_s[c]
+                    found += 1
+                    mask = marked(mask, s)
+                elif s < m and width > BITS:
+                    mask = marked(mask, s)
+                    partial[slot(i, s, n, width, by_slot)] = vec(0.0)
         energy = 0.0
         if found <= MOST:
             inverse, w, dw, zeta, slope = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)

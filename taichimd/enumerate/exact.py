@@ -52,7 +52,10 @@ def symmetric(six):
 
 @cache
 def pair_sums(real: Any) -> Any:
-    """Device functions for force, energy and virial of an atom from its pairs: `empty`, `add`, `store`, `virial`."""
+    """Device functions for force, energy and virial of an atom from its pairs: `empty`, `add`, `store`, `virial`.
+
+    `length` is that of the sums of a force alone.
+    """
 
     @ti.func
     def empty(want: ti.template()):
@@ -97,4 +100,4 @@ def pair_sums(real: Any) -> Any:
         terms = ti.static(_TERMS[want])
         return ti.Vector([sums[k] + sums[terms + k] for k in ti.static(range(3, terms))])
 
-    return SimpleNamespace(empty=empty, add=add, store=store, virial=virial)
+    return SimpleNamespace(empty=empty, add=add, store=store, virial=virial, length=2 * _TERMS[FORCE])

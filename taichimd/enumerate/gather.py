@@ -54,28 +54,29 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
     few = compact_function(terms, term, by_slot) if straight else None
 
     @computed_in(term)
-    def pairs(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
-        """Sums over the pairs of atom i, for `exact.pair_sums`."""
+    def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
+        """Sums over every `stride`-th entry of atom i from `first` on, for `exact.pair_sums`."""
         x = pos[i]
         a = look.kind_of(kind, i)
         shared = look.read_pair(table, 0)
         total = sums.empty(want)
         m = count[i]
-        for base in range((m + ahead - 1) // ahead):
+        step = ti.static(stride * ahead)
+        for base in range((m - first + step - 1) // step):
             visits = [
-                look.visit(i, ti.min(base * ahead + k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                look.visit(i, ti.min(base * step + first + stride * k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
             for k in ti.static(range(ahead)):
                 d, r2, b = visits[k]
                 p = look.pair_parameters(table, shared, a, b)
-                if base * ahead + k < m and r2 < p.cutoff * p.cutoff:
+                if base * step + first + stride * k < m and r2 < p.cutoff * p.cutoff:
                     u, w = pair.function(r2, p)
                     sums.add(total, d, u, w, want)
         return total
 
     @computed_in(term)
-    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template()):  # fmt: skip
+    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
         found = MOST + 1
         energy = 0.0
@@ -159,7 +160,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
         return ti.cast(partial[at], real)
 
     @ti.func
-    def gather(i, n, width, shift_bits, pos: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), partial: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def gather(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
         """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
         force = ti.Vector.zero(real, 3)
         virial = ti.Matrix.zero(real, 3, 3)

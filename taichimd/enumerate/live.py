@@ -18,9 +18,21 @@ def marked(mask, s):
 
 
 @ti.func
+def _zeros_below(mask):
+    """Place of the lowest bit set, of a mask that has one: the number of ones below it, summed in parallel."""
+    x = (mask & -mask) - 1
+    x = x - ((x >> 1) & 0x55555555)
+    x = (x & 0x33333333) + ((x >> 2) & 0x33333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F
+    return (x * 0x01010101) >> 24
+
+
+@ti.func
 def following(mask, s, m):
     """First slot from s on, of m, that is live; m if there is none."""
-    at = s
-    while at < ti.min(m, BITS) and (mask >> at) & 1 == 0:
-        at += 1
+    at, end = s, ti.min(m, BITS)
+    if s < end:
+        # The shift copies the sign, above the bits that count.
+        rest = mask >> s
+        at = end if rest == 0 else s + _zeros_below(rest)
     return at

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import MissingParameterError, SettingsError
-from taichimd.forcefields.terms import BondOrder, BondOrderTerm, PairTerm, Terms, TripletTerm
+from taichimd.forcefields.terms import AngleTerm, BondOrder, BondOrderTerm, PairTerm, Terms, TripletTerm
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
 Key = tuple[str, ...]
@@ -98,6 +98,7 @@ class ForceField:
     pair: tuple[Any, Table] | None = None
     triplet: tuple[Any, Table] | None = None
     bond_order: tuple[BondOrder, Table] | None = None
+    angle: tuple[Any, Table] | None = None
     citation: str | None = None
     source: str | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
@@ -116,14 +117,16 @@ class ForceField:
                     )
 
     def _tables(self) -> dict[str, Table]:
-        parts = {"pair": self.pair, "triplet": self.triplet, "bond order": self.bond_order}
+        parts = {
+            "pair": self.pair, "triplet": self.triplet, "bond order": self.bond_order, "angle": self.angle,
+        }  # fmt: skip
         return {name: part[-1] for name, part in parts.items() if part is not None}
 
     def __add__(self, other: "ForceField") -> "ForceField":
         if not isinstance(other, ForceField):
             return NotImplemented
         both_pair = self.pair and other.pair
-        both_body = (self.triplet or self.bond_order) and (other.triplet or other.bond_order)
+        both_body = self.body and other.body
         if both_pair or both_body:
             raise SettingsError(
                 f"cannot add {self.name} and {other.name}: a force field holds one pair term and one "
@@ -134,11 +137,17 @@ class ForceField:
             pair=self.pair or other.pair,
             triplet=self.triplet or other.triplet,
             bond_order=self.bond_order or other.bond_order,
+            angle=self.angle or other.angle,
             citation="; ".join(c for c in (self.citation, other.citation) if c) or None,
             source=self.source or other.source,
             settings={**self.settings, **other.settings},
             truncation=self.truncation if self.pair else other.truncation,
         )
+
+    @property
+    def body(self) -> tuple[Any, Table] | None:
+        """The three-body term, of whichever kind."""
+        return self.triplet or self.bond_order or self.angle
 
     @property
     def cutoff(self) -> float:
@@ -183,10 +192,10 @@ class ForceField:
         n = len(species)
         cutoffs = np.full((n, n), -1.0)
         pair_table = body_table = np.zeros(1)
-        pair = triplet = bond_order = None
+        pair = triplet = bond_order = angle = None
         # First: where one file gives both terms, it is its triples that a user looks for.
-        if body := self.triplet or self.bond_order:
-            table = body[-1]
+        if self.body:
+            table = self.body[-1]
             rows = table.values(species, self.name)
             reach = _reaches(np.reshape([row["cutoff"] for row in rows], (n, n, n)), bool(self.bond_order))
             cutoffs = np.maximum(cutoffs, reach)
@@ -197,6 +206,8 @@ class ForceField:
                 triplet = TripletTerm(self.triplet[0], columns)
             elif self.bond_order:
                 bond_order = BondOrderTerm(self.bond_order[0], columns)
+            elif self.angle:
+                angle = AngleTerm(self.angle[0], columns)
         if self.pair:
             function, table = self.pair
             rows = table.values(species, self.name)
@@ -208,7 +219,7 @@ class ForceField:
                 columns = (*columns, *EXTRA)
             pair_table = flat.ravel()
             pair = PairTerm(truncated(function, self.truncation), columns)
-        return Bound(Terms(pair, triplet, bond_order, n), pair_table, body_table, cutoffs)
+        return Bound(Terms(pair, triplet, bond_order, n, angle), pair_table, body_table, cutoffs)
 
 
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:

@@ -25,7 +25,7 @@ from taichimd.math import exp, power
 from taichimd.runtime import ti
 
 PAIR = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
-ANGLE = ("strength", "costheta0", "decay_j", "end_j", "decay_k", "end_k", "cutoff")
+ANGLE = ("strength", "costheta0", "decay", "end", "range", "cutoff")
 ROUNDING = 1e-5
 """Relative difference of numbers that a file gives twice: files round them to six or more digits."""
 NOWHERE = 1e-3
@@ -68,16 +68,12 @@ def make_pair(general: bool):
 
 
 @ti.func
-def angle(r_ij, r_ik, cos_jik, p):
-    """Energy of the angle j-i-k and its derivatives to r_ij, r_ik, cos."""
-    gap_j, gap_k = r_ij - p.end_j, r_ik - p.end_k
-    both = 1.0 / (gap_j * gap_k)
-    inverse_j, inverse_k = gap_k * both, gap_j * both
-    x_j, x_k = p.decay_j * inverse_j, p.decay_k * inverse_k
-    bend = cos_jik - p.costheta0
-    stiff = p.strength * exp(x_j + x_k) * bend
-    h = stiff * bend
-    return h, -h * x_j * inverse_j, -h * x_k * inverse_k, 2.0 * stiff
+def weight(r, p):
+    """exp[gamma sigma/(r - a sigma)] of one side of an angle, and its slope."""
+    inverse_gap = 1.0 / (r - p.end)
+    x = p.decay * inverse_gap
+    w = exp(x)
+    return w, -w * x * inverse_gap
 
 
 PAIRS = {flag: make_pair(flag) for flag in (False, True)}
@@ -96,7 +92,7 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
     return ForceField(
         name=parsed.path.name,
         pair=(PAIRS[general], Table(2, PAIR, pairs)),
-        triplet=(angle, Table(3, ANGLE, _angle_rows(parsed))),
+        angle=(weight, Table(3, ANGLE, _angle_rows(parsed))),
         citation=parsed.header.citation,
         source=str(parsed.path),
     )
@@ -135,7 +131,7 @@ def _cutoff(pair: SWEntry, strength: float) -> float:
 
 
 def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
-    """Parameters of phi3 by (i, j, k), the same for (i, k, j) with the ends exchanged."""
+    """Parameters of phi3 by (i, j, k): strength and angle are those of (i, k, j), too, the others of i, j."""
     rows: dict[Key, Row] = {}
     for (i, j, k), entry in parsed.entries.items():
         other = parsed.entries.get((i, k, j), entry)
@@ -143,14 +139,14 @@ def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
         _agree(parsed, (i, j, k), (i, k, j), one, two)
         mean = {name: 0.5 * (one[name] + two[name]) for name in one}
         # An entry without its pairs is never used: their absence is what a structure of i, j, k is told.
-        e_j, e_k = (parsed.entries.get((i, end, end), entry) for end in (j, k))
+        side = parsed.entries.get((i, j, j), entry)
         rows[i, j, k] = {
             **mean,
-            "decay_j": e_j.gamma * e_j.sigma,
-            "end_j": e_j.end,
-            "decay_k": e_k.gamma * e_k.sigma,
-            "end_k": e_k.end,
-            "cutoff": _cutoff(e_j, mean["strength"]),
+            "decay": side.gamma * side.sigma,
+            "end": side.end,
+            # Weights are of pairs; an angle may have no strength with one third body, and some with another.
+            "range": _cutoff(side, 1.0),
+            "cutoff": _cutoff(side, mean["strength"]),
         }
     return rows
 

@@ -7,6 +7,9 @@ terms uses them, whatever its atoms or parameter values.
 from dataclasses import dataclass
 from typing import Any
 
+MOMENTS = 10
+"""Sums over the neighbours of one kind that an `AngleTerm` needs: sum of w e_a e_b, of w e_a, and of w."""
+
 
 @dataclass(frozen=True)
 class PairTerm:
@@ -21,6 +24,19 @@ class TripletTerm:
     """`function(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k)."""
 
     function: Any
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class AngleTerm:
+    """p.strength w_ij w_ik (cos - p.costheta0)^2 of a centre i and two neighbours j, k, p of their kinds.
+
+    Attributes:
+        weight: `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the kinds (i, j, j); called for r_ij < q.range.
+        columns: names of the parameters, strength (eV), costheta0, range (angstrom) among them.
+    """
+
+    weight: Any
     columns: tuple[str, ...]
 
 
@@ -57,6 +73,7 @@ class Terms:
     triplet: TripletTerm | None
     bond_order: BondOrderTerm | None
     n_kinds: int
+    angle: AngleTerm | None = None
 
     @property
     def one_species(self) -> bool:
@@ -64,6 +81,16 @@ class Terms:
         return self.n_kinds == 1
 
     @property
+    def body(self) -> TripletTerm | BondOrderTerm | AngleTerm | None:
+        """The three-body term."""
+        return self.triplet or self.bond_order or self.angle
+
+    @property
     def many_body(self) -> bool:
-        """Whether partial forces are needed."""
-        return self.triplet is not None or self.bond_order is not None
+        """Whether there are three-body terms."""
+        return self.body is not None
+
+    @property
+    def per_atom(self) -> int:
+        """Numbers that force loops leave with each atom; 0 where they leave partial forces with entries."""
+        return MOMENTS * self.n_kinds if self.angle else 0

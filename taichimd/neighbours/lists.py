@@ -23,7 +23,8 @@ class Lists:
     Args:
         state: the atoms.
         cutoffs: (species, species) list cutoff of each pair, angstrom; not positive where nothing acts.
-        many_body: whether three-body terms need partial forces.
+        many_body: whether there are three-body terms.
+        per_atom: numbers that their loops keep per atom; 0 if they keep partial forces per entry.
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
         skin: the user's outer skin, or None.
@@ -43,6 +44,7 @@ class Lists:
         cutoffs: NDArray[np.float64],
         *,
         many_body: bool,
+        per_atom: int,
         all_pairs: bool,
         unroll: int,
         skin: float | None,
@@ -50,6 +52,7 @@ class Lists:
         self._state = state
         self._cutoffs = cutoffs
         self._many_body = many_body
+        self._per_atom = per_atom
         self._all_pairs = all_pairs
         on_cuda = backend() == "cuda"
         self.cutoff = max(float(cutoffs.max()), 1e-3)
@@ -196,10 +199,10 @@ class Lists:
         """Near list and what is kept per entry; arguments of length one where no kernel reads them."""
         rows = self._state.n * self._near_width if self.near_list else 1
         self._near = ti.ndarray(ti.i32, rows)
-        body_rows = rows if self._many_body else 1
+        body_rows = rows if self._many_body and not self._per_atom else 1
         self._reverse = ti.ndarray(ti.i32, body_rows)
         self._partial = ti.ndarray(ti.types.vector(3, self._state.term), body_rows)
-        self._zeta = ti.ndarray(self._state.term, body_rows)
+        self._zeta = ti.ndarray(self._state.term, self._state.n * self._per_atom or body_rows)
         self._live = ti.ndarray(ti.i32, self._state.n if self._many_body else 1)
         if self._all_pairs:
             self.verlet.entries = self._reverse

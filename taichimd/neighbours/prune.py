@@ -21,11 +21,18 @@ from taichimd.neighbours.kernels import slot, through_image
 from taichimd.runtime import ti
 
 
-def prune_function(n_kinds: int, by_slot: bool, many_body: bool, barostat: Any = None) -> Any:
+def prune_function(
+    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, barostat: Any = None
+) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops.
 
-    Rows are ordered, and `reverse` is made, where there are three-body terms. A barostat (`barostats`) knows how
-    much the cell has been deformed, and reads it from the array `bath`; without one nothing reads that.
+    Args:
+        n_kinds: species.
+        by_slot: slot-major rows (CUDA).
+        ordered: put rows in order, where sums depend on it.
+        with_reverse: make `reverse`, where something is kept per entry.
+        barostat: knows how much the cell has been deformed (`barostats`), from the array `bath`; without one
+            nothing reads that.
     """
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
 
@@ -37,7 +44,7 @@ def prune_function(n_kinds: int, by_slot: bool, many_body: bool, barostat: Any =
     def insert(i, kept, entry, n, near_width, shift_bits, ident: ti.template(), near: ti.template()):
         """Put an entry into its place among the `kept` ones of atom i."""
         at = kept
-        if ti.static(many_body):
+        if ti.static(ordered):
             key = key_of(entry, shift_bits, ident)
             while at > 0 and key_of(near[slot(i, at - 1, n, near_width, by_slot)], shift_bits, ident) > key:
                 near[slot(i, at, n, near_width, by_slot)] = near[slot(i, at - 1, n, near_width, by_slot)]
@@ -82,7 +89,7 @@ def prune_function(n_kinds: int, by_slot: bool, many_body: bool, barostat: Any =
                 pruned_at[i] = x
                 if kept > control[LONGEST]:
                     ti.atomic_max(control[LONGEST], kept)
-        if ti.static(many_body):
+        if ti.static(with_reverse):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
                     for s in range(ti.min(near_count[i], near_width)):

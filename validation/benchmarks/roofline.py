@@ -28,8 +28,10 @@ TERSOFF_TRIPLE_FLOPS = 110
 """cos, g and dg, cutoff and its derivative, zeta; then both gradients into three partial forces."""
 TERSOFF_PAIR_FLOPS = 90
 """Repulsion, attraction, bond order and derivatives, cutoff."""
-SW_ANGLE_FLOPS = 60
-"""cos, exponents and exponential, three slopes; then both gradients into two partial forces; one an angle."""
+SW_ANGLE_FLOPS = 150
+"""Of a neighbour: weight and slope; its terms of ten sums; from those of both ends two partial forces."""
+SW_BYTES = 2 * 80
+"""Ten sums, written, then read by the atom itself; those of neighbours come from cache."""
 SW_PAIR_FLOPS = 25
 """Powers, exponential, slope and force."""
 
@@ -126,14 +128,14 @@ def floor(small: System) -> Floor:
     inside = neighbours_within(small.atoms, small.forcefield().cutoff)
     n_bytes = INTEGRATION_BYTES + FORCE_BYTES + 4 * (inside + 1)
     flops = 18 + PAIR_LIST_FLOPS * inside
-    if small.name.startswith(("tersoff", "sw")):
+    if small.name.startswith("tersoff"):
         triples = inside * max(inside - 1.0, 0.0)
         # Partial forces are written once and read twice (own and the neighbour's), with a reverse index.
         n_bytes += 3 * 24 * inside + 4 * inside
-        if small.name.startswith("tersoff"):
-            flops += TERSOFF_PAIR_FLOPS * inside + TERSOFF_TRIPLE_FLOPS * triples
-        else:
-            flops += SW_PAIR_FLOPS * inside + SW_ANGLE_FLOPS * 0.5 * triples
+        flops += TERSOFF_PAIR_FLOPS * inside + TERSOFF_TRIPLE_FLOPS * triples
+    elif small.name.startswith("sw"):
+        n_bytes += SW_BYTES
+        flops += (SW_PAIR_FLOPS + SW_ANGLE_FLOPS) * inside
     else:
         flops += LJ_PAIR_FLOPS * inside
     return Floor(n_bytes, flops)

@@ -79,6 +79,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
     parser.add_argument("--skin", type=float, help="of our lists (angstrom; default: the engine's choice)")
     parser.add_argument("--settle", type=int, default=100, help="steps before the first timed one")
+    parser.add_argument("--threads-per-atom", type=int, help="of pair potentials, on CUDA")
     parser.add_argument("--no-lammps", action="store_true")
     parser.add_argument("--no-serial", action="store_true", help="only LAMMPS with -sf omp")
     parser.add_argument("--budget", type=float, help="start no further case after so many seconds")
@@ -104,8 +105,11 @@ def time_ours_and_theirs(
 ) -> dict[str, Any]:
     """Time one system, ours and (threads > 0) LAMMPS's in turn."""
     from taichimd.engine import Engine
+    from taichimd.enumerate import lanes
     from taichimd.runtime import ti
 
+    if options.threads_per_atom:
+        lanes.threads_per_atom = lambda *_: options.threads_per_atom
     system = CASES[name].system(n_atoms)
     built = time.perf_counter()
     engine = Engine(

@@ -1,0 +1,51 @@
+"""Several threads for each atom: pair forces of systems too small to keep a GPU busy with one thread an atom.
+
+Consecutive threads share an atom, each takes every k-th entry of its row, and the first adds up what they have
+found, through shared memory. Sums are exact (`exact`): the bits are those of one thread. (Threads that share an atom:
+J. Glaser et al., Comput. Phys. Commun. 192, 97 (2015).)
+"""
+
+from functools import cache
+from typing import Any
+
+from taichimd.enumerate.exact import FORCE, pair_sums
+from taichimd.enumerate.gather import gather_functions
+from taichimd.forcefields.terms import Terms
+from taichimd.runtime import ti
+
+BLOCK = 128
+
+
+def threads_per_atom(backend: str, n_atoms: int) -> int:
+    """Threads that share an atom of a pair potential; a power of two up to 32."""
+    return 1
+
+
+@cache
+def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
+    """The device function that fills the forces of all atoms, on CUDA; holds its own loop."""
+    atom = gather_functions(terms, real, term, by_slot=True)
+    sums = pair_sums(real)
+
+    @ti.func
+    def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        ti.loop_config(block_dim=BLOCK)
+        for thread in range((n * lanes + BLOCK - 1) // BLOCK * BLOCK):
+            # Threads beyond the last atom stay for the barriers and store nothing.
+            found = ti.simt.block.SharedArray((sums.length, BLOCK), ti.f64)
+            i, lane, at = thread // lanes, thread % lanes, thread % BLOCK
+            does = i < n and control[frozen] == 0
+            total = sums.empty(FORCE)
+            if does:
+                total = atom.pairs(i, lane, lanes, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
+            for k in ti.static(range(sums.length)):
+                found[k, at] = total[k]
+            ti.simt.block.sync()
+            if does and lane == 0:
+                for other in ti.static(range(1, lanes)):
+                    for k in ti.static(range(sums.length)):
+                        total[k] += found[k, at + other]
+                sums.store(i, total, energy, force, virial, FORCE)
+            ti.simt.block.sync()
+
+    return forces

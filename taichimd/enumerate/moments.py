@@ -1,0 +1,210 @@
+"""Angle terms that are quadratic in the cosine, without a loop over pairs of neighbours.
+
+With unit vectors e_s and weights w_s of the neighbours s, t of an atom i,
+
+    U_i = sum over {s, t} of L w_s w_t (e_s . e_t - c)^2
+
+depends on the others only through a few sums (here for one species; with several, one set for each kind)
+
+    M = sum_t w_t e_t (x) e_t,   m = sum_t w_t e_t,   W = sum_t w_t.
+
+Without the term of s itself, and with b_st = e_s . e_t - c,
+
+    G_s = sum_t w_t b_st e_t = M e_s - c m - (1 - c) w_s e_s,   B_s = sum_t w_t b_st = m . e_s - c W - (1 - c) w_s,
+    dU_i/dr_s = L [w_s' (G_s . e_s - c B_s) e_s + 2 w_s/r_s (G_s - (G_s . e_s) e_s)].
+
+So the first pass leaves ten numbers with each atom, and the second finds dU_i/dr_ij and dU_j/dr_ji from those of
+i and j: work and memory grow with the number of neighbours, not of their pairs, and nothing is kept per entry.
+That sums of products of unit vectors replace sums over angles: A. P. Bartok, R. Kondor, G. Csanyi, Phys. Rev. B
+87, 184115 (2013); A. V. Shapeev, Multiscale Model. Simul. 14, 1153 (2016).
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.enumerate.access import access, distance_vector, neighbour
+from taichimd.enumerate.live import following, marked
+from taichimd.forcefields.terms import MOMENTS, Terms
+from taichimd.neighbours.kernels import slot
+from taichimd.runtime import computed_in, ti
+
+AHEAD = 4
+"""Entries that a thread of a GPU reads at a time: their latencies pass together."""
+
+
+@cache
+def moment_functions(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+    """Device functions `partials` and `gather`, made and called as those of `gather_functions`."""
+    assert terms.angle is not None
+    weight, pair, kinds = terms.angle.weight, terms.pair, terms.n_kinds
+    has_pair = pair is not None
+    look = access(terms, term, by_slot)
+    ahead = AHEAD if by_slot else 1
+    vec = ti.types.vector(3, term)
+    square = ti.types.matrix(3, 3, term)
+    sums = ti.types.vector(MOMENTS * kinds, term)
+
+    @ti.func
+    def weigh(r, a, b, table: ti.template(), shared):
+        """Weight and slope of a neighbour of kind b at distance r from an atom of kind a; its own angle's row."""
+        p = look.body_parameters(table, shared, a, b, b)
+        w, dw = 0.0, 0.0
+        if r < p.range:
+            w, dw = weight(r, p)
+        return w, dw, p
+
+    @ti.func
+    def of_kind(moments, c: ti.template()):
+        """M, m, W of the neighbours of kind c."""
+        k = ti.static(MOMENTS * c)
+        m2 = square(
+            moments[k], moments[k + 1], moments[k + 2],
+            moments[k + 1], moments[k + 3], moments[k + 4],
+            moments[k + 2], moments[k + 4], moments[k + 5],
+        )  # fmt: skip
+        return m2, vec(moments[k + 6], moments[k + 7], moments[k + 8]), moments[k + 9]
+
+    @ti.func
+    def read(i, stored: ti.template()):
+        moments = sums(0.0)
+        for k in ti.static(range(MOMENTS * kinds)):
+            moments[k] = stored[MOMENTS * kinds * i + k]
+        return moments
+
+    @ti.func
+    def add(moments: ti.template(), w, e, b):
+        we = w * e
+        for c in ti.static(range(kinds)):
+            if b == c:
+                k = ti.static(MOMENTS * c)
+                for x in ti.static(range(3)):
+                    for y in ti.static(range(x, 3)):
+                        moments[k + (0, 2, 3)[x] + y] += we[x] * e[y]
+                    moments[k + 6 + x] += we[x]
+                moments[k + 9] += w
+
+    @ti.func
+    def energy_of(moments, a, table: ti.template(), shared):
+        """U_i, and with it half of L (1 - c)^2 w_s^2 of every s."""
+        energy = 0.0
+        for b in ti.static(range(kinds)):
+            for c in ti.static(range(kinds)):
+                p = look.body_parameters(table, shared, a, b, c)
+                m2, m1, m0 = of_kind(moments, b)
+                n2, n1, n0 = of_kind(moments, c)
+                square_sum = (m2 * n2).sum() - 2.0 * p.costheta0 * m1.dot(n1)
+                energy += 0.5 * p.strength * (square_sum + p.costheta0 * p.costheta0 * m0 * n0)
+        return energy
+
+    @ti.func
+    def slope(moments, e, inverse, w, dw, a, b, table: ti.template(), shared):
+        """Derivative of the angles of an atom of kind a to the vector e/inverse to a neighbour of kind b."""
+        radial, turning = 0.0, vec(0.0)
+        for c in ti.static(range(kinds)):
+            p = look.body_parameters(table, shared, a, b, c)
+            m2, m1, m0 = of_kind(moments, c)
+            itself = (1.0 - p.costheta0) * (w if b == c else 0.0)
+            g = m2 @ e - p.costheta0 * m1 - itself * e
+            along = g.dot(e)
+            radial += p.strength * (along - p.costheta0 * (m1.dot(e) - p.costheta0 * m0 - itself))
+            turning += p.strength * (g - along * e)
+        return (dw * radial) * e + (2.0 * w * inverse) * turning
+
+    @computed_in(term)
+    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), stored: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+        """Store the moments of atom i and which of its entries are live; returns U_i if wanted."""
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        shared = look.read_body(body_table, 0)
+        m = count[i]
+        mask = 0
+        for base in range((m + ahead - 1) // ahead):
+            visits = [
+                look.visit(i, ti.min(base * ahead + k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                for k in ti.static(range(ahead))
+            ]  # fmt: skip
+            for k in ti.static(range(ahead)):
+                _, r2, b = visits[k]
+                if base * ahead + k < m and r2 < reach2(pair_table, body_table, shared, a, b):
+                    mask = marked(mask, base * ahead + k)
+        live[i] = mask
+        energy = 0.0
+        moments = sums(0.0)
+        s = following(mask, 0, m)
+        while s < m:
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            r = ti.sqrt(r2)
+            w, _, q = weigh(r, a, b, body_table, shared)
+            add(moments, w, (1.0 / r) * d, b)
+            if ti.static(want):
+                bend = 1.0 - q.costheta0
+                energy -= 0.5 * q.strength * (bend * bend) * (w * w)
+                energy += 0.5 * two_bodies(r2, a, b, pair_table)[0]
+            s = following(mask, s + 1, m)
+        for k in ti.static(range(MOMENTS * kinds)):
+            stored[MOMENTS * kinds * i + k] = moments[k]
+        if ti.static(want):
+            energy += energy_of(moments, a, body_table, shared)
+        return energy
+
+    @ti.func
+    def reach2(pair_table: ti.template(), body_table: ti.template(), shared, a, b):
+        """Square of the longest distance at which kinds a and b act on each other."""
+        reach2 = look.reach2(body_table, shared, a, b)
+        if ti.static(has_pair):
+            cutoff = look.pair_parameters(pair_table, look.read_pair(pair_table, 0), a, b).cutoff
+            reach2 = ti.max(reach2, cutoff * cutoff)
+        return reach2
+
+    @ti.func
+    def two_bodies(r2, a, b, table: ti.template()):
+        """Energy of the pair term and its slope over r, 0 beyond its cutoff."""
+        u, w = 0.0, 0.0
+        if ti.static(has_pair):
+            p = look.pair_parameters(table, look.read_pair(table, 0), a, b)
+            if r2 < p.cutoff * p.cutoff:
+                u, w = pair.function(r2, p)
+        return u, w
+
+    @computed_in(term)
+    def gather(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), stored: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+        """Force of atom i from the moments of both ends, virial from what the others' energies do."""
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        shared = look.read_body(body_table, 0)
+        own = read(i, stored)
+        force = ti.Vector.zero(real, 3)
+        virial = ti.Matrix.zero(real, 3, 3)
+        mask = live[i]
+        m = count[i]
+        s = following(mask, 0, m)
+        upcoming = entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, by_slot)]
+        while s < m:
+            entry = upcoming
+            s = following(mask, s + 1, m)
+            # Read before the work on this one, so that its latency passes meanwhile.
+            upcoming = entries[slot(i, ti.min(s, m - 1), n, width, by_slot)]
+            j = neighbour(entry, shift_bits)
+            theirs = read(j, stored)
+            d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), term)
+            r2 = d.dot(d)
+            b = look.kind_of(kind, j)
+            if r2 < reach2(pair_table, body_table, shared, a, b):
+                r = ti.sqrt(r2)
+                inverse = 1.0 / r
+                e = inverse * d
+                w, dw, _ = weigh(r, a, b, body_table, shared)
+                mine = slope(own, e, inverse, w, dw, a, b, body_table, shared)
+                if ti.static(kinds > 1):
+                    w, dw, _ = weigh(r, b, a, body_table, shared)
+                theirs_too = slope(theirs, -e, inverse, w, dw, b, a, body_table, shared)
+                half = (0.5 * two_bodies(r2, a, b, pair_table)[1]) * d
+                mine += half
+                theirs_too -= half
+                force += ti.cast(mine, real) - ti.cast(theirs_too, real)
+                if ti.static(want):
+                    virial += ti.cast(d.outer_product(theirs_too), real)
+        return force, virial
+
+    return SimpleNamespace(partials=partials, gather=gather)

@@ -1,0 +1,67 @@
+"""Several threads for each atom: the same bits as one."""
+
+import numpy as np
+import pytest
+import structures
+from ase import units
+
+from taichimd.engine import Engine
+from taichimd.enumerate import lanes
+from taichimd.enumerate.exact import pair_sums
+from taichimd.enumerate.gather import gather_functions
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.runtime import backend, ti
+
+ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
+
+
+@pytest.mark.parametrize("stride", [3, 32])
+def test_every_entry_belongs_to_one_of_the_threads(stride):
+    engine = Engine(structures.argon_256(), ARGON)
+    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, engine._lists.verlet.by_slot).pairs
+    sums = pair_sums(ti.f64)
+    vecs = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
+    ints, reals = (ti.types.ndarray(dtype=t, ndim=1) for t in (ti.i32, ti.f64))
+
+    @ti.kernel
+    def forces(
+        n: ti.i32,
+        width: ti.i32,
+        shift_bits: ti.i32,
+        pos: vecs,
+        kind: ints,
+        count: ints,
+        entries: ints,
+        shifts: vecs,
+        table: reals,
+        force: vecs,
+    ):
+        for i in range(n):
+            total = sums.empty(False)
+            for lane in range(stride):
+                total += pairs(
+                    i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, False
+                )
+            sums.store(i, total, table, force, table, False)
+
+    expected = engine.forces()
+    n, _, width, shift_bits = engine._lists.sizes()
+    _, _, shifts, _, _, count, entries, *_ = engine._arrays()
+    state = engine._state
+    forces(
+        n, width, shift_bits, state.pos, state.kind, count, entries, shifts, engine._tables[0], state.force
+    )
+    np.testing.assert_array_equal(state.get("force"), expected)
+
+
+@pytest.mark.parametrize("threads", [2, 8, 32])
+def test_a_run_has_the_same_bits(monkeypatch, threads):
+    if backend() != "cuda":
+        pytest.skip("threads share an atom on CUDA only")
+    found = []
+    for number in (1, threads):
+        monkeypatch.setattr(lanes, "threads_per_atom", lambda *_, k=number: k)
+        engine = Engine(structures.with_velocities(structures.argon_256(), 300.0, 1), ARGON)
+        engine.advance(50, 4.0 * units.fs)
+        found.append(engine.positions())
+    np.testing.assert_array_equal(*found)
