@@ -31,14 +31,14 @@ def piece_sums(real: Any, what: str) -> Any:
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
     @ti.func
-    def add_totals(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]
+    def add_totals(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
         total[0] += energy[i]
         total[1] += kinetic
         for c in ti.static(range(9)):
             total[2 + c] += virial[9 * i + c]
 
     @ti.func
-    def add_heat(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]
+    def add_heat(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
         e = kinetic + energy[i]
         for a in ti.static(range(3)):
             for c in ti.static(range(3)):
@@ -47,7 +47,7 @@ def piece_sums(real: Any, what: str) -> Any:
         total[6] += kinetic
 
     @ti.func
-    def add_stress(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]
+    def add_stress(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
         for k in ti.static(range(6)):
             a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
             w = ti.cast(virial[9 * i + 3 * a + c], ti.f64) + ti.cast(virial[9 * i + 3 * c + a], ti.f64)

@@ -86,5 +86,7 @@ class SumSeries:
             AnalysisError: it is of another series.
         """
         if saved["rows"].ndim != 2 or saved["rows"].shape[1] != self.columns:
-            raise AnalysisError(f"saved sums have the shape {saved['rows'].shape}, expected (n, {self.columns})")
+            raise AnalysisError(
+                f"saved sums have the shape {saved['rows'].shape}, expected (n, {self.columns})"
+            )
         self._rows, self._waiting = saved["rows"].tolist(), 0
