@@ -231,7 +231,7 @@ class Observations(Sampler):
         self._write_series(files[0], names, rows[:, :6] * FS)
         found = green_kubo_conductivity(
             rows[:, :3] + rows[:, 3:6], self._dt, float(self._engine.volume or np.nan),
-            self._temperature(rows), self._window, blocks=self.plan.blocks,
+            self._temperature(rows), self._window, self._plateau, self.plan.blocks,
         )  # fmt: skip
         return write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
 
@@ -241,7 +241,7 @@ class Observations(Sampler):
         stress = -rows[:, :6] / volume
         self._write_series(files[0], [f"{c}_eV_per_A3" for c in ("xx", "yy", "zz", "yz", "xz", "xy")], stress)
         found = green_kubo_viscosity(
-            stress, self._dt, volume, self._temperature(rows), self._window, blocks=self.plan.blocks
+            stress, self._dt, volume, self._temperature(rows), self._window, self._plateau, self.plan.blocks
         )
         return write_green_kubo(found.off_diagonal, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
 
@@ -257,6 +257,11 @@ class Observations(Sampler):
     @property
     def _dt(self) -> float:
         return self.plan.interval * PS
+
+    @property
+    def _plateau(self) -> tuple[float, float]:
+        """The second half of the window; the curves are there to choose better."""
+        return self._dt * (self.plan.lags // 2), self._window
 
     @property
     def _window(self) -> float:
