@@ -10,6 +10,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd.analysis.transport import green_kubo_conductivity
+from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.engine import Engine
 from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.forcefields.load import load_forcefield
@@ -137,6 +138,32 @@ def test_an_integral_that_grows_is_told():
     assert not growing(white.green_kubo)
     drift = [kappa.RunSamples(run.current + 0.5, 600.0) for run in runs]
     assert growing(conductivity(drift, settings, 1000.0, 8).green_kubo)
+
+
+def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
+    """An engine that takes a force and does nothing with it: what is asked of it, and the mean of noise."""
+    asked = []
+
+    class Deaf(Engine):
+        def __init__(self, *args, driving_force=None, ensemble=None, **options):
+            asked.append((driving_force, ensemble))
+            super().__init__(*args, ensemble=ensemble, **options)
+
+    monkeypatch.setattr("taichimd.engine.Engine", Deaf)
+    settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=1, window=20.0)
+    found = thermal_conductivity(ARGON, "Ar.lj", settings)
+    (_, warm), (force, chain) = asked
+    assert warm == Langevin(60.0, seed=1)
+    assert (force, chain) == ((0.0, 1e-3, 0.0), NoseHoover(60.0))
+    assert found.mean.value == pytest.approx(found.channels.value[1], rel=1e-12)
+
+
+@pytest.mark.skipif("driving_force" in inspect.signature(Engine.__init__).parameters, reason="it has one")
+def test_hnemd_without_a_driving_force_says_so(call):
+    code, _, err = call(LINE + "--time 100fs --method hnemd --output k")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "method = 'hnemd': this version has no driving force" in err
+    assert not os.path.exists("k")
 
 
 @needs_force

@@ -12,7 +12,7 @@ from ase.build import bulk
 
 from taichimd import LennardJones, Simulation
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.analyze import live
+from taichimd.analyze import live, tables
 from taichimd.analyze.live import Observations
 from taichimd.analyze.plan import OBSERVABLES, Plan, make_plan, parse_kinds
 from taichimd.errors import AnalysisError, SettingsError
@@ -148,6 +148,9 @@ def test_observing_changes_no_bit_of_the_trajectory():
 
 def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
     observe = f"--observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
+    monkeypatch.setattr(
+        tables, "draw", lambda *_: None
+    )  # pictures are not the point, and take most of the time
     assert call(RUN + observe + "--steps 200 --output whole")[0] == 0
     plain = Observations.sample
 
