@@ -66,6 +66,16 @@ class RunSettings(BaseModel):
     output: str = Field("taichimd-run", description="a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
+    observe: str | None = Field(
+        None, description="some of rdf, msd, vacf, heat, viscosity, with commas between"
+    )
+    observe_every: int = Field(10, gt=0, description="a whole number above 0: steps between samples")
+    observe_window: str | None = Field(
+        None, description='the longest correlation time with its unit, such as "5ps"'
+    )
+    observe_r_max: float = Field(
+        8.0, gt=0, allow_inf_nan=False, description="a number above 0 (Å), the largest distance of the RDF"
+    )
     precision: Literal["float64", "mixed", "float32"] = Field(
         "float64", description="float64, mixed or float32"
     )

@@ -13,6 +13,8 @@ from typing import Any
 from ase import Atoms
 from rich.console import Console
 
+from taichimd import observing
+from taichimd.analyze.plan import Plan
 from taichimd.config import RunSettings, make_settings
 from taichimd.errors import CheckpointError, SettingsError, TaichimdError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, potential_hash, read_checkpoint
@@ -39,6 +41,7 @@ class Job:
         atoms: the system; of a restart the checkpoint's.
         checkpoint: what is continued, or None.
         notes: remarks for the user.
+        plan: of what the run observes, or None.
     """
 
     settings: RunSettings
@@ -46,6 +49,7 @@ class Job:
     atoms: Atoms
     checkpoint: Checkpoint | None
     notes: list[str]
+    plan: Plan | None = None
 
 
 def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
@@ -69,7 +73,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure))
-    return Job(_absolute(given), steps, atoms, None, remarks(atoms))
+    return Job(_absolute(given), steps, atoms, None, remarks(atoms), observing.plan_of(given, 0, steps))
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
@@ -94,7 +98,8 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         settings = settings.model_copy(update={"output": str(path.parent)})
     if settings.potential is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
-    return Job(_absolute(settings), steps, checkpoint.atoms(), checkpoint, [])
+    plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    return Job(_absolute(settings), steps, checkpoint.atoms(), checkpoint, notes, plan)
 
 
 def _absolute(settings: RunSettings) -> RunSettings:
@@ -119,7 +124,7 @@ def run_job(job: Job, console: Console) -> int:
             checkpoint is.
     """
     settings = job.settings
-    folder = OutputFolder(Path(settings.output))
+    folder = OutputFolder(Path(settings.output), observing.files_of(job.plan))
     appending = job.checkpoint is not None and _same(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     earlier = read_report(folder.report) if appending else {}
@@ -198,10 +203,12 @@ class _Run:
         self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
         self.forcefield, self.compile_seconds = forcefield, compile_seconds
         self.appending, self.earlier = appending, earlier
+        self.observed: dict[str, Any] = {}
         self.first_step = simulation.step
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.fingerprint = potential_hash(forcefield, job.settings.potential)
+        self.observations = observing.start(simulation, job.plan, job.checkpoint)
         self.started = time.time()
         self.clock = time.perf_counter()
 
@@ -249,6 +256,7 @@ class _Run:
                 observers=(self.first_total, files, keeper, progress),
                 should_stop=stop,
                 report_first=not self.appending,
+                samplers=() if self.observations is None else (self.observations,),
             )
 
     def _drop_from(self) -> int | None:
@@ -283,20 +291,22 @@ class _Run:
             versions={**versions(), **machine()},
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
+            observed={} if self.observations is None else self.observations.save(),
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
         from taichimd.io.plots import plot_thermo
 
-        report = self._write_report(reason, result)
         title = f"{self.job.atoms.get_chemical_formula(empirical=True)}, {len(self.job.atoms):,} atoms"
+        rows, self.observed = observing.finish(self.observations, self.folder.path, title)
+        report = self._write_report(reason, result)
         plot_thermo(
             self.folder.thermo,
             self.folder.plot,
             len(self.job.atoms),
             f"{title}, {self.forcefield.name}, {self.job.settings.ensemble}",
         )
-        print_summary(self.console, report, self.folder)
+        print_summary(self.console, report, self.folder, rows)
         if reason != "finished":
             command = f"taichimd run --restart {shlex.quote(os.path.relpath(keeper.path))}"
             print_stopped(self.console, reason, result.last_step, self.last_step, command)
@@ -324,6 +334,7 @@ class _Run:
             "runtime": info(),
             "host": host(),
             "notes": job.notes,
+            **self.observed,
         }
         if result is not None:
             report |= self._figures(result)

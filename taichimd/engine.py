@@ -1,6 +1,7 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -284,6 +285,16 @@ class Engine:
         """
         self._need_outputs()
         return HeatCurrent(*heat_flows(self._state, *self._outputs))
+
+    def observe(self, take: Callable[[State, Any, Any], None]) -> None:
+        """Lend the device's arrays to a sampler (`taichimd.observe`) without copying them.
+
+        Args:
+            take: called with the state, the energies (n) and the virials (9n) of the atoms at the present
+                positions, all in spatial order. It may read them during the call; a later step replaces them.
+        """
+        self._need_outputs()
+        take(self._state, *self._outputs)
 
     def _evaluate(self) -> tuple[float, float, Array]:
         self._need_outputs()

@@ -23,9 +23,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class OutputFolder:
-    """Names of the files of a run."""
+    """Names of the files of a run.
+
+    Attributes:
+        path: the folder.
+        observed: names of the files of what the run observes.
+    """
 
     path: Path
+    observed: tuple[str, ...] = ()
 
     @property
     def trajectory(self) -> Path:
@@ -54,7 +60,8 @@ class OutputFolder:
 
     def files(self) -> list[Path]:
         """All of them, in the order in which a summary lists them."""
-        return [self.trajectory, self.thermo, self.plot, self.checkpoint, self.report]
+        own = [self.trajectory, self.thermo, self.plot, self.checkpoint, self.report]
+        return [*own, *(self.path / name for name in self.observed)]
 
     def check(self, *, overwrite: bool) -> None:
         """Make the folder, and look whether it can be written and holds no earlier run.

@@ -1,5 +1,6 @@
 """What the run driver needs of an engine: the driver and its tests depend on this, not on Taichi."""
 
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,6 +88,9 @@ class EngineLike(Protocol):
 
     def thermo(self) -> ThermoLike:
         """State functions at the present step; leaves the state alone."""
+
+    def observe(self, take: Callable[[Any, Any, Any], None]) -> None:
+        """Lend state, energies and virials on the device to a sampler."""
 
     def statistics(self) -> dict[str, Any]:
         """Figures for the report: list rebuilds, neighbours, skin ..."""

@@ -12,57 +12,72 @@ from taichimd.state import State
 
 PIECE = 256
 """Atoms that one thread adds up, one after the other."""
-TOTALS, HEAT = 11, 6
-"""Numbers an atom adds to: potential energy, kinetic energy, nine components of the virial; potential and kinetic
-part of the heat current, three components each."""
+COLUMNS = {"totals": 11, "heat": 7, "stress": 7}
+"""Numbers an atom adds to. totals: potential energy, kinetic energy, nine components of the virial. heat: potential
+and kinetic part of the heat current, three components each, and the kinetic energy. stress: symmetric virial and
+m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic energy."""
+
+
+VOIGT = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1))
 
 
 @cache
-def _kernel(real: Any, columns: int) -> Any:
-    """Sums of `columns` numbers an atom, over pieces: 11 for `totals`, 6 for `heat_flows`."""
+def piece_sums(real: Any, what: str) -> Any:
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms, written from place `first` on."""
+    columns = COLUMNS[what]
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
     @ti.func
-    def add_totals(total: ti.template(), i, v, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]
+    def add_totals(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
         total[0] += energy[i]
         total[1] += kinetic
         for c in ti.static(range(9)):
             total[2 + c] += virial[9 * i + c]
 
     @ti.func
-    def add_heat(total: ti.template(), i, v, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]
+    def add_heat(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
         e = kinetic + energy[i]
         for a in ti.static(range(3)):
             for c in ti.static(range(3)):
                 total[a] += virial[9 * i + 3 * a + c] * v[c]
             total[3 + a] += e * v[a]
+        total[6] += kinetic
 
-    add = add_totals if columns == TOTALS else add_heat
+    @ti.func
+    def add_stress(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+        for k in ti.static(range(6)):
+            a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
+            w = ti.cast(virial[9 * i + 3 * a + c], ti.f64) + ti.cast(virial[9 * i + 3 * c + a], ti.f64)
+            total[k] += 0.5 * w + v[a] * v[c] / inverse
+        total[6] += kinetic
+
+    add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
 
     @ti.kernel
-    def add_up(n: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, sums: doubles):  # fmt: skip
+    def add_up(n: ti.i32, first: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, sums: doubles):  # fmt: skip
         for b in range((n + PIECE - 1) // PIECE):
             total = ti.Vector.zero(ti.f64, columns)
             for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
                 i = sorted_of[k]
                 v = ti.cast(vel[i], ti.f64)
-                add(total, i, v, v.dot(v) / (2 * ti.cast(inverse_mass[i], ti.f64)), energy, virial)
+                inverse = ti.cast(inverse_mass[i], ti.f64)
+                add(total, i, v, inverse, v.dot(v) / (2 * inverse), energy, virial)
             for c in ti.static(range(columns)):
-                sums[b * columns + c] = total[c]
+                sums[first + b * columns + c] = total[c]
 
     return add_up
 
 
-def _sums(state: State, energy: Any, virial: Any, columns: int) -> list[float]:
-    """Sums over all atoms; to the host come `columns` numbers for each `PIECE` atoms."""
-    pieces = -(-state.n // PIECE)
+def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
+    """Sums over all atoms; to the host come the COLUMNS of `what` for each `PIECE` atoms."""
+    pieces, columns = -(-state.n // PIECE), COLUMNS[what]
     sums = ti.ndarray(ti.f64, pieces * columns)
     with literals(state.real):
-        _kernel(state.real, columns)(
-            state.n, state.sorted_of, state.vel, state.inverse_mass, energy, virial, sums
+        piece_sums(state.real, what)(
+            state.n, 0, state.sorted_of, state.vel, state.inverse_mass, energy, virial, sums
         )
     found = sums.to_numpy().reshape(pieces, columns)
     return [fsum(found[:, c]) for c in range(columns)]
@@ -70,10 +85,10 @@ def _sums(state: State, energy: Any, virial: Any, columns: int) -> list[float]:
 
 def totals(state: State, energy: Any, virial: Any) -> tuple[float, float, NDArray[np.float64]]:
     """Potential and kinetic energy (eV) and the virial (3, 3) (eV) of all atoms, added up in float64."""
-    total = _sums(state, energy, virial, TOTALS)
+    total = _sums(state, energy, virial, "totals")
     return total[0], total[1], np.array(total[2:]).reshape(3, 3)
 
 
 def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
     """The heat current of `taichimd.heat`, (2, 3): its potential and its kinetic part, added up in float64."""
-    return np.array(_sums(state, energy, virial, HEAT)).reshape(2, 3)
+    return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)

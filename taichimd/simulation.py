@@ -39,6 +39,18 @@ class Observer:
         """Called after each piece of steps, a few times a second."""
 
 
+class Sampler:
+    """Takes a sample at every multiple of `every` of the step counter, on the device; changes nothing.
+
+    Unlike an `Observer` it costs no totals, and may come every few steps.
+    """
+
+    every: int = 1
+
+    def sample(self, simulation: "Simulation") -> None:
+        """Called when it is time; at the first step of a run, too, if that is a multiple."""
+
+
 @dataclass(frozen=True)
 class RunResult:
     """What one call of `Simulation.run` did.
@@ -180,6 +192,7 @@ class Simulation:
         observers: Sequence[Observer] = (),
         should_stop: Callable[[], bool] = lambda: False,
         report_first: bool = True,
+        samplers: Sequence[Sampler] = (),
     ) -> RunResult:
         """Advance by `steps`, reporting at multiples of `every` of the step counter.
 
@@ -189,6 +202,7 @@ class Simulation:
             observers: told of reports and pieces.
             should_stop: asked after each piece; True ends the run after a whole step.
             report_first: whether to report before the first step (a restart that appends has that report).
+            samplers: called at multiples of their own `every`; one that has seen a step already must know it.
 
         Raises:
             SettingsError: steps or every not above zero.
@@ -198,23 +212,34 @@ class Simulation:
             if int(value) != value or value <= 0:
                 raise SettingsError(f"{name} = {value}: expected a whole number above 0")
         first, last = self.engine.step, self.engine.step + int(steps)
-        pace, seconds = Pace(), 0.0
+        pace, seconds, ticked = Pace(), 0.0, 0.0
         if report_first and observers:
             self._report(observers)
+        self._sample(samplers)
         while self.engine.step < last and not should_stop():
             now = self.engine.step
             boundary = min(last, (now // every + 1) * every) if observers else last
-            piece = min(pace.next(), boundary - now)
+            stop = min([boundary, *((now // s.every + 1) * s.every for s in samplers)])
+            piece = min(pace.next(), stop - now)
             started = time.perf_counter()
             self.engine.advance(piece, self.timestep * FS)
             elapsed = time.perf_counter() - started
             pace.record(piece, elapsed)
             seconds += elapsed
+            self._sample(samplers)
             if self.engine.step == boundary and observers:
                 self._report(observers)
-            for observer in observers:
-                observer.tick(self)
+            # Samples may come thousands of times a second; ticks need not.
+            if not samplers or self.engine.step == last or time.perf_counter() - ticked >= TARGET_SECONDS:
+                ticked = time.perf_counter()
+                for observer in observers:
+                    observer.tick(self)
         return RunResult(first, self.engine.step, seconds, self.engine.step >= last)
+
+    def _sample(self, samplers: Sequence[Sampler]) -> None:
+        for sampler in samplers:
+            if self.engine.step % sampler.every == 0:
+                sampler.sample(self)
 
     def _report(self, observers: Sequence[Observer]) -> None:
         thermo = self.engine.thermo()

@@ -1,5 +1,6 @@
 """What a run says on the terminal before and after: one screen of 80 columns."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -45,8 +46,10 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
         console.print(f"note: {note}", highlight=False, markup=False)
 
 
-def print_summary(console: Console, report: dict[str, Any], folder: OutputFolder) -> None:
-    """The figures of the run and the files it left."""
+def print_summary(
+    console: Console, report: dict[str, Any], folder: OutputFolder, observed: Sequence[tuple[str, str]] = ()
+) -> None:
+    """The figures of the run, what it observed, and the files it left."""
     steps = report["last_step"] - report["first_step"]
     rows = [
         ("atoms", f"{report['n_atoms']:,}"),
@@ -63,6 +66,7 @@ def print_summary(console: Console, report: dict[str, Any], folder: OutputFolder
         last, mean = report["last_temperature_K"], report["mean_temperature_K"]
         rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
         rows.append(("energy drift", f"{change:+.3g} µeV/atom from first to last row"))
+    rows += observed
     rows.append(("files", f"{folder.path}/"))
     rows += [
         ("", f"  {file.name} ({_size(file.stat().st_size)})") for file in folder.files() if file.exists()

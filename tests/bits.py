@@ -48,11 +48,25 @@ def random_numbers():
 
 
 def samplers():
-    """A histogram of distances, and displacements and velocity products of a synthetic run."""
+    """Distances, displacements and velocity products of a synthetic run; sums of a real one."""
     from test_observe import correlation, radial
 
     msd, vacf, _ = correlation(20, 3, shuffle=True).results()
-    return [radial(structures.silicon_carbide_512(), 8.0, 500), msd, vacf]
+    return [radial(structures.silicon_carbide_512(), 8.0, 500), msd, vacf, *sums()]
+
+
+def sums():
+    """Heat current and stress of a short run, sampled on the device."""
+    from taichimd.observe.sum_series import SumSeries
+
+    atoms = structures.with_velocities(structures.silicon_carbide_512(), 600.0, 4)
+    engine = Engine(atoms, load_forcefield("SiC_1989.tersoff"), backend="cpu")
+    series = [SumSeries(what, len(atoms)) for what in ("heat", "stress")]
+    for _ in range(3):
+        engine.advance(4, units.fs)
+        for one in series:
+            engine.observe(one.sample)
+    return [one.rows() for one in series]
 
 
 def _trajectory(atoms, forcefield, timestep, steps, seed):

@@ -22,6 +22,7 @@ LAYERS = [
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
     ["outputs", "progress", "summary", "analyze", "restart"],
+    ["observing", "transport"],
     ["driver"],
     ["calculator", "ase_plugin", "cli"],
 ]

@@ -18,7 +18,13 @@ from taichimd.config import RunSettings
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
-TINY = {"--time 10ps": "--steps 20", "--steps 1000": "--steps 20", "--steps 500": "--steps 20"}
+TINY = {
+    "--time 10ps": "--steps 20",
+    "--time 1ns --window 100ps": "--equilibrate 5fs --time 100fs --window 20fs",
+    "--runs 10": "--runs 2",
+    "--steps 1000": "--steps 20",
+    "--steps 500": "--steps 20",
+}
 NOT_RUN = ("make demo", "make test", "pip install .", "taichimd demo")  # demo: tests/test_cli.py
 
 

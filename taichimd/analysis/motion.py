@@ -133,6 +133,22 @@ def diffusion_from_msd(
     pieces = _pieces(positions, "positions", lags, blocks)
     n = pieces.shape[2]
     msd = np.array([_over_atoms(piece, lags, np.full(n, 1.0 / n), True) for piece in pieces])
+    return fit_diffusion(msd, dt, fit)
+
+
+def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = None) -> Diffusion:
+    """D from mean square displacements of independent samples; the fit as in `diffusion_from_msd`.
+
+    Args:
+        squares: (samples, m, 3) angstrom^2 along x, y, z at the times 0, dt, 2 dt ...
+        dt: time between rows.
+        fit: times between which the line is fitted; None: from 0.2 to 1 times the longest.
+
+    Raises:
+        AnalysisError: fit outside the times, numbers that are not finite.
+    """
+    msd = finite(squares, "mean square displacements", 3)
+    lags = msd.shape[1] - 1
     time: Array = dt * np.arange(lags + 1, dtype=np.float64)
     first, last = fit if fit is not None else (0.2 * time[-1], time[-1])
     a, b = round(first / dt), round(last / dt)
@@ -217,12 +233,29 @@ def density_of_states(
     positive(dt=dt, window=window)
     lags = round(window / dt)
     correlation = velocity_autocorrelation(velocities, lags, masses, blocks).sum(axis=2)
+    return spectrum(correlation, len(np.asarray(masses)), dt)
+
+
+def spectrum(correlations: Array, n_atoms: int, dt: float) -> DensityOfStates:
+    """Density of states from velocity autocorrelations of independent samples, as in `density_of_states`.
+
+    Args:
+        correlations: (samples, m) mass-weighted, the three directions added up, at the times 0, dt, 2 dt ...;
+            their scale does not matter.
+        n_atoms: atoms that they are the mean of.
+        dt: time between rows.
+
+    Raises:
+        AnalysisError: atoms at rest, numbers that are not finite.
+    """
+    correlation = finite(correlations, "velocity autocorrelation", 2)
+    lags = correlation.shape[1] - 1
     if not (correlation[:, 0] > 0).all():
         raise AnalysisError("atoms at rest have no density of states")
     normalised = correlation / correlation[:, :1] * np.cos(np.pi * np.arange(lags + 1) / (2 * lags)) ** 2
     # Real part of the FFT of the even continuation; its trapezoid sum is 3N exactly.
     even = np.concatenate([normalised, normalised[:, -2:0:-1]], axis=1)
-    density = 3 * len(np.asarray(masses)) * 2.0 * dt * np.fft.rfft(even, axis=1).real
+    density = 3 * n_atoms * 2.0 * dt * np.fft.rfft(even, axis=1).real
     return DensityOfStates(np.arange(lags + 1) / (2.0 * lags * dt), mean_of(density))
 
 

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 import typer
 
 from taichimd import __version__
-from taichimd.cli import analyze, check, demo, energy, info, potentials, run
+from taichimd.cli import analyze, check, demo, energy, info, kappa, potentials, run
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(analyze.analyze)
+app.command()(kappa.kappa)
 app.command()(energy.energy)
 app.command()(potentials.potentials)
 app.command()(check.check)

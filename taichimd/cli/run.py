@@ -39,6 +39,17 @@ def run(
         typer.Option(help="Folder for the results; default taichimd-run; of a restart, its own."),
     ] = None,
     every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
+    observe: Annotated[
+        str | None,
+        typer.Option(help="While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures."),
+    ] = None,
+    observe_every: Annotated[int | None, typer.Option(help="Steps between samples; default 10.")] = None,
+    observe_window: Annotated[
+        str | None, typer.Option(help='Longest correlation time: "5ps"; default half of a fifth of the run.')
+    ] = None,
+    observe_r_max: Annotated[
+        float | None, typer.Option(help="Largest distance of the RDF, Å; default 8.")
+    ] = None,
     backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
     precision: Annotated[str | None, typer.Option(help="float64, mixed or float32; default float64.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
@@ -72,6 +83,10 @@ def run(
         "time": time,
         "output": output,
         "every": every,
+        "observe": observe,
+        "observe_every": observe_every,
+        "observe_window": observe_window,
+        "observe_r_max": observe_r_max,
         "backend": backend,
         "precision": precision,
         "seed": seed,

@@ -21,6 +21,7 @@ FORMAT = 1
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
 )  # fmt: skip
+_OBSERVED = "observed."
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
 
 
@@ -47,6 +48,7 @@ class Checkpoint:
         versions: programs that wrote it, and the backend they ran on.
         bath: what the thermostat remembers (`Engine.bath_state`); empty in NVE.
         ramp: first and last step of a temperature ramp, or None.
+        observed: arrays of what the run observes (`Observations.save`); empty without.
     """
 
     step: int
@@ -65,6 +67,7 @@ class Checkpoint:
     versions: dict[str, str] = field(default_factory=dict)
     bath: dict[str, Any] = field(default_factory=dict)
     ramp: Sequence[int] | None = None
+    observed: dict[str, Any] = field(default_factory=dict)
 
     def atoms(self) -> Atoms:
         """The system as ASE atoms with velocities."""
@@ -83,6 +86,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     arrays = {name: getattr(checkpoint, name) for name in _ARRAYS}
     meta = {key: getattr(checkpoint, key) for key in _META}
     meta["format"] = FORMAT
+    arrays |= {f"{_OBSERVED}{key}": value for key, value in checkpoint.observed.items()}
     write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
 
 
@@ -102,6 +106,11 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         with loaded as archive:
             meta = json.loads(str(archive["meta"]))
             arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
+            observed = {
+                name.removeprefix(_OBSERVED): archive[name]
+                for name in archive.files
+                if name.startswith(_OBSERVED)
+            }
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
         raise CheckpointError(
             f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
@@ -117,7 +126,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
                 f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
             )
     try:
-        return Checkpoint(**meta, **arrays)
+        return Checkpoint(**meta, **arrays, observed=observed)
     except TypeError:
         raise CheckpointError(f"checkpoint {path} lacks entries; use the version that wrote it") from None
 

@@ -126,7 +126,7 @@ class TimeCorrelation:
                 f"time correlation with window {window}, origins each {origin_every} samples, displacement "
                 f"{displacement:g} Å, speed {speed:g}: expected numbers above 0"
             )
-        self.window, self.every, self.samples = window, origin_every, 0
+        self.window, self.every = window, origin_every
         self._n, self._n_kinds = n, _ = len(kinds), n_kinds
         self._atoms = np.bincount(kinds, minlength=n_kinds)
         self._range = displacement, speed
@@ -146,9 +146,14 @@ class TimeCorrelation:
         self._old = [ti.ndarray(vec, self._slots * n) for _ in range(2)]
         self._lag_of, self._overflow = ti.ndarray(ti.i32, self._slots), ti.ndarray(ti.i32, 1)
         self._sums = [ti.ndarray(ti.i64, (window + 1) * n_kinds * 3) for _ in range(2)]
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all samples: the next one is the first."""
+        self.samples = 0
         self._clear()
-        self._totals = [np.zeros((window + 1) * n_kinds * 3, object) for _ in range(2)]
-        self._origins = np.zeros(window + 1, np.int64)
+        self._totals = [np.zeros((self.window + 1) * self._n_kinds * 3, object) for _ in range(2)]
+        self._origins = np.zeros(self.window + 1, np.int64)
 
     def _clear(self) -> None:
         self._overflow.fill(0)

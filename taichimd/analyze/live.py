@@ -1,0 +1,276 @@
+"""Observation of a running simulation: samples on the device, results as `taichimd analyze` writes them.
+
+    plan = make_plan(("rdf", "heat"), simulation.step, 10_000, timestep=1.0, every=10)
+    observations = Observations(simulation.engine, plan)
+    simulation.run(10_000, samplers=[observations])
+    observations.write(Path("results"), "argon")
+
+Nothing of the size of the atoms comes to the host: distances are counted, displacements and velocity products
+added up, and heat current and stress summed on the device. Correlations are those of `taichimd.analysis`,
+within equal blocks of the run. Unlike `analyze`, msd is not relative to the centre of mass: a note says so
+where that moves.
+"""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
+from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
+from taichimd.analyze.plan import FILES, Plan
+from taichimd.analyze.quantities import normalised
+from taichimd.analyze.tables import Rows, write_green_kubo, write_msd, write_rdf, write_vacf
+from taichimd.dynamics.ensembles import degrees_of_freedom
+from taichimd.errors import AnalysisError, SettingsError
+from taichimd.io.analysis_files import write_table
+from taichimd.observe.radial import RadialHistogram
+from taichimd.observe.sum_series import SumSeries
+from taichimd.observe.time_correlation import TimeCorrelation
+from taichimd.protocols import Array
+from taichimd.simulation import Sampler
+from taichimd.units import FS, KB, PS
+
+if TYPE_CHECKING:
+    from taichimd.engine import Engine
+    from taichimd.simulation import Simulation
+
+_STILL = 0.01
+"""Angstrom within a window: a centre of mass that moves less is at rest."""
+
+
+class Observations(Sampler):
+    """Everything that a plan asks of one run.
+
+    Args:
+        engine: of the run, velocities set.
+        plan: see `taichimd.analyze.plan.make_plan`.
+
+    Raises:
+        SettingsError: a cell or masses that do not allow what is asked.
+        AnalysisError: more to keep than the device's samplers take.
+
+    Attributes:
+        plan: what it was made with.
+        taken: samples so far.
+        notes: what the reader should know.
+    """
+
+    def __init__(self, engine: "Engine", plan: Plan) -> None:
+        self.plan, self.every, self.taken = plan, plan.every, 0
+        self.notes: list[str] = []
+        self._engine, self._seen = engine, -1
+        self._species = sorted(set(engine.symbols))
+        kinds = np.array([self._species.index(symbol) for symbol in engine.symbols], np.int32)
+        self._numbers = np.bincount(kinds)
+        self._masses = [np.unique(engine.masses[kinds == k]) for k in range(len(self._species))]
+        self._check()
+        n, n_kinds, precision = len(kinds), len(self._species), engine.precision
+        wanted = set(plan.kinds)
+        self._radial = (
+            RadialHistogram(n, n_kinds, plan.r_max, plan.bins, precision) if "rdf" in wanted else None
+        )
+        self._motion = None
+        if wanted & {"msd", "vacf"}:
+            self._motion = TimeCorrelation(kinds, n_kinds, plan.lags, plan.origin_every, precision=precision)
+        self._sums = {kind: SumSeries(what, n) for kind, what in _SUMS.items() if kind in wanted}
+        # Counts up to the end of each block; msd and vacf of each block.
+        self._counts: list[Any] = []
+        self._blocks: dict[str, list[Any]] = {"msd": [], "vacf": []}
+        self._ends = set(
+            np.cumsum([len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)])
+        )
+        self._note_drift()
+
+    def _check(self) -> None:
+        for kind in {"rdf", "heat", "viscosity"} & set(self.plan.kinds):
+            if self._engine.volume is None:
+                raise SettingsError(
+                    f"observe = {kind}: needs a cell that is periodic in three directions, pbc is "
+                    f"{self._engine.pbc.tolist()}"
+                )
+        for symbol, masses in zip(self._species, self._masses, strict=True):
+            if "vacf" in self.plan.kinds and len(masses) > 1:
+                raise SettingsError(
+                    f"observe = vacf: atoms of {symbol} have {len(masses)} different masses; expected one: "
+                    "observe something else, and use taichimd analyze --vacf on the trajectory"
+                )
+
+    def _note_drift(self) -> None:
+        engine, plan = self._engine, self.plan
+        speed = np.linalg.norm(engine.masses @ engine.velocities()) / engine.masses.sum()
+        if "msd" not in plan.kinds:
+            return
+        if speed * plan.lags * plan.interval * PS > _STILL or engine.ensemble.name == "nvt-langevin":
+            self.notes.append("MSD: the motion of the centre of mass is in it; taichimd analyze takes it out")
+
+    @property
+    def complete(self) -> bool:
+        """Whether every sample of the plan is there."""
+        return self.taken == self.plan.samples
+
+    def sample(self, simulation: "Simulation") -> None:
+        """Take one sample, unless this step has been sampled or the plan is complete."""
+        if simulation.step <= self._seen or self.complete:
+            return
+        self._seen = simulation.step
+        self._engine.observe(self._take)
+        self.taken += 1
+        if self._radial is not None and self.taken in self._ends:
+            self._counts.append(self._radial.counts())
+        start = self.plan.samples - self.plan.blocks * self.plan.length
+        if self._motion is not None and self.taken > start and (self.taken - start) % self.plan.length == 0:
+            msd, vacf, _ = self._motion.results()
+            self._blocks["msd"].append(msd)
+            self._blocks["vacf"].append(vacf)
+            self._motion.clear()
+
+    def _take(self, state: Any, energies: Any, virials: Any) -> None:
+        if self._radial is not None:
+            self._radial.sample(state.pos, state.kind, state.ident, self._engine.cell)
+        if self._motion is not None and self.taken >= self.plan.samples - self.plan.blocks * self.plan.length:
+            self._motion.sample(state.pos, state.vel, state.kind, state.ident)
+        for series in self._sums.values():
+            series.sample(state, energies, virials)
+
+    # Checkpoints.
+
+    def save(self) -> dict[str, Any]:
+        """Arrays for a checkpoint."""
+        saved: dict[str, Any] = {
+            "plan": np.array(json.dumps(self.plan.to_json())),
+            "taken": np.array([self.taken, self._seen]),
+            "counts": np.array(self._counts),
+            **{f"blocks.{name}": np.array(values) for name, values in self._blocks.items()},
+        }
+        for name, sampler in self._samplers().items():
+            saved |= {f"{name}.{key}": value for key, value in sampler.save().items()}
+        return saved
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave.
+
+        Raises:
+            AnalysisError: it is of another plan.
+        """
+        if saved_plan(saved) != self.plan:
+            raise AnalysisError("observations of another plan cannot be continued")
+        self.taken, self._seen = (int(k) for k in saved["taken"])
+        self._counts = list(saved["counts"])
+        self._blocks = {name: list(saved[f"blocks.{name}"]) for name in self._blocks}
+        for name, sampler in self._samplers().items():
+            own = {k.removeprefix(f"{name}."): v for k, v in saved.items() if k.startswith(f"{name}.")}
+            sampler.load(own)
+
+    def _samplers(self) -> dict[str, Any]:
+        there = {"radial": self._radial, "motion": self._motion, **self._sums}
+        return {name: sampler for name, sampler in there.items() if sampler is not None}
+
+    # Results.
+
+    def series(self, kind: str) -> Array:
+        """(samples, 7) sums of "heat" or "viscosity", see `SumSeries`."""
+        return self._sums[kind].rows()
+
+    def write(self, folder: Path, title: str) -> Rows:
+        """Write tables and pictures of a complete run.
+
+        Args:
+            folder: that exists.
+            title: of the pictures.
+
+        Returns:
+            Rows for the summary.
+
+        Raises:
+            AnalysisError: samples are missing.
+            OutputError: a file cannot be written.
+        """
+        if not self.complete:
+            raise AnalysisError(f"{self.taken} of {self.plan.samples} samples taken; the run is not complete")
+        if self.plan.blocks == 1:
+            self.notes.append("one block of samples: no errors; take a longer run, or a shorter window")
+        rows: Rows = []
+        for kind in self.plan.kinds:
+            files = [folder / name for name in FILES[kind]]
+            rows += getattr(self, f"_write_{kind}")(files, title)
+        return rows
+
+    def _write_rdf(self, files: list[Path], title: str) -> Rows:
+        before = [np.zeros_like(self._counts[0]), *self._counts[:-1]]
+        counts = np.array(self._counts) - np.array(before)
+        parts = np.array_split(np.arange(self.plan.samples), self.plan.blocks)
+        sizes, volume = [len(part) for part in parts], float(self._engine.volume or np.nan)
+        return write_rdf(
+            normalised(counts, sizes, self._species, self._numbers, self.plan.r_max, volume), files, title
+        )
+
+    def _write_msd(self, files: list[Path], title: str) -> Rows:
+        msd = np.array(self._blocks["msd"])
+        found = {name: fit_diffusion(msd[:, :, k], self._dt) for k, name in enumerate(self._species)}
+        return write_msd(found, files, title)
+
+    def _write_vacf(self, files: list[Path], title: str) -> Rows:
+        vacf = np.array(self._blocks["vacf"])
+        weights = self._numbers * np.array([float(masses[0]) for masses in self._masses])
+        correlations = {name: vacf[:, :, k] for k, name in enumerate(self._species)}
+        found: dict[str, DensityOfStates] = {
+            name: spectrum(correlations[name].sum(axis=2), int(self._numbers[k]), self._dt)
+            for k, name in enumerate(self._species)
+        }
+        if len(found) > 1:
+            found["all"] = spectrum(
+                np.einsum("slkc,k->sl", vacf, weights), int(self._numbers.sum()), self._dt
+            )
+        return write_vacf(correlations, found, self.plan.interval, files, title)
+
+    def _write_heat(self, files: list[Path], title: str) -> Rows:
+        rows = self.series("heat")
+        names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
+        self._write_series(files[0], names, rows[:, :6] * FS)
+        found = green_kubo_conductivity(
+            rows[:, :3] + rows[:, 3:6], self._dt, float(self._engine.volume or np.nan),
+            self._temperature(rows), self._window, self._plateau, self.plan.blocks,
+        )  # fmt: skip
+        return write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
+
+    def _write_viscosity(self, files: list[Path], title: str) -> Rows:
+        rows = self.series("viscosity")
+        volume = float(self._engine.volume or np.nan)
+        stress = -rows[:, :6] / volume
+        self._write_series(files[0], [f"{c}_eV_per_A3" for c in ("xx", "yy", "zz", "yz", "xz", "xy")], stress)
+        found = green_kubo_viscosity(
+            stress, self._dt, volume, self._temperature(rows), self._window, self._plateau, self.plan.blocks
+        )
+        return write_green_kubo(found.off_diagonal, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
+
+    def _write_series(self, file: Path, names: list[str], values: Array) -> None:
+        time: Array = self.plan.interval * np.arange(len(values), dtype=np.float64)
+        write_table(file, {"time_ps": time, **{name: values[:, k] for k, name in enumerate(names)}})
+
+    def _temperature(self, rows: Array) -> float:
+        """Mean over the run, K."""
+        freedom = degrees_of_freedom(self._engine.ensemble, self._engine.n_atoms)
+        return float(2.0 * rows[:, 6].mean() / (freedom * KB))
+
+    @property
+    def _dt(self) -> float:
+        return self.plan.interval * PS
+
+    @property
+    def _plateau(self) -> tuple[float, float]:
+        """The second half of the window; the curves are there to choose better."""
+        return self._dt * (self.plan.lags // 2), self._window
+
+    @property
+    def _window(self) -> float:
+        return self.plan.lags * self._dt
+
+
+_SUMS = {"heat": "heat", "viscosity": "stress"}
+
+
+def saved_plan(saved: dict[str, Any]) -> Plan | None:
+    """The plan of what a checkpoint keeps; None if it keeps nothing."""
+    return Plan.from_json(json.loads(str(saved["plan"]))) if saved else None

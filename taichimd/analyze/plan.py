@@ -1,0 +1,151 @@
+"""What a run observes while it goes on: when samples are taken, in which blocks, for which window."""
+
+import difflib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from taichimd.analyze.request import BLOCKS
+from taichimd.errors import SettingsError
+
+OBSERVABLES = ("rdf", "msd", "vacf", "heat", "viscosity")
+"""What a run can observe."""
+CORRELATED = OBSERVABLES[1:]
+"""Those with a correlation window."""
+ORIGINS = 100
+"""Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
+
+
+FILES = {
+    "rdf": ("rdf.csv", "rdf.png"),
+    "msd": ("msd.csv", "msd.png"),
+    "vacf": ("vacf.csv", "dos.csv", "vacf.png"),
+    "heat": ("heat_current.csv", "kappa.csv", "kappa.png"),
+    "viscosity": ("stress.csv", "viscosity.csv", "viscosity.png"),
+}
+"""What each kind writes."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Samples of one run, in equal blocks for the errors.
+
+    Attributes:
+        kinds: of OBSERVABLES.
+        every: steps between samples.
+        first_step: where the run begins.
+        samples: in the whole run, at the multiples of `every`.
+        interval: ps between samples.
+        blocks: pieces of the run.
+        lags: samples that the correlation window spans.
+        r_max: angstrom, of the RDF. bins: of the RDF.
+    """
+
+    kinds: tuple[str, ...]
+    every: int
+    first_step: int
+    samples: int
+    interval: float
+    blocks: int
+    lags: int
+    r_max: float
+    bins: int
+
+    @property
+    def length(self) -> int:
+        """Samples of a block of the correlations; what does not fill the blocks is left out at the start."""
+        return self.samples // self.blocks
+
+    @property
+    def origin_every(self) -> int:
+        """Samples between time origins of msd and vacf."""
+        return max(1, self.lags // ORIGINS)
+
+    @property
+    def correlated(self) -> bool:
+        """Whether anything has a window."""
+        return any(kind in CORRELATED for kind in self.kinds)
+
+    def to_json(self) -> dict[str, Any]:
+        """For checkpoints and reports."""
+        return {**asdict(self), "kinds": list(self.kinds)}
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Plan":
+        """What `to_json` gave."""
+        return cls(**{**saved, "kinds": tuple(saved["kinds"])})
+
+
+def parse_kinds(text: str) -> tuple[str, ...]:
+    """Observables of a text such as "rdf,msd", in the order of OBSERVABLES.
+
+    Raises:
+        SettingsError: a word that is none of them.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in OBSERVABLES:
+            near = difflib.get_close_matches(word, OBSERVABLES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(OBSERVABLES)}"
+            raise SettingsError(f"observe = {text!r}: unknown {word!r}; {hint}")
+    if not words:
+        raise SettingsError(
+            f"observe = {text!r}: expected some of {', '.join(OBSERVABLES)}, with commas between"
+        )
+    return tuple(kind for kind in OBSERVABLES if kind in words)
+
+
+def make_plan(
+    kinds: tuple[str, ...],
+    first_step: int,
+    steps: int,
+    timestep: float,
+    every: int,
+    window: float | None = None,
+    r_max: float = 8.0,
+    bins: int = 200,
+) -> Plan:
+    """Plan the samples of a run.
+
+    The run is cut into five blocks; fewer, if the window would not fit into one.
+
+    Args:
+        kinds: of OBSERVABLES.
+        first_step: step counter at the start.
+        steps: of the run.
+        timestep: fs.
+        every: steps between samples.
+        window: longest correlation time, fs; None: half of a block.
+        r_max: angstrom, of the RDF.
+        bins: of the RDF.
+
+    Raises:
+        SettingsError: a window that is not shorter than the run, or shorter than a sample; too few samples.
+    """
+    samples = (first_step + steps) // every - -(-first_step // every) + 1
+    length = f"the run of {steps} steps ({steps * timestep / 1000.0:g} ps)"
+    interval = every * timestep
+    correlated = any(kind in CORRELATED for kind in kinds)
+    if samples < (2 if correlated else 1):
+        raise SettingsError(
+            f"observe_every = {every}: {length} would take {max(samples, 0)} samples; expected 2 or more: "
+            "take them more often, or a longer run"
+        )
+    lags = 0 if window is None else round(window / interval)
+    if correlated and window is not None:
+        if lags < 1:
+            raise SettingsError(
+                f"observe_window = {window:g} fs is shorter than the {interval:g} fs between samples "
+                f"(observe_every = {every}): expected one sample or more"
+            )
+        if lags >= samples:
+            raise SettingsError(
+                f"observe_window = {window / 1000.0:g} ps is not shorter than {length}, which takes "
+                f"{samples} samples; expected at most {(samples - 1) * interval / 1000.0:g} ps: shorten the "
+                "window or lengthen the run"
+            )
+    blocks = max(1, min(BLOCKS, samples // 4))
+    while correlated and lags >= samples // blocks:
+        blocks -= 1
+    if window is None:
+        lags = max(1, samples // blocks // 2)
+    return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins)

@@ -1,0 +1,184 @@
+"""Results as CSV tables, PNG pictures and rows of a summary, of a trajectory or of a running simulation."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taichimd.analysis.green_kubo import GreenKubo
+from taichimd.analysis.motion import DensityOfStates, Diffusion
+from taichimd.analysis.series import Mean, mean_of, running_integral
+from taichimd.analysis.structure import RadialDistribution, coordination_number
+from taichimd.io.analysis_files import curves, draw, write_table
+from taichimd.protocols import Array
+from taichimd.units import CM2_PER_S, PS, THZ
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Rows = list[tuple[str, str]]
+
+
+def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path], title: str) -> Rows:
+    """Radial distributions of every pair (a, b) of species; files: the CSV, and the PNG last."""
+    columns: dict[str, Array] = {}
+    rows = []
+    for (a, b), pair in found.items():
+        columns.setdefault("r_A", pair.r)
+        if a <= b:
+            columns |= {f"g_{a}-{b}": pair.g.value, f"error_{a}-{b}": pair.g.error}
+            rows.append((f"RDF {a}-{b}", _peak(pair)))
+    # Counts belong to the outer edge of a bin, g to its middle.
+    columns["edge_A"] = next(iter(found.values())).edges[1:]
+    columns |= {f"n_{b}_around_{a}": pair.coordination.value[1:] for (a, b), pair in found.items()}
+    write_table(files[0], columns)
+    pairs = {f"{a}-{b}": pair for (a, b), pair in found.items() if a <= b}
+    around = {f"{b} around {a}": _band(_tail(pair.coordination)) for (a, b), pair in found.items()}
+    draw(files[-1], title, [
+        lambda axis: curves(axis, columns["r_A"], {k: _band(v.g) for k, v in pairs.items()}, "r (Å)", "g(r)"),
+        lambda axis: curves(axis, columns["edge_A"], around, "r (Å)", "neighbours within r"),
+    ])  # fmt: skip
+    return rows
+
+
+def _peak(rdf: RadialDistribution) -> str:
+    """Highest peak, and the neighbours up to the lowest point behind it."""
+    g = rdf.g.value
+    top = int(g.argmax())
+    if g[top] == 0:
+        return "no pair within r_max"
+    behind = np.convolve(g, np.ones(3) / 3, "same")[top : int(1.7 * top) + 2]
+    edge = float(rdf.edges[top + int(behind.argmin()) + 1])
+    return (
+        f"highest at {rdf.r[top]:.3g} Å (g = {g[top]:.3g}); "
+        f"{coordination_number(rdf, edge).value:.3g} within {edge:.3g} Å"
+    )
+
+
+def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Rows:
+    """Mean square displacement and diffusion of each species; files: the CSV, and the PNG last."""
+    columns: dict[str, Array] = {}
+    rows, lines = [], {}
+    for name, one in found.items():
+        columns.setdefault("time_ps", one.time / PS)
+        columns |= {f"msd_{name}_A2": one.total.value, f"error_{name}_A2": one.total.error}
+        columns |= {f"msd_{name}_{axis}_A2": one.msd.value[:, k] for k, axis in enumerate("xyz")}
+        lines[name] = _band(one.total)
+        first, last = (t / PS for t in one.fit)
+        d = Mean(one.mean.value / CM2_PER_S, one.mean.error / CM2_PER_S, one.mean.samples)
+        rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, slope from {first:.3g} to {last:.3g} ps"))
+    write_table(files[0], columns)
+    draw(files[-1], title, [
+        lambda axis: curves(axis, columns["time_ps"], lines, "time (ps)", "mean square displacement (Å²)")
+    ])  # fmt: skip
+    return rows
+
+
+def write_vacf(
+    correlations: dict[str, Array],
+    found: dict[str, DensityOfStates],
+    interval: float,
+    files: list[Path],
+    title: str,
+) -> Rows:
+    """Velocity autocorrelation and density of states.
+
+    Args:
+        correlations: (samples, lags + 1, 3) of each species.
+        found: of each species, and of "all" if there are several.
+        interval: ps between the lags.
+        files: two CSVs, then the PNG.
+        title: of the picture.
+    """
+    lags = next(iter(correlations.values())).shape[1] - 1
+    table: dict[str, Array] = {"time_ps": interval * np.arange(lags + 1.0)}
+    spectra: dict[str, Array] = {}
+    lines, densities = {}, {}
+    for name, dos in found.items():
+        spectra.setdefault("frequency_THz", dos.frequency / THZ)
+        density = Mean(dos.density.value * THZ, dos.density.error * THZ, dos.density.samples)
+        spectra |= {f"dos_{name}_per_THz": density.value, f"error_{name}_per_THz": density.error}
+        densities[name] = density
+        if name in correlations:
+            correlation = correlations[name].sum(axis=2)
+            relative = mean_of(correlation / correlation[:, :1].mean())
+            table |= {f"vacf_{name}": relative.value, f"error_{name}": relative.error}
+            lines[name] = _band(relative)
+    write_table(files[0], table)
+    write_table(files[1], spectra)
+    # The picture ends where the spectrum does, not where the spacing of the frames would let it.
+    whole = next(reversed(densities.values())).value
+    f, bands = spectra["frequency_THz"], {name: _band(density) for name, density in densities.items()}
+    highest = float(f[np.flatnonzero(whole > 0.01 * whole.max())[-1]])
+    draw(files[-1], title, [
+        lambda axis: curves(axis, table["time_ps"], lines, "time (ps)", "velocity autocorrelation"),
+        lambda axis: curves(
+            axis, f, bands, "frequency (THz)", "density of states (1/THz)", max(1.15 * highest, f[1])
+        ),
+    ])  # fmt: skip
+    rows = []
+    for name, density in densities.items():
+        top, total = f[int(density.value.argmax())], running_integral(density.value, f[1])[-1]
+        rows.append((f"DOS {name}", f"highest at {top:.3g} THz, integral {total:.6g}"))
+    reach = f"lines {1 / (lags * interval):.2g} THz wide; faster than {f[-1]:.3g} THz folds back"
+    return [*rows, ("", reach)]
+
+
+def write_green_kubo(
+    found: GreenKubo, names: tuple[str, ...], quantity: str, unit: str, files: list[Path], title: str
+) -> Rows:
+    """Autocorrelations and running integrals of a Green-Kubo coefficient.
+
+    Args:
+        found: channels and their mean.
+        names: of the channels.
+        quantity: a word for columns and axes, such as kappa.
+        unit: of it, such as W/(m K).
+        files: the CSV, and the PNG last.
+        title: of the picture.
+    """
+    time = found.time / PS
+    suffix = unit.replace("(", "").replace(")", "").replace("/", "_per_").replace(" ", "")
+    columns: dict[str, Array] = {"time_ps": time}
+    scale = found.correlation.value[0].mean() or 1.0
+    whole = found.correlation.value.mean(axis=1) / scale
+    columns["correlation"] = whole
+    columns |= {f"correlation_{name}": found.correlation.value[:, k] / scale for k, name in enumerate(names)}
+    columns |= {f"{quantity}_{suffix}": found.running_mean.value, "error": found.running_mean.error}
+    for k, name in enumerate(names):
+        columns[f"{quantity}_{name}"] = found.running.value[:, k]
+        columns[f"error_{name}"] = found.running.error[:, k]
+    write_table(files[0], columns)
+    lines = {name: (found.running.value[:, k], np.zeros_like(time)) for k, name in enumerate(names)}
+    lines = {"mean": _band(found.running_mean)} | lines
+    first, last = (t / PS for t in found.plateau)
+
+    def running(axis: "Axes") -> None:
+        curves(axis, time, lines, "correlation time (ps)", f"{quantity} ({unit})")
+        axis.axvspan(first, last, color="#999999", alpha=0.15, linewidth=0)
+
+    draw(files[-1], title, [
+        lambda axis: curves(axis, time, {"": (whole, np.zeros_like(whole))}, "correlation time (ps)",
+                            "autocorrelation / its first value"),
+        running,
+    ])  # fmt: skip
+    where = f"read off from {first:.3g} to {last:.3g} ps"
+    where += "" if found.settled else " (NOT SETTLED: no plateau in the window)"
+    each = ", ".join(
+        f"{name} {plus_minus(Mean(found.channels.value[k], found.channels.error[k], 0))}"
+        for k, name in enumerate(names)
+    )
+    return [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", f"{each}; {where}")]
+
+
+def _band(mean: Mean) -> tuple[Array, Array]:
+    return mean.value, np.nan_to_num(mean.error)
+
+
+def _tail(mean: Mean) -> Mean:
+    return Mean(mean.value[1:], mean.error[1:], mean.samples)
+
+
+def plus_minus(mean: Mean) -> str:
+    """Value and standard error, three digits and one."""
+    return f"{mean.value:.3g}" + ("" if np.isnan(mean.error) else f" ± {mean.error:.1g}")

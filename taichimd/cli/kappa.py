@@ -1,0 +1,58 @@
+"""`taichimd kappa`: from a structure to a thermal conductivity with its error."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def kappa(
+    structure: Annotated[str, typer.Argument(help="Structure file that ASE reads, periodic all around.")],
+    potential: Annotated[str, typer.Option(help="Parameter file, shipped name or file.py:name.")],
+    temperature: Annotated[float, typer.Option(help="Kelvin.")],
+    method: Annotated[str, typer.Option(help="green-kubo or hnemd.")] = "green-kubo",
+    supercell: Annotated[
+        tuple[int, int, int], typer.Option(help="Repetitions of the structure, such as 4 4 4.")
+    ] = (1, 1, 1),
+    runs: Annotated[int, typer.Option(help="Independent runs, whose scatter is the error.")] = 5,
+    equilibrate: Annotated[str, typer.Option(help="Of each run, with a thermostat.")] = "20ps",
+    time: Annotated[str, typer.Option(help="Of each run, after that.")] = "500ps",
+    window: Annotated[
+        str | None, typer.Option(help="Longest correlation time; default a tenth of --time.")
+    ] = None,
+    plateau: Annotated[
+        str | None, typer.Option(help='Where the integral is read off: "40ps,60ps"; default its second half.')
+    ] = None,
+    every: Annotated[int, typer.Option(help="Steps between samples of the heat current.")] = 10,
+    timestep: Annotated[float, typer.Option(help="Femtoseconds.")] = 1.0,
+    driving_force: Annotated[float, typer.Option(help="1/Å, of hnemd.")] = 1e-4,
+    direction: Annotated[str, typer.Option(help="Of the driving force: x, y or z.")] = "x",
+    seed: Annotated[int, typer.Option(help="Of the first run; the others count up.")] = 1,
+    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    output: Annotated[str, typer.Option(help="Folder for runs and results.")] = "taichimd-kappa",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
+) -> None:
+    """Thermal conductivity by independent runs, with error bars, as JSON, CSV and PNG.
+
+    Ctrl-C keeps the runs that are finished; the same command goes on with those that are missing, and more
+    --runs or another --window use what is there.
+    """
+    from rich.console import Console
+
+    from taichimd.analyze.request import parse_fit
+    from taichimd.config import make_settings, parse_time
+    from taichimd.transport.job import run_kappa
+    from taichimd.transport.settings import KappaSettings
+
+    make_settings({"backend": backend, "precision": precision})
+    span = parse_fit(plateau)
+    settings = KappaSettings(
+        temperature, method, supercell, runs, parse_time(equilibrate), parse_time(time),
+        None if window is None else parse_time(window),
+        None if span is None else (1000.0 * span[0], 1000.0 * span[1]),
+        every, timestep, seed, driving_force, direction, backend, precision,
+    )  # fmt: skip
+    code = run_kappa(structure, potential, settings, Path(output), overwrite, Console())
+    if code:
+        raise typer.Exit(code)

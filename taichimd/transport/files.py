@@ -1,0 +1,84 @@
+"""Files of a thermal conductivity: kappa.json, kappa.csv, kappa.png."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taichimd.analyze.tables import Rows, plus_minus, write_green_kubo
+from taichimd.errors import OutputError
+from taichimd.io.analysis_files import curves, draw, write_table
+from taichimd.io.files import writing
+from taichimd.io.report import host, versions, write_report
+from taichimd.transport.kappa import Kappa, growing
+from taichimd.transport.settings import KappaSettings
+from taichimd.units import PS
+
+if TYPE_CHECKING:
+    from taichimd.analysis.transport import Driven
+
+NAMES = ("kappa.json", "kappa.csv", "kappa.png")
+
+
+def prepare(folder: Path, overwrite: bool) -> None:
+    """Make the folder; with `overwrite`, without earlier runs and results.
+
+    Raises:
+        OutputError: it cannot be written, or holds results of something else.
+    """
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if overwrite:
+            for file in [*folder.glob("run-[0-9][0-9].npz"), *(folder / name for name in NAMES)]:
+                file.unlink(missing_ok=True)
+    strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
+    if strange:
+        raise OutputError(f"{folder} holds a run of taichimd run ({strange[0]}); choose another --output")
+
+
+def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str) -> Rows:
+    """Write the results; rows for the summary.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    files = [folder / name for name in NAMES[1:]]
+    if found.green_kubo is not None:
+        rows = write_green_kubo(found.green_kubo, ("x", "y", "z"), "kappa", "W/(m K)", files, title)
+        details: dict[str, Any] = {
+            "plateau_ps": [t / PS for t in found.green_kubo.plateau],
+            "still_growing": growing(found.green_kubo),
+            "window_ps": settings.window_fs / 1000.0,
+        }
+    else:
+        assert found.driven is not None
+        rows = _write_driven(found.driven, settings, files, title)
+        details = {"driving_force_per_A": settings.driving_force, "direction": settings.direction}
+    write_report(folder / NAMES[0], {
+        "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
+        "directions": {"value": found.channels.value, "error": found.channels.error},
+        "error_is": "standard error, over independent runs" if found.runs > 1 else "over pieces of one run",
+        "runs": found.runs,
+        "temperature_K": {"value": found.temperature.value, "error": found.temperature.error},
+        "volume_A3": found.volume,
+        "n_atoms": found.n_atoms,
+        **details,
+        "settings": settings.__dict__,
+        "potential": potential,
+        "versions": versions(),
+        "host": host(),
+    })  # fmt: skip
+    return rows
+
+
+def _write_driven(found: "Driven", settings: KappaSettings, files: list[Path], title: str) -> Rows:
+    time = found.time / PS
+    write_table(files[0], {"time_ps": time, "kappa_W_per_mK": found.running})
+    error = np.full_like(time, found.kappa.error)
+    panel: Callable[[Any], None] = lambda axis: curves(  # noqa: E731
+        axis, time, {"": (found.running, error)}, "time (ps)", "running mean of kappa (W/(m K))"
+    )
+    draw(files[1], title, [panel])
+    along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"
+    return [("kappa", f"{plus_minus(found.kappa)} W/(m K), {along}")]

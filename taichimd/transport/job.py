@@ -1,0 +1,69 @@
+"""The command `taichimd kappa` behind its options: header, progress, files, summary."""
+
+import time
+from pathlib import Path
+
+from rich.console import Console
+
+from taichimd.analyze.job import Outcome
+from taichimd.forcefields.load import load_forcefield
+from taichimd.io.structures import read_structure
+from taichimd.progress import duration
+from taichimd.signals import StopRequest
+from taichimd.summary import print_analysis
+from taichimd.transport import files
+from taichimd.transport.kappa import check_method, growing, supercell, thermal_conductivity
+from taichimd.transport.settings import KappaSettings
+
+
+def run_kappa(
+    structure: str, potential: str, settings: KappaSettings, folder: Path, overwrite: bool, console: Console
+) -> int:
+    """Run what is missing, write results, print a summary.
+
+    Returns:
+        Exit code: 0 when all runs are there, 130 or 143 when stopped by a signal.
+
+    Raises:
+        TaichimdError: anything that stops it; finished runs are kept.
+    """
+    atoms = read_structure(structure)
+    forcefield = load_forcefield(potential)
+    system = supercell(atoms, settings)
+    check_method(settings)
+    files.prepare(folder, overwrite)
+    formula = system.get_chemical_formula(empirical=True)
+    title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
+    each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
+    console.print(
+        f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
+    )
+    begin = time.perf_counter()
+    with StopRequest() as stop, console.status("compiling") as status:
+
+        def tell(run: int, what: str, fraction: float) -> None:
+            took = duration(time.perf_counter() - begin)
+            status.update(f"run {run + 1} of {settings.runs}: {what} {100 * fraction:.0f}%, {took}")
+
+        found = thermal_conductivity(
+            atoms, forcefield, settings, folder=folder, should_stop=stop, progress=tell
+        )
+    if found is not None:
+        rows = files.write(folder, found, settings, forcefield.describe(), title)
+        temperature = found.temperature
+        rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
+        rows.append(("error", "standard error over the runs" if found.runs > 1 else "over pieces of one run"))
+        notes = []
+        if found.green_kubo is not None and growing(found.green_kubo):
+            notes.append(
+                "the running integral still grows at the end of the window: take a longer --window, "
+                "longer or more runs; see kappa.png"
+            )
+        print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
+    if stop.received is None:
+        return 0
+    kept = 0 if found is None else found.runs
+    console.print(
+        f"stopped with {kept} of {settings.runs} runs finished; the same command goes on", highlight=False
+    )
+    return 128 + stop.received

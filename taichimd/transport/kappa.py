@@ -1,0 +1,304 @@
+"""Thermal conductivity from independent runs: velocities, equilibration, sampling of the heat current.
+
+    from taichimd.transport.kappa import thermal_conductivity
+    from taichimd.transport.settings import KappaSettings
+
+    settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
+    found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
+    print(found.mean.value, "+-", found.mean.error, "W/(m K)")
+
+green-kubo: NVE, kappa from the autocorrelation of the heat current (`green_kubo_conductivity`). hnemd: a
+driving force and a Nose-Hoover chain, kappa from the mean current (`hnemd_conductivity`). The cell stays as
+it is given: its thermal expansion is the user's choice. A run is determined by its seed, and equal settings
+give equal samples.
+"""
+
+import hashlib
+import inspect
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.analysis.green_kubo import GreenKubo
+from taichimd.analysis.series import Array, Mean, mean_of
+from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.dynamics.ensembles import Langevin, NoseHoover
+from taichimd.errors import OutputError, SettingsError, StructureError
+from taichimd.io.checkpoint import potential_hash
+from taichimd.io.files import write_atomically
+from taichimd.observe.sum_series import SumSeries
+from taichimd.protocols import ThermoLike
+from taichimd.simulation import Observer, Sampler, Simulation
+from taichimd.transport.settings import AXES, KappaSettings
+from taichimd.units import FS, KB
+
+Progress = Callable[[int, str, float], None]
+"""Called with the number of the run (from 0), what it does, and the fraction done."""
+
+
+@dataclass(frozen=True)
+class RunSamples:
+    """Heat current of one run.
+
+    Attributes:
+        current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
+        temperature: K, mean over the run.
+    """
+
+    current: Array
+    temperature: float
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Thermal conductivity from several runs, W/(m K).
+
+    Attributes:
+        mean: green-kubo: mean of the directions; hnemd: along the driving force.
+        channels: (3,) along x, y, z; hnemd: J_a / (T V F), of which only the driven one is a conductivity.
+        temperature: K, mean of the runs, with which kappa was computed.
+        volume: angstrom^3.
+        n_atoms: of the cell.
+        runs: how many.
+        green_kubo: correlation and running integral, or None.
+        driven: running average, or None.
+    """
+
+    mean: Mean
+    channels: Mean
+    temperature: Mean
+    volume: float
+    n_atoms: int
+    runs: int
+    green_kubo: GreenKubo | None = None
+    driven: Driven | None = None
+
+
+def thermal_conductivity(
+    atoms: Atoms,
+    forcefield: Any,
+    settings: KappaSettings,
+    *,
+    folder: Path | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda run, what, fraction: None,
+) -> Kappa | None:
+    """Run what is missing, and compute kappa from all runs.
+
+    Args:
+        atoms: structure, periodic in three directions; velocities are drawn anew.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
+        settings: see there.
+        folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
+        should_stop: asked several times a second; True leaves the present run unfinished, and unsaved.
+        progress: told how far it is.
+
+    Returns:
+        Kappa of the runs that are finished, or None if there is none.
+
+    Raises:
+        SettingsError, StructureError: input that cannot be run.
+        OutputError: runs of other settings are in the folder, or it cannot be written.
+    """
+    from taichimd.forcefields.load import load_forcefield
+
+    potential = load_forcefield(forcefield)
+    system = supercell(atoms, settings)
+    identity = {**settings.of_one_run(), "system": _hash(system), "potential": potential_hash(potential)}
+    check_method(settings)
+    found: list[RunSamples] = []
+    for number in range(settings.runs):
+        file = None if folder is None else folder / f"run-{number + 1:02d}.npz"
+        samples = None if file is None else _read(file, identity)
+        if samples is None:
+            samples = sample_run(system, potential, settings, number, should_stop, progress)
+            if samples is None:
+                break
+            if file is not None:
+                _write(file, identity, samples)
+        found.append(samples)
+    return conductivity(found, settings, float(system.get_volume()), len(system)) if found else None
+
+
+def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
+    """The system that is run, without velocities.
+
+    Raises:
+        StructureError: not periodic in three directions.
+    """
+    if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
+        raise StructureError(
+            "a thermal conductivity needs a cell that is periodic in three directions, pbc is "
+            f"{atoms.pbc.tolist()}"
+        )
+    system = atoms.copy()
+    for name in ("momenta",):
+        if system.has(name):
+            del system.arrays[name]
+    return system.repeat(settings.supercell)
+
+
+def check_method(settings: KappaSettings) -> None:
+    """Raise a SettingsError if the engine lacks what the method needs."""
+    from taichimd.engine import Engine
+
+    if settings.method == "hnemd" and "driving_force" not in inspect.signature(Engine.__init__).parameters:
+        raise SettingsError("method = 'hnemd': this version has no driving force; use green-kubo")
+
+
+class _Current(Sampler):
+    def __init__(self, n: int, every: int) -> None:
+        self.series, self.every = SumSeries("heat", n), every
+
+    def sample(self, simulation: Simulation) -> None:
+        simulation.engine.observe(self.series.sample)
+
+
+class _Tell(Observer):
+    def __init__(self, tell: Callable[[float], None], steps: int) -> None:
+        self._tell, self._steps = tell, steps
+
+    def tick(self, simulation: Simulation) -> None:
+        self._tell(simulation.step / self._steps)
+
+    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+        """Nothing: `tick` tells."""
+
+
+def sample_run(
+    system: Atoms,
+    potential: Any,
+    settings: KappaSettings,
+    number: int,
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda run, what, fraction: None,
+) -> RunSamples | None:
+    """One independent run; None if it was stopped.
+
+    Args:
+        system: of `supercell`.
+        potential: a force-field object.
+        settings: see there.
+        number: of the run, from 0; its seed is that much above the first.
+        should_stop: asked several times a second.
+        progress: told how far it is.
+    """
+    seed, temperature = settings.seed + number, settings.temperature
+    common = {"backend": settings.backend, "precision": settings.precision}
+    warm = Simulation(
+        system, potential, timestep=settings.timestep, temperature=temperature, seed=seed,
+        ensemble=Langevin(temperature, seed=seed), **common,
+    )  # fmt: skip
+
+    def go(simulation: Simulation, steps: int, what: str, samplers: tuple[Sampler, ...] = ()) -> bool:
+        tell = _Tell(lambda fraction: progress(number, what, fraction), steps)
+        return simulation.run(
+            steps, every=steps, observers=[tell], should_stop=should_stop, samplers=samplers
+        ).finished
+
+    if not go(warm, max(1, round(settings.equilibrate / settings.timestep)), "equilibration"):
+        return None
+    velocities, masses = warm.velocities(), warm.engine.masses
+    # The noise has left the centre of mass moving, which would carry energy along.
+    velocities -= masses @ velocities / masses.sum()
+    simulation = _production(system, potential, settings, common)
+    simulation.engine.set_state(positions=warm.positions(), velocities=velocities)
+    current = _Current(len(system), settings.every)
+    if not go(simulation, settings.steps, settings.method, (current,)):
+        return None
+    rows = current.series.rows()
+    kinetic = float(rows[:, 6].mean())
+    return RunSamples(rows[:, :6], 2.0 * kinetic / (max(3 * len(system) - 3, 3) * KB))
+
+
+def _production(system: Atoms, potential: Any, settings: KappaSettings, common: Any) -> Simulation:
+    from taichimd.engine import Engine
+
+    if settings.method == "hnemd":
+        force = tuple(settings.driving_force * (axis == settings.direction) for axis in AXES)
+        more: dict[str, Any] = {"driving_force": force, "ensemble": NoseHoover(settings.temperature)}
+    else:
+        more = {}
+    return Simulation.from_engine(Engine(system, potential, **common, **more), timestep=settings.timestep)
+
+
+def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
+    """Kappa of finished runs; each run is one sample of the error, a single one is cut into five.
+
+    Raises:
+        AnalysisError: a window that the runs do not fill.
+    """
+    dt, several = settings.every * settings.timestep * FS, len(runs) > 1
+    measured = mean_of(np.array([run.temperature for run in runs]))
+    if settings.method == "hnemd":
+        force = [settings.driving_force * (axis == settings.direction) for axis in AXES]
+        # The kinetic part has no share in what the force drives in a solid, only in the noise.
+        driven = hnemd_conductivity(
+            [run.current[:, :3] for run in runs], dt, volume, measured.value, force, settings.lags * dt
+        )
+        return Kappa(driven.kappa, driven.components, measured, volume, n_atoms, len(runs), driven=driven)
+    found = green_kubo_conductivity(
+        [run.current[:, :3] + run.current[:, 3:] for run in runs], dt, volume, measured.value,
+        settings.lags * dt, _plateau(settings), 1 if several else None,
+    )  # fmt: skip
+    return Kappa(found.mean, found.channels, measured, volume, n_atoms, len(runs), green_kubo=found)
+
+
+def _plateau(settings: KappaSettings) -> tuple[float, float]:
+    """Internal times. Not searched for: few noisy runs look settled at the first dip of the integral."""
+    if settings.plateau is not None:
+        return settings.plateau[0] * FS, settings.plateau[1] * FS
+    window = settings.lags * settings.every * settings.timestep * FS
+    return 0.5 * window, window
+
+
+def growing(found: GreenKubo) -> bool:
+    """Whether the mean running integral gains more than two errors over the last quarters of its window."""
+    value, quarter = found.running_mean.value, max(1, len(found.time) // 4)
+    gain = value[-quarter:].mean() - value[-2 * quarter : -quarter].mean()
+    return bool(abs(gain) > 2.0 * found.running_mean.error[-1])
+
+
+def _hash(system: Atoms) -> str:
+    arrays = system.positions, system.numbers, system.cell.array, system.pbc, system.get_masses()
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
+
+
+def _write(file: Path, identity: dict[str, Any], samples: RunSamples) -> None:
+    arrays: dict[str, Any] = {
+        "identity": np.array(json.dumps(identity)),
+        "current": samples.current,
+        "temperature": np.array(samples.temperature),
+    }
+    write_atomically(file, lambda handle: np.savez(handle, **arrays))
+
+
+def _read(file: Path, identity: dict[str, Any]) -> RunSamples | None:
+    """A finished run; None if there is none.
+
+    Raises:
+        OutputError: it cannot be read, or is of other settings.
+    """
+    if not file.exists():
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as saved:
+            own = json.loads(str(saved["identity"]))
+            samples = RunSamples(saved["current"], float(saved["temperature"]))
+    except (OSError, ValueError, KeyError):
+        raise OutputError(
+            f"{file} cannot be read as a finished run; remove it, and it is run again"
+        ) from None
+    for key, value in identity.items():
+        if own.get(key) != value:
+            raise OutputError(
+                f"{file} is of another {key} ({own.get(key)}, now {value}); give --overwrite to "
+                "replace the runs "
+                "there, or another --output"
+            )
+    return samples

@@ -1,0 +1,126 @@
+"""What decides a thermal conductivity, checked before anything runs."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from taichimd.errors import SettingsError
+
+METHODS = ("green-kubo", "hnemd")
+AXES = ("x", "y", "z")
+
+
+@dataclass(frozen=True)
+class KappaSettings:
+    """Of `taichimd.transport.kappa.thermal_conductivity`.
+
+    Args:
+        temperature: K.
+        method: green-kubo, from fluctuations in equilibrium; hnemd, from the response to a driving force.
+        supercell: repetitions of the structure along its cell vectors.
+        runs: independent runs, whose scatter is the error.
+        equilibrate: fs with a Langevin thermostat before each run.
+        time: fs of each run.
+        window: fs; green-kubo: longest correlation time; hnemd: what is left out at the start of a run.
+            None: a tenth of `time`.
+        plateau: fs, between which times the running integral is averaged (green-kubo); None: over the
+            second half of the window.
+        every: steps between samples of the heat current.
+        timestep: fs.
+        seed: of the first run; the others have the following numbers.
+        driving_force: 1/angstrom (hnemd): small enough for a linear response, which halving it shows.
+        direction: of the driving force: x, y or z.
+        backend: auto, cuda or cpu.
+        precision: float64 or float32.
+
+    Raises:
+        SettingsError: a value that makes no sense, or a window that is not shorter than the run.
+    """
+
+    temperature: float
+    method: str = "green-kubo"
+    supercell: tuple[int, int, int] = (1, 1, 1)
+    runs: int = 5
+    equilibrate: float = 20_000.0
+    time: float = 500_000.0
+    window: float | None = None
+    plateau: tuple[float, float] | None = None
+    every: int = 10
+    timestep: float = 1.0
+    seed: int = 1
+    driving_force: float = 1e-4
+    direction: str = "x"
+    backend: str = "auto"
+    precision: str = "float64"
+
+    def __post_init__(self) -> None:
+        for key, choices in (("method", METHODS), ("direction", AXES)):
+            if getattr(self, key) not in choices:
+                raise SettingsError(f"{key} = {getattr(self, key)!r}: expected {' or '.join(choices)}")
+        units = {
+            "temperature": "K", "equilibrate": "fs", "time": "fs", "timestep": "fs", "driving_force": "1/Å",
+        }  # fmt: skip
+        for key, unit in units.items():
+            value = getattr(self, key)
+            if not (math.isfinite(value) and value > 0):
+                raise SettingsError(f"{key} = {value}: expected a number above 0 ({unit})")
+        for key, value in (("runs", self.runs), ("every", self.every), ("supercell", min(self.supercell))):
+            if value < 1:
+                raise SettingsError(f"{key} = {getattr(self, key)}: expected whole numbers above 0")
+        if not 0 <= self.seed < 2**62:
+            raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
+        self._check_window()
+
+    def _check_window(self) -> None:
+        samples = self.steps // self.every + 1
+        if samples < 2:
+            raise SettingsError(
+                f"time = {self.time:g} fs: expected two samples or more, {self.every} steps of "
+                f"{self.timestep:g} "
+                "fs apart"
+            )
+        # A single run is cut into five samples of its own, for an error.
+        pieces = 5 if self.runs == 1 and self.method == "green-kubo" else 1
+        longest = samples // pieces
+        if not 1 <= self.lags < longest:
+            what = (
+                "the run"
+                if pieces == 1
+                else "a fifth of the run (there is only one run, and five make an error)"
+            )
+            raise SettingsError(
+                f"window = {self.window_fs / 1000:g} ps: expected at least one sample "
+                f"({self.every * self.timestep:g} fs) and less than {what}, "
+                f"{longest * self.every * self.timestep / 1000:g} ps; shorten the window or lengthen the time"
+            )
+        if self.plateau is not None and not 0 <= self.plateau[0] < self.plateau[1] <= self.window_fs:
+            raise SettingsError(
+                f"plateau = {self.plateau[0]:g} to {self.plateau[1]:g} fs: expected two times in "
+                "rising order "
+                f"within the window of {self.window_fs:g} fs"
+            )
+
+    @property
+    def steps(self) -> int:
+        """Of a run."""
+        return round(self.time / self.timestep)
+
+    @property
+    def window_fs(self) -> float:
+        """Window, or its default."""
+        return 0.1 * self.time if self.window is None else self.window
+
+    @property
+    def lags(self) -> int:
+        """Samples that the window spans."""
+        return round(self.window_fs / (self.every * self.timestep))
+
+    def of_one_run(self) -> Mapping[str, Any]:
+        """What decides the samples of a run: with these the same, a finished run need not be repeated."""
+        left_out = {"runs", "window", "plateau", "backend"}
+        if self.method == "green-kubo":
+            left_out |= {"driving_force", "direction"}
+        return {k: v for k, v in asdict(self).items() if k not in left_out} | {
+            "supercell": list(self.supercell)
+        }

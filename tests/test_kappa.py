@@ -1,0 +1,236 @@
+"""`taichimd kappa`: the estimator's number, on currents that NumPy adds up; runs are kept, not repeated."""
+
+import inspect
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd.analysis.transport import green_kubo_conductivity
+from taichimd.dynamics.ensembles import Langevin, NoseHoover
+from taichimd.engine import Engine
+from taichimd.errors import OutputError, SettingsError, StructureError
+from taichimd.forcefields.load import load_forcefield
+from taichimd.heat import heat_current
+from taichimd.io.analysis_files import read_table
+from taichimd.transport import kappa
+from taichimd.transport.kappa import conductivity, growing, sample_run, supercell, thermal_conductivity
+from taichimd.transport.settings import KappaSettings
+from taichimd.units import FS, KB
+
+SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
+ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
+needs_force = pytest.mark.skipif(
+    "driving_force" not in inspect.signature(Engine.__init__).parameters,
+    reason="the engine has no driving force yet",
+)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    ARGON.write("s.extxyz")
+    return tmp_path
+
+
+def test_kappa_is_the_estimator_on_currents_of_numpy(monkeypatch):
+    settings = KappaSettings(**SHORT, supercell=(2, 2, 2), runs=2, window=40.0)
+    host = []
+
+    class Host(kappa._Current):
+        def __init__(self, n, every):
+            super().__init__(n, every)
+            host.append(([], []))
+
+        def sample(self, simulation):
+            super().sample(simulation)
+            engine = simulation.engine
+            found, v = engine.evaluate(), engine.velocities()
+            host[-1][0].append(heat_current(found.energies, found.virials, v, engine.masses).total)
+            host[-1][1].append((engine.masses[:, None] * v * v).sum() / ((3 * 64 - 3) * KB))
+            assert abs(engine.masses @ v).max() < 1e-10, "the crystal as a whole must rest"
+
+    monkeypatch.setattr(kappa, "_Current", Host)
+    found = thermal_conductivity(ARGON, "Ar.lj", settings)
+    temperature = np.mean([np.mean(t) for _, t in host])
+    expected = green_kubo_conductivity(
+        [np.array(j) for j, _ in host], 5 * FS, 8 * ARGON.cell.volume, temperature, 40 * FS,
+        (20 * FS, 40 * FS), blocks=1,
+    )  # fmt: skip
+    assert found.temperature.value == pytest.approx(temperature, rel=1e-10)
+    assert found.mean.samples == found.runs == 2
+    assert found.mean.value == pytest.approx(expected.mean.value, rel=1e-8)
+    assert found.mean.error == pytest.approx(expected.mean.error, rel=1e-6)
+    np.testing.assert_allclose(found.channels.value, expected.channels.value, rtol=1e-7)
+    assert not np.allclose(host[0][0], host[1][0]), "runs must be independent"
+
+
+def test_a_seed_decides_a_run():
+    settings = KappaSettings(**SHORT, seed=5)
+    system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")
+    moving = ARGON.copy()
+    moving.set_velocities(np.ones((8, 3)))
+    first = sample_run(system, potential, settings, 1)
+    again = sample_run(supercell(moving, settings), potential, KappaSettings(**SHORT, seed=6), 0)
+    np.testing.assert_array_equal(first.current, again.current)
+    assert first.current.shape == (21, 6)
+
+
+def test_finished_runs_are_not_repeated(folder, monkeypatch):
+    def go(**changes):
+        options = {**SHORT, "runs": 2} | changes
+        return thermal_conductivity(ARGON, "Ar.lj", KappaSettings(**options), folder=folder)
+
+    first = go()
+    numbers, plain = [], kappa.sample_run
+
+    def counted(*args):
+        numbers.append(args[3])
+        return plain(*args)
+
+    monkeypatch.setattr(kappa, "sample_run", counted)
+    assert go().mean == first.mean
+    assert numbers == []
+    assert go(runs=3).runs == 3
+    assert numbers == [2]
+    assert go(window=25.0).mean != first.mean
+    assert numbers == [2]
+    os.remove("run-02.npz")
+    assert go().mean == first.mean
+    for changes, key in (({"temperature": 61.0}, "temperature"), ({"timestep": 0.5}, "timestep")):
+        with pytest.raises(OutputError, match=f"run-01.npz is of another {key} "):
+            go(**changes)
+    with pytest.raises(OutputError, match="another system"):
+        thermal_conductivity(bulk("Ar", a=5.4, cubic=True), "Ar.lj", KappaSettings(**SHORT), folder=folder)
+    (folder / "run-01.npz").write_bytes(b"PK")
+    with pytest.raises(OutputError, match=r"run-01.npz cannot be read as a finished run; remove it"):
+        go()
+
+
+def test_a_stopped_run_leaves_the_finished_ones(folder):
+    settings, asked = KappaSettings(**SHORT, runs=3), []
+
+    def tell(run, what, fraction):
+        asked.append((run, what))
+
+    def stop():
+        return (1, "green-kubo") in asked
+
+    found = thermal_conductivity(ARGON, "Ar.lj", settings, folder=folder, should_stop=stop, progress=tell)
+    assert found.runs == 1
+    assert sorted(f.name for f in folder.glob("*.npz")) == ["run-01.npz"]
+    assert {what for _, what in asked} == {"equilibration", "green-kubo"}
+    assert thermal_conductivity(ARGON, "Ar.lj", settings, should_stop=lambda: True) is None
+
+
+def test_an_integral_that_grows_is_told():
+    rng = np.random.default_rng(0)
+    runs = [
+        kappa.RunSamples(np.hstack([rng.normal(size=(4000, 3)), np.zeros((4000, 3))]), 600.0)
+        for _ in range(8)
+    ]
+    settings = KappaSettings(temperature=600.0, time=40_000.0, window=500.0)
+    white = conductivity(runs, settings, 1000.0, 8)
+    assert not growing(white.green_kubo)
+    drift = [kappa.RunSamples(run.current + 0.5, 600.0) for run in runs]
+    assert growing(conductivity(drift, settings, 1000.0, 8).green_kubo)
+
+
+def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
+    """An engine that takes a force and does nothing with it: what is asked of it, and the mean of noise."""
+    asked = []
+
+    class Deaf(Engine):
+        def __init__(self, *args, driving_force=None, ensemble=None, **options):
+            asked.append((driving_force, ensemble))
+            super().__init__(*args, ensemble=ensemble, **options)
+
+    monkeypatch.setattr("taichimd.engine.Engine", Deaf)
+    settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=1, window=20.0)
+    found = thermal_conductivity(ARGON, "Ar.lj", settings)
+    (_, warm), (force, chain) = asked
+    assert warm == Langevin(60.0, seed=1)
+    assert (force, chain) == ((0.0, 1e-3, 0.0), NoseHoover(60.0))
+    assert found.mean.value == pytest.approx(found.channels.value[1], rel=1e-12)
+
+
+@pytest.mark.skipif("driving_force" in inspect.signature(Engine.__init__).parameters, reason="it has one")
+def test_hnemd_without_a_driving_force_says_so(call):
+    code, _, err = call(LINE + "--time 100fs --method hnemd --output k")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "method = 'hnemd': this version has no driving force" in err
+    assert not os.path.exists("k")
+
+
+@needs_force
+def test_hnemd_is_the_mean_current_over_the_force():
+    settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=2, window=20.0)
+    system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")
+    runs = [sample_run(system, potential, settings, k) for k in range(2)]
+    found = conductivity(runs, settings, system.cell.volume, len(system))
+    mean = np.mean([run.current[-(17 // 5) * 5 :, 1].mean() for run in runs])
+    size = mean / (found.temperature.value * system.cell.volume * 1e-3)
+    from taichimd.units import WATT_PER_METRE_KELVIN
+
+    assert found.mean.value == pytest.approx(size / WATT_PER_METRE_KELVIN, rel=1e-9)
+
+
+LINE = "kappa s.extxyz --potential Ar.lj --temperature 60 --equilibrate 20fs --backend cpu --every 5 "
+
+
+def test_the_command(call, folder):
+    line = LINE + "--time 100fs --window 30fs --runs 2 --supercell 2 1 1 --output k"
+    code, out, err = call(line)
+    assert (code, err) == (0, "")
+    assert "Ar, 16 atoms, 60 K, Ar.lj" in out
+    assert "standard error over the runs" in out
+    assert len(out.splitlines()) < 20
+    report = json.load(open("k/kappa.json"))
+    table = read_table(Path("k/kappa.csv"))
+    assert report["runs"] == 2
+    assert report["plateau_ps"] == pytest.approx([0.015, 0.03])
+    assert report["kappa_W_per_mK"]["value"] == pytest.approx(table["kappa_W_per_mK"][3:].mean(), rel=1e-9)
+    assert report["settings"]["supercell"] == [2, 1, 1]
+    assert (folder / "k" / "kappa.png").stat().st_size > 5000
+    before = (folder / "k" / "run-01.npz").stat().st_mtime_ns
+    assert call(line)[1] == out
+    assert (folder / "k" / "run-01.npz").stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--time 100fs --window 200fs",
+            "window = 0.2 ps: expected at least one sample (5 fs) and less than the run",
+        ),
+        ("--time 100fs --window 90fs --runs 1", "less than a fifth of the run"),
+        ("--time 100fs --window 1fs", "expected at least one sample (5 fs)"),
+        ("--time 2fs", "expected two samples or more"),
+        ("--time 100fs --method emd", "method = 'emd': expected green-kubo or hnemd"),
+        ("--time 100fs --runs 0", "runs = 0: expected whole numbers above 0"),
+        ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected whole numbers above 0"),
+        ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
+        ("--time 100", "expected a length of time with its unit"),
+        ("--time 100fs --direction w", "direction = 'w': expected x or y or z"),
+        ("--time 100fs --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+    ],
+)
+def test_bad_input_ends_in_one_line(call, options, message):
+    code, _, err = call(LINE + f"--output k {options}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert not os.path.exists("k")
+
+
+def test_what_cannot_conduct():
+    slab = ARGON.copy()
+    slab.pbc = [True, True, False]
+    with pytest.raises(StructureError, match="needs a cell that is periodic in three directions"):
+        thermal_conductivity(slab, "Ar.lj", KappaSettings(**SHORT))
+    with pytest.raises(SettingsError, match="temperature = -1"):
+        KappaSettings(temperature=-1.0)

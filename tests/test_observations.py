@@ -1,0 +1,247 @@
+"""What a run observes on the device is what `analyze` and NumPy find from the same samples."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ase import Atoms
+from ase.build import bulk
+
+from taichimd import LennardJones, Simulation
+from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
+from taichimd.analyze import live, tables
+from taichimd.analyze.live import Observations
+from taichimd.analyze.plan import OBSERVABLES, Plan, make_plan, parse_kinds
+from taichimd.errors import AnalysisError, SettingsError
+from taichimd.heat import heat_current
+from taichimd.io.analysis_files import read_table
+from taichimd.simulation import Sampler
+from taichimd.units import FS, KB
+
+ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
+ALL = "rdf,msd,vacf,heat,viscosity"
+TABLES = [name for names in live.FILES.values() for name in names if name.endswith(".csv")]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    crystal = bulk("Ar", a=5.6, cubic=True) * 3
+    crystal.symbols[::3] = "Kr"
+    crystal.rattle(0.05, seed=1)
+    crystal.write("s.extxyz")
+    (tmp_path / "two.py").write_text(
+        "from taichimd import LennardJones\n"
+        "mixture = LennardJones(cutoff=7.0, pairs={'Ar': {'epsilon': 0.0104, 'sigma': 3.4}, "
+        "'Kr': {'epsilon': 0.0140, 'sigma': 3.65}})\n"
+    )
+    return tmp_path
+
+
+RUN = "run s.extxyz --potential two.py:mixture --temperature 300 --backend cpu "
+
+
+def columns_agree(one, other, names, **tolerance):
+    for name in names:
+        np.testing.assert_allclose(one[name], other[name], err_msg=name, **tolerance)
+
+
+def test_a_run_observes_what_analyze_finds_in_its_trajectory(call):
+    """Every sample is a frame: the same blocks, the same windows, so the same curves and the same errors."""
+    code, out, err = call(RUN + f"--steps 243 --every 3 --observe {ALL} --observe-every 3 --output o")
+    assert (code, err) == (0, "")
+    assert "kappa" in out
+    assert "viscosity" in out
+    assert call("analyze o/trajectory.extxyz --output a --backend cpu")[0] == 0
+    for name in ("rdf.csv", "msd.csv", "vacf.csv", "dos.csv"):
+        found, expected = read_table(Path(f"o/{name}")), read_table(Path(f"a/{name}"))
+        assert list(found) == list(expected)
+        columns_agree(found, expected, expected, rtol=1e-6, atol=1e-7 if name != "dos.csv" else 1e-5)
+    report = json.load(open("o/run.json"))["observed"]
+    assert report["samples_taken"] == report["plan"]["samples"] == 82
+    assert report["plan"]["blocks"] == 5
+    assert any(row[0] == "kappa" for row in report["results"])
+
+
+class Host(Sampler):
+    """Heat current and stress of each sample by NumPy, from the per-atom numbers."""
+
+    def __init__(self, every):
+        self.every, self.heat, self.stress, self.kinetic = every, [], [], []
+
+    def sample(self, simulation):
+        engine = simulation.engine
+        found, v, m = engine.evaluate(), engine.velocities(), engine.masses
+        self.heat.append(np.ravel(heat_current(found.energies, found.virials, v, m)))
+        full = found.virials.sum(axis=0)
+        full = 0.5 * (full + full.T) + np.einsum("i,ia,ib->ab", m, v, v)
+        self.stress.append(full[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]])
+        self.kinetic.append(0.5 * (m[:, None] * v**2).sum())
+
+
+def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
+    atoms = bulk("Ar", a=5.6, cubic=True) * 5  # 500 atoms: two pieces of the sums
+    simulation = Simulation(atoms, ARGON, timestep=4.0, temperature=200.0, backend="cpu")
+    plan = make_plan(("heat", "viscosity"), 0, 120, 4.0, 4, 40.0)
+    observations, host = Observations(simulation.engine, plan), Host(4)
+    simulation.run(120, samplers=[observations, host])
+    heat, stress = observations.series("heat"), observations.series("viscosity")
+    assert heat.shape == (31, 7)
+    scale = np.abs(host.heat).max()
+    np.testing.assert_allclose(heat[:, :6], host.heat, rtol=0, atol=1e-11 * scale)
+    np.testing.assert_allclose(stress[:, :6], host.stress, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(heat[:, 6], host.kinetic, rtol=1e-12)
+    # Bits, because both add up the same pieces.
+    assert heat[-1, :6].tolist() == np.ravel(simulation.engine.heat_current()).tolist()
+    observations.write(Path("."), "argon")
+    temperature = 2 * np.mean(host.kinetic) / ((3 * 500 - 3) * KB)
+    current = np.array(host.heat)[:, :3] + np.array(host.heat)[:, 3:]
+    common = {
+        "volume": atoms.cell.volume,
+        "temperature": temperature,
+        "window": 40 * FS,
+        "blocks": plan.blocks,
+    }
+    expected = green_kubo_conductivity(current, 16 * FS, **common, plateau=(0.0, 32 * FS))
+    table = read_table(Path("kappa.csv"))
+    np.testing.assert_allclose(table["kappa_W_per_mK"], expected.running_mean.value, rtol=1e-8)
+    np.testing.assert_allclose(table["error_y"], expected.running.error[:, 1], rtol=1e-6)
+    stresses = np.array(host.stress) / atoms.cell.volume
+    viscous = green_kubo_viscosity(stresses, 16 * FS, **common, plateau=(0.0, 32 * FS)).off_diagonal
+    np.testing.assert_allclose(
+        read_table(Path("viscosity.csv"))["viscosity_xy"], viscous.running.value[:, 0], rtol=1e-8
+    )
+    series = read_table(Path("heat_current.csv"))
+    np.testing.assert_allclose(series["kinetic_z_eVA_per_fs"], np.array(host.heat)[:, 5] * FS, rtol=1e-9)
+    assert series["time_ps"][1] == pytest.approx(0.016)
+
+
+def test_samples_wait_on_the_device_and_none_is_lost(monkeypatch):
+    from taichimd.observe import sum_series
+
+    monkeypatch.setattr(sum_series, "MOST_SAMPLES", 7)
+    simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
+    observations = Observations(simulation.engine, make_plan(("heat",), 0, 20, 1.0, 1))
+    seen = []
+
+    class Watch(Sampler):
+        def sample(self, simulation):
+            seen.append(np.ravel(simulation.engine.heat_current()))
+
+    simulation.run(20, samplers=[observations, Watch()])
+    np.testing.assert_array_equal(observations.series("heat")[:, :6], seen)
+
+
+def test_observing_changes_no_bit_of_the_trajectory():
+    ends = []
+    for observe in (False, True):
+        simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=150.0, backend="cpu")
+        plan = make_plan(OBSERVABLES, 0, 60, 1.0, 3)
+        simulation.run(60, samplers=[Observations(simulation.engine, plan)] if observe else ())
+        ends.append(simulation.positions())
+    np.testing.assert_array_equal(*ends)
+
+
+def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
+    observe = f"--observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
+    monkeypatch.setattr(
+        tables, "draw", lambda *_: None
+    )  # pictures are not the point, and take most of the time
+    assert call(RUN + observe + "--steps 200 --output whole")[0] == 0
+    plain = Observations.sample
+
+    def stop_at_90(self, simulation):
+        plain(self, simulation)
+        if simulation.step == 90:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(Observations, "sample", stop_at_90)
+    code, out, _ = call(RUN + observe + "--steps 200 --output cut")
+    assert code == 130
+    assert "19 of 41 samples" in out
+    assert not os.path.exists("cut/rdf.csv")
+    monkeypatch.setattr(Observations, "sample", plain)
+    code, out, err = call("run --restart cut/checkpoint.npz")
+    assert (code, err) == (0, "")
+    for name in TABLES:
+        assert open(f"cut/{name}").read() == open(f"whole/{name}").read(), name
+    # A longer run is another plan: its samples begin where it begins.
+    code, out, err = call("run --restart cut/checkpoint.npz --steps 60 --output more")
+    assert (code, err) == (0, "")
+    assert "observations start anew at step 200" in out
+    assert json.load(open("more/run.json"))["observed"]["plan"]["first_step"] == 200
+
+
+def test_earlier_tables_are_in_the_way(call):
+    line = RUN + "--steps 8 --observe rdf --observe-every 2 --output o "
+    assert call(line)[0] == 0
+    os.remove("o/run.json")
+    code, _, err = call(line)
+    assert (code, err.count("\n")) == (2, 1)
+    assert "holds an earlier run" in err
+    assert call(line + "--overwrite")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (
+            "--observe msd --observe-window 5ps",
+            "observe_window = 5 ps is not shorter than the run of 40 steps ",
+        ),
+        ("--observe vacf --observe-window 50fs", "which takes 5 samples; expected at most 0.04 ps"),
+        ("--observe heat --observe-window 2fs", "is shorter than the 10 fs between samples"),
+        ("--observe heat --observe-every 50", "would take 1 samples; expected 2 or more"),
+        ("--observe rfd", "unknown 'rfd'; did you mean 'rdf'?"),
+        ("--observe ,", "expected some of rdf, msd, vacf, heat, viscosity"),
+        ("--observe-window 1ps", "nothing is observed; expected with it observe"),
+        ("--observe rdf --observe-every 0", "observe_every = 0: expected a whole number above 0"),
+        ("--observe rdf --observe-r-max -1", "observe_r_max = -1.0: expected a number above 0"),
+        ("--observe msd --observe-window 5", "expected a length of time with its unit"),
+    ],
+)
+def test_bad_observations_end_in_one_line_before_the_run(call, options, message):
+    code, _, err = call(RUN + f"--steps 40 --output o {options}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert not os.path.exists("o")
+
+
+def test_cells_and_masses_that_cannot_be_observed():
+    cluster = Simulation(Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]), ARGON, backend="cpu")
+    with pytest.raises(SettingsError, match="observe = heat: needs a cell that is periodic"):
+        Observations(cluster.engine, make_plan(("heat",), 0, 100, 1.0, 10))
+    isotopes = bulk("Ar", a=5.6, cubic=True)
+    isotopes.set_masses([36.0, 40.0, 40.0, 40.0])
+    simulation = Simulation(isotopes, ARGON, backend="cpu")
+    with pytest.raises(SettingsError, match="atoms of Ar have 2 different masses"):
+        Observations(simulation.engine, make_plan(("vacf",), 0, 100, 1.0, 10))
+    observations = Observations(simulation.engine, make_plan(("msd",), 0, 100, 1.0, 10))
+    with pytest.raises(AnalysisError, match="0 of 11 samples taken"):
+        observations.write(None, "")
+    with pytest.raises(AnalysisError, match="of another plan"):
+        observations.load(Observations(simulation.engine, make_plan(("msd",), 0, 90, 1.0, 10)).save())
+
+
+def test_a_moving_centre_of_mass_is_noted():
+    atoms = bulk("Ar", a=5.6, cubic=True)
+    atoms.set_velocities(np.full((4, 3), 0.01))
+    simulation = Simulation(atoms, ARGON, backend="cpu")
+    plan = make_plan(("msd",), 0, 1000, 1.0, 10)
+    assert "motion of the centre of mass" in Observations(simulation.engine, plan).notes[0]
+
+
+def test_plans():
+    assert parse_kinds("vacf, rdf") == ("rdf", "vacf")
+    # From step 7 to 107, every 10: 10, 20 ... 100.
+    plan = make_plan(("msd",), 7, 100, 2.0, 10)
+    assert (plan.samples, plan.interval, plan.blocks, plan.lags) == (10, 0.02, 2, 2)
+    assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
+    # A window that only one or two blocks can hold takes fewer blocks.
+    assert make_plan(("msd",), 0, 1000, 1.0, 10, 300.0).blocks == 3
+    assert make_plan(("msd",), 0, 1000, 1.0, 10, 999.0).blocks == 1
+    assert make_plan(("msd",), 0, 100_000, 1.0, 10, 10_000.0).origin_every == 10
