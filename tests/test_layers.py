@@ -19,10 +19,11 @@ LAYERS = [
     ["forcefields", "enumerate"],
     ["dynamics", "reduce", "results", "checks", "observe"],
     ["engine", "forcefields.check"],
+    ["minimise"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
     ["outputs", "progress", "summary", "analyze", "restart"],
-    ["driver"],
+    ["driver", "relaxation"],
     ["calculator", "ase_plugin", "cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
