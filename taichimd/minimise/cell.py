@@ -2,7 +2,7 @@
 
 Positions and cell vectors are x = X F, a = A F of a reference X, A, with a symmetric F: deformation without
 rotation. The atoms minimise over X, the cell over F (E. B. Tadmor, G. S. Smith, N. Bernstein, E. Kaxiras,
-Phys. Rev. B 59, 235 (1999)). With the virial W (so that dE = -W : strain), pressure p and volume V, the enthalpy
+Phys. Rev. B 59, 235 (1999)). With the virial W (dE = -W : strain), pressure p and volume V, the enthalpy
 H = E + p V has
 
     dH/dF = sym((p V 1 - W) F^-1)
@@ -155,6 +155,6 @@ def _allowed(shape: str, axes: str | None, frame: Frame) -> Array:
     for name in axes:
         if not along["xyz".index(name)]:
             raise SettingsError(
-                f"axes = {axes!r}: {name} does not lie in the periodic directions of the cell, and cannot relax"
+                f"axes = {axes!r}: {name} is not along the periodic directions of the cell, and cannot relax"
             )
     return np.diag([float(name in axes) for name in "xyz"])

@@ -1,7 +1,7 @@
 """FIRE, driven by the host: steps are queued, and now and then looked at.
 
-With the cell held, a batch of steps goes to the device at once. With a cell that relaxes the host takes part in
-every step, by nine numbers of the virial; positions stay on the device, the neighbour list is built anew.
+With the cell held, a batch of steps goes to the device at once. With a cell that relaxes the host takes part
+in every step, by nine numbers of the virial; positions stay on the device, the list is built anew.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ Array = NDArray[np.float64]
 MOST_MOVE = 0.2
 """Angstrom that an atom may move in a step."""
 BATCH, LAST_BATCH, NEAR_END = 10, 2, 3.0
-"""Steps queued before the host looks; close to the end, where the largest force is below NEAR_END times its bound:
-what is queued beyond the end is computed for nothing."""
+"""Steps queued before the host looks; close to the end, where the largest force is below NEAR_END times its
+bound: what is queued beyond the end is computed for nothing."""
 
 
 @dataclass(frozen=True)
@@ -30,15 +30,16 @@ class Look:
     """Where a minimisation stands.
 
     Attributes:
-        step: steps done.
-        energy: eV. largest_force: eV/angstrom, of an atom that may move. virial: (3, 3) eV. All of one
-            configuration: the last that was evaluated.
+        step: steps done before the last configuration that was evaluated; all else is of that one.
+        energy: eV. largest_force: eV/angstrom, of an atom that may move. virial: (3, 3) eV.
+        volume: angstrom^3; None unless periodic in three directions.
     """
 
     step: int
     energy: float
     largest_force: float
     virial: Array
+    volume: float | None
 
 
 class Fire:
@@ -91,6 +92,11 @@ class Fire:
         return self.status == k.RUNNING
 
     @property
+    def steps(self) -> int:
+        """Steps done."""
+        return self._step
+
+    @property
     def converged(self) -> bool:
         """Whether forces, and the stress where the cell relaxes, are below their bounds."""
         return self.status == k.CONVERGED
@@ -113,16 +119,22 @@ class Fire:
         engine, lists = self._engine, self._engine.lists
         near = self._force**2 < NEAR_END**2 * self._most_force2
         calls = LAST_BATCH if near else BATCH
-        engine.settle()
-        for _ in range(calls):
-            engine.queue_forces()
-            self._plan((0.0, 0.0, 0.0), cell_done=True)
-            self._move()
+        if self._step == 0:
+            calls = 1  # the first look is at the structure given
         before = self._step
-        lists.look()
-        look = self._look()
-        lists.count(self._step - before, calls)
-        return look
+        while True:
+            engine.settle()
+            for _ in range(calls):
+                engine.queue_forces()
+                self._plan((0.0, 0.0, 0.0), cell_done=True)
+                self._move()
+            lists.look()
+            energy, _, virial = engine.totals()
+            look = self._look(energy, virial)
+            lists.count(self._step - before, calls)
+            # A near list that does not fit its rows lets nothing happen.
+            if self._step > before or not self.running:
+                return look
 
     def _step_with_cell(self, cell: CellFreedom) -> Look:
         engine = self._engine
@@ -131,9 +143,9 @@ class Fire:
             engine.queue_forces()
             if not engine.lists.look()[REBUILD]:
                 break
-        _, _, virial = engine.totals()
+        energy, _, virial = engine.totals()
         self._plan(cell.load(virial), cell.done)
-        look = self._look()
+        look = self._look(energy, virial)
         if self.running:
             factors = self._fire.to_numpy()
             self._deform.from_numpy(cell.step(*factors[[k.KEEP, k.PUSH, k.DT, k.BACK]]))
@@ -152,14 +164,13 @@ class Fire:
     def _move(self) -> None:
         state, lists = self._engine.state, self._engine.lists
         self._engine.launch(
-            self._kernels.move, state.n, MOST_MOVE, lists.near2, state.pos, state.vel, state.force, state.ident,
-            self._fixed, lists.listed_at, self._deform, lists.control, self._fire, self._tally,
+            self._kernels.move, state.n, MOST_MOVE, lists.near2, state.pos, state.vel, state.force,
+            state.ident, self._fixed, lists.listed_at, self._deform, lists.control, self._fire, self._tally,
         )  # fmt: skip
 
-    def _look(self) -> Look:
+    def _look(self, energy: float, virial: Array) -> Look:
         tally, fire = self._tally.to_numpy(), self._fire.to_numpy()
         self.status, self._step = int(tally[k.STATUS]), int(tally[k.STEPS])
-        energy, _, virial = self._engine.totals()
         self._force = float(np.sqrt(fire[k.LARGEST2]))
         if self.status == k.NOT_FINITE:
             engine = self._engine
@@ -168,4 +179,5 @@ class Fire:
             raise RelaxationError(
                 f"the relaxation failed after {self._step} steps: velocities grew without bound"
             )
-        return Look(self._step, energy, self._force, virial)
+        # A step that was done has led away from what was evaluated.
+        return Look(self._step - int(self.running), energy, self._force, virial, self._engine.volume)

@@ -1,6 +1,6 @@
 """FIRE on the device: `plan` adds up and decides, `move` moves. Neither does anything with an outdated list.
 
-The algorithm is FIRE 2.0 (J. Guenole et al., Comput. Mater. Sci. 175, 109584 (2020), algorithm 3,
+The algorithm is FIRE 2.0 (J. Guenole et al., Comput. Mater. Sci. 175, 109584 (2020),
 doi:10.1016/j.commatsci.2020.109584), semi-implicit Euler, of unit masses. With P = F.v over all degrees of
 freedom:
 
