@@ -7,7 +7,7 @@ from ase import Atoms
 from ase.build import bulk
 from ase.constraints import FixAtoms, FixBondLengths
 from ase.filters import UnitCellFilter
-from ase.optimize import BFGS
+from ase.optimize import BFGS, LBFGS
 from scipy.optimize import minimize_scalar
 
 from taichimd import LennardJones, TaichiMD, relax
@@ -187,7 +187,7 @@ def test_fixed_atoms_stay_and_count_for_nothing():
     assert np.linalg.norm(found.atoms.get_forces(apply_constraint=False)[5]) > 1e-3
     assert np.linalg.norm(found.atoms.get_forces(), axis=1).max() == pytest.approx(found.fmax)
     other = with_calculator(atoms.copy(), ARGON)
-    BFGS(other, logfile=None).run(fmax=1e-4)
+    LBFGS(other, logfile=None).run(fmax=1e-4)
     assert found.energy == pytest.approx(other.get_potential_energy(), abs=1e-5)
     everything = argon()
     everything.set_constraint(FixAtoms(range(32)))
@@ -293,7 +293,7 @@ def test_slab_relaxes_in_its_plane():
     np.testing.assert_allclose(change[2], 0, atol=1e-12)
     assert abs(change[:2, :2]).max() > 1e-4
     other = with_calculator(atoms.copy(), "Si.sw")
-    BFGS(UnitCellFilter(other, mask=[1, 1, 0, 0, 0, 1]), logfile=None).run(fmax=1e-4)
+    LBFGS(UnitCellFilter(other, mask=[1, 1, 0, 0, 0, 1]), logfile=None).run(fmax=1e-4)
     assert found.energy / len(atoms) == pytest.approx(other.get_potential_energy() / len(atoms), abs=1e-7)
 
 
