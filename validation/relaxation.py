@@ -5,8 +5,8 @@
 Every optimiser starts from the same rattled structure and ends at the same bound of the largest force. ASE's
 optimisers ask our calculator, so that evaluations cost the same; what differs is who takes the steps. With
 the cell, ASE relaxes through UnitCellFilter, whose bound of the virial per atom is the same number in eV;
-ours is set to it, as a stress. BFGS holds a dense Hessian and is left out beyond `--bfgs-atoms`; on so small a
-matrix more than one thread makes it slower.
+ours is set to it, as a stress. BFGS holds a dense Hessian and is left out beyond `--bfgs-atoms`; on so
+small a matrix more than one thread makes it slower.
 """
 
 import argparse
