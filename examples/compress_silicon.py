@@ -2,7 +2,7 @@
 
 Run it:  python examples/compress_silicon.py        (draws compress_silicon.png)
 
-Expect 5.4309 angstrom at 0 GPa, 5.1548 at 20 GPa, and a bulk modulus of 101.4 GPa: the (C11 + 2 C12)/3 of this
+Expect 5.4309 angstrom at 0 GPa, 5.1548 at 20 GPa, and a bulk modulus of 101.4 GPa: (C11 + 2 C12)/3 of this
 potential, with 151.4 and 76.4 GPa of E. R. Cowley, Phys. Rev. Lett. 60, 2379 (1988).
 """
 

@@ -15,7 +15,7 @@ from taichimd.minimise import kernels as k
 from taichimd.minimise.cell import CellFreedom
 from taichimd.neighbours.control import REBUILD
 from taichimd.results import require_finite
-from taichimd.runtime import ti
+from taichimd.runtime import blocks_for, ti
 
 Array = NDArray[np.float64]
 MOST_MOVE = 0.2
@@ -80,7 +80,9 @@ class Fire:
         self._fire.from_numpy(start)
         self._tally = ti.ndarray(ti.i32, k.TALLY_SIZE)
         self._tally.fill(0)
-        self._kernels = k.fire_kernels(engine.state.real, engine.lists.near_list, cell is not None)
+        self._kernels = k.fire_kernels(
+            engine.state.real, engine.lists.near_list, cell is not None, blocks_for(n)
+        )
         self.status = k.RUNNING
         self._step = 0
         self._force = np.inf

@@ -58,13 +58,14 @@ def pieces_of(n: int) -> tuple[int, int, int]:
 
 
 @cache
-def fire_kernels(real: Any, near_list: bool, deforming: bool) -> Any:
+def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Any:
     """The kernels `plan` and `move`.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms; sums and decisions are float64.
         near_list: whether the force loops read a near list.
         deforming: whether the cell moves, too.
+        blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different ones.
     """
     vec = ti.types.vector(3, real)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
