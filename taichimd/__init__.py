@@ -12,6 +12,7 @@ _PUBLIC = {
     "TaichiMD": "taichimd.calculator",
     "Engine": "taichimd.engine",
     "Simulation": "taichimd.simulation",
+    "relax": "taichimd.relaxation.relax",
     "Langevin": "taichimd.dynamics.ensembles",
     "Berendsen": "taichimd.dynamics.ensembles",
     "Bussi": "taichimd.dynamics.ensembles",

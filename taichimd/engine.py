@@ -298,7 +298,7 @@ class Engine:
 
     def _evaluate(self) -> tuple[float, float, Array]:
         self._need_outputs()
-        return totals(self._state, *self._outputs)
+        return self.totals()
 
     def _stress(self, virial: Array) -> Array | None:
         """Symmetric part of -virial/volume, for any cell with a volume."""
@@ -375,16 +375,10 @@ class Engine:
 
         The kernel does nothing with an outdated list: it is called until it has done something.
         """
-        lists, state = self._lists, self._state
         while True:
             self._settle()
-            # The arrays are asked for anew each time: a rebuild exchanges them.
-            self._call(
-                self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
-                state.inverse_mass, state.ident, state.kind, *self._arrays(), lists.control, *self._outputs,
-                self._bath.arrays[1],
-            )  # fmt: skip
-            if not lists.look()[REBUILD]:
+            self.queue_forces(timestep)
+            if not self._lists.look()[REBUILD]:
                 break
         self._forces_known = self._evaluated = True
 
@@ -439,6 +433,41 @@ class Engine:
     def statistics(self) -> dict[str, Any]:
         """Neighbour-list figures for reports."""
         return {**self._lists.statistics(), "steps_per_call": self._unroll}
+
+    # For modules with kernels of their own (`taichimd.minimise`).
+
+    @property
+    def state(self) -> State:
+        """The atoms on the device."""
+        return self._state
+
+    @property
+    def lists(self) -> Lists:
+        """What the force loops read."""
+        return self._lists
+
+    def queue_forces(self, timestep: float = 0.0) -> None:
+        """Queue one call of `finish`, which does nothing with an outdated list; does not wait for it."""
+        lists, state = self._lists, self._state
+        # The arrays are asked for anew each time: a rebuild exchanges them.
+        self._call(
+            self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
+            state.inverse_mass, state.ident, state.kind, *self._arrays(), lists.control, *self._outputs,
+            self._bath.arrays[1],
+        )  # fmt: skip
+
+    def totals(self) -> tuple[float, float, Array]:
+        """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
+        return totals(self._state, *self._outputs)
+
+    def launch(self, kernel: Any, *args: Any) -> None:
+        """Queue a kernel that may move atoms: what was known of the forces is void."""
+        self._forces_known = self._evaluated = False
+        self._call(kernel, *args)
+
+    def settle(self) -> None:
+        """Lists that are fit for the present positions."""
+        self._settle()
 
     # Calls.
 

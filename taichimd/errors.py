@@ -66,6 +66,10 @@ class CheckpointError(TaichimdError):
     """A checkpoint that is truncated, of another system, or of another format."""
 
 
+class RelaxationError(TaichimdError, CalculationFailed):
+    """A relaxation that left physics: a cell that collapsed or exploded, atoms on top of each other."""
+
+
 class BlowUpError(TaichimdError, CalculationFailed):
     """A trajectory that left physics: a coordinate that is not finite or an atom that jumped.
 

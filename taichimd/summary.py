@@ -89,6 +89,11 @@ def print_analysis(console: Console, outcome: "Outcome") -> None:
         console.print(f"note: {note}", highlight=False, markup=False)
 
 
+def print_rows(console: Console, rows: list[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    console.print(_table(rows))
+
+
 def _table(rows: list[tuple[str, str]]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)

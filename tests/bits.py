@@ -103,6 +103,29 @@ def thermostats():
     return found
 
 
+def relaxation():
+    """Positions, cells and energies of argon and silicon, atoms alone and with the cell."""
+    from taichimd import relax
+
+    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    found = []
+    for cell in ("none", "full"):
+        argon, silicon = (
+            relax(atoms, potential, fmax=1e-4, cell=cell, backend="cpu")
+            for atoms, potential in ((structures.argon_256(), forcefield), (bulk_silicon(), "Si.tersoff"))
+        )
+        found += [argon.atoms.positions, argon.atoms.cell.array, np.array([argon.energy, argon.steps])]
+        found += [silicon.atoms.positions, silicon.atoms.cell.array, np.array([silicon.energy])]
+    return found
+
+
+def bulk_silicon():
+    """64 silicon atoms, each somewhere near its site."""
+    atoms = bulk("Si", cubic=True).repeat(2)
+    atoms.positions += 0.1 * np.random.default_rng(3).standard_normal((64, 3))
+    return atoms
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -110,6 +133,7 @@ SYSTEMS = {
     "silicon": silicon,
     "melt": melt,
     "thermostats": thermostats,
+    "relaxation": relaxation,
 }
 
 

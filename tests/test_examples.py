@@ -82,6 +82,12 @@ def test_ase_relax_prints_what_ase_tersoff_gives(script):
     np.testing.assert_allclose(printed, expected, rtol=1e-3, atol=0.06)
 
 
+def test_compressed_silicon_has_the_known_modulus(script):
+    out = script("compress_silicon.py")
+    assert number(out, "lattice constant") == pytest.approx(5.4310, abs=2e-4)
+    assert number(out, "bulk modulus") == pytest.approx(101.4, abs=0.2)
+
+
 def test_silicon_melt_job_runs(call, folder):
     code, out = call("run silicon_melt.toml --steps 80")
     assert code == 0

@@ -19,11 +19,12 @@ LAYERS = [
     ["forcefields", "enumerate"],
     ["dynamics", "reduce", "results", "checks", "observe"],
     ["engine", "forcefields.check"],
+    ["minimise"],
     ["protocols", "config", "signals", "velocities", "io"],
     ["simulation"],
     ["outputs", "progress", "summary", "analyze", "restart"],
     ["observing", "transport"],
-    ["driver"],
+    ["driver", "relaxation"],
     ["calculator", "ase_plugin", "cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

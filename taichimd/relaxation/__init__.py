@@ -1,0 +1,1 @@
+"""Relaxation of structures: settings, the Python function, and the job behind `taichimd relax`."""

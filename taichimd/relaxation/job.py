@@ -1,0 +1,213 @@
+"""The job behind `taichimd relax`: a relaxation with its folder, its log and what the terminal shows."""
+
+import io
+import signal
+import time
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import ase.io
+from ase import Atoms
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from taichimd.errors import OutputError, TaichimdError
+from taichimd.io.files import write_atomically, writing
+from taichimd.io.relax_log import RelaxLog
+from taichimd.io.report import host, versions, write_report
+from taichimd.progress import PLAIN_SECONDS
+from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, fixed_atoms, relax
+from taichimd.relaxation.settings import RelaxSettings
+from taichimd.signals import StopRequest
+from taichimd.summary import print_rows
+
+NOT_CONVERGED = 1
+"""Exit code of a relaxation that ran out of steps."""
+
+
+@dataclass(frozen=True)
+class RelaxJob:
+    """What `taichimd relax` was told.
+
+    Attributes:
+        structure, potential: as typed. atoms: the structure read.
+        settings: of the relaxation.
+        backend, precision: of the engine.
+        folder: for the results. overwrite: whether earlier ones there may be replaced.
+    """
+
+    structure: str
+    potential: str
+    atoms: Atoms
+    settings: RelaxSettings
+    backend: str
+    precision: str
+    folder: Path
+    overwrite: bool
+
+    @property
+    def files(self) -> dict[str, Path]:
+        """The results by kind."""
+        names = {"structure": "relaxed.extxyz", "log": "relax.csv", "report": "relax.json"}
+        return {kind: self.folder / name for kind, name in names.items()}
+
+
+class _Display:
+    """A live line on a terminal, plain lines elsewhere, nothing where `quiet`."""
+
+    def __init__(self, console: Console, quiet: bool) -> None:
+        self._console, self._quiet = console, quiet
+        self._live = None if quiet or not console.is_terminal else Live(console=console, refresh_per_second=4)
+        self._printed = -PLAIN_SECONDS
+
+    def __enter__(self) -> "_Display":
+        if self._live is not None:
+            self._live.start()
+        elif not self._quiet:
+            self._print(f"{'step':>7} {'energy (eV)':>20} {'fmax (eV/Å)':>12} {'P (GPa)':>10} {'V (Å³)':>12}")
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, highlight=False, markup=False)
+
+    def show(self, row: Row) -> None:
+        """Refresh, or print a line if it is time."""
+        if self._live is not None:
+            pressure = "" if row.pressure is None else f" · {row.pressure:.4g} GPa"
+            line = f"step {row.step:,} · {row.energy:.8g} eV · fmax {row.fmax:.3g} eV/Å{pressure}"
+            self._live.update(Text(line))
+        elif not self._quiet and time.monotonic() - self._printed >= PLAIN_SECONDS:
+            self._printed = time.monotonic()
+            pressure = "-" if row.pressure is None else f"{row.pressure:.4f}"
+            volume = "-" if row.volume is None else f"{row.volume:.3f}"
+            self._print(f"{row.step:>7} {row.energy:>20.8f} {row.fmax:>12.3e} {pressure:>10} {volume:>12}")
+
+
+def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tuple[int, dict[str, Any]]:
+    """Relax, write the files, show how it goes.
+
+    Args:
+        job: what to do.
+        console: where to show it.
+        quiet: whether to show nothing.
+
+    Returns:
+        Exit code: 0 if converged, 1 if out of steps, 130 or 143 when stopped by Ctrl-C or SIGTERM; and the
+        content of relax.json.
+
+    Raises:
+        TaichimdError: anything that stops it.
+    """
+    # Before anything of an earlier relaxation is replaced.
+    fixed_atoms(job.atoms)
+    cell_freedom(job.atoms, job.settings)
+    _make_folder(job)
+    log: RelaxLog | None = None
+
+    def on_row(row: Row) -> None:
+        nonlocal log
+        if log is None:
+            for file in job.files.values():
+                with writing(file):
+                    file.unlink(missing_ok=True)
+            log = RelaxLog(job.files["log"])
+        log.write(row)
+        display.show(row)
+
+    started = time.time()
+    try:
+        with StopRequest() as stop, _Display(console, quiet) as display:
+            result = relax(
+                job.atoms,
+                job.potential,
+                **asdict(job.settings),
+                backend=job.backend,
+                precision=job.precision,
+                on_row=on_row,
+                should_stop=stop,
+            )
+    except TaichimdError as error:
+        if log is not None:
+            write_report(job.files["report"], _report(job, started, f"{type(error).__name__}: {error}", None))
+        raise
+    finally:
+        if log is not None:
+            log.close()
+    text = io.StringIO()
+    ase.io.write(text, result.atoms, format="extxyz")
+    write_atomically(job.files["structure"], lambda file: file.write(text.getvalue().encode()))
+    reason = result.reason
+    if stop.received is not None and not result.converged:
+        reason = f"stopped by {signal.Signals(stop.received).name}"
+    report = _report(job, started, reason, result)
+    write_report(job.files["report"], report)
+    if not quiet:
+        _print_summary(console, job, report)
+    if result.converged:
+        return 0, report
+    return (NOT_CONVERGED if stop.received is None else 128 + stop.received), report
+
+
+def _make_folder(job: RelaxJob) -> None:
+    there = [file.name for file in job.files.values() if file.exists()]
+    if there and not job.overwrite:
+        raise OutputError(
+            f"{job.folder} holds an earlier relaxation ({', '.join(there)}); give --overwrite to replace it, "
+            "or another --output"
+        )
+    with writing(job.folder):
+        job.folder.mkdir(parents=True, exist_ok=True)
+
+
+def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | None) -> dict[str, Any]:
+    from taichimd.runtime import info
+
+    report: dict[str, Any] = {
+        "exit_reason": reason,
+        "converged": result is not None and result.converged,
+        "structure": job.structure,
+        "potential": job.potential,
+        "settings": {**asdict(job.settings), "backend": job.backend, "precision": job.precision},
+        "n_atoms": len(job.atoms),
+        "formula": job.atoms.get_chemical_formula(),
+        "n_fixed": int(fixed_atoms(job.atoms).sum()),
+    }
+    if result is not None:
+        report |= {
+            "steps": result.steps,
+            "energy_eV": result.energy,
+            "fmax_eV_per_A": result.fmax,
+            "pressure_GPa": result.pressure,
+            "volume_A3": result.volume,
+            "cell_A": result.atoms.cell.array.tolist(),
+            "wall_seconds": result.seconds,
+            "first_step_seconds": result.first_seconds,
+            "statistics": result.statistics,
+        }
+    return report | {
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "versions": versions(),
+        "runtime": info(),
+        "host": host(),
+    }
+
+
+def _print_summary(console: Console, job: RelaxJob, report: dict[str, Any]) -> None:
+    ended = report["exit_reason"] if report["converged"] else f"NOT CONVERGED: {report['exit_reason']}"
+    per_atom = report["energy_eV"] / report["n_atoms"]
+    rows = [
+        ("relaxation", f"{ended} after {report['steps']:,} steps, {report['wall_seconds']:.1f} s"),
+        ("energy", f"{report['energy_eV']:.8f} eV, {per_atom:.8f} eV/atom"),
+        ("largest force", f"{report['fmax_eV_per_A']:.3g} eV/Å"),
+    ]
+    if report["pressure_GPa"] is not None:
+        rows.append(("pressure", f"{report['pressure_GPa']:.5g} GPa at {report['volume_A3']:.8g} Å³"))
+    rows.append(("files", " ".join(str(file) for file in job.files.values())))
+    console.print()
+    print_rows(console, rows)
