@@ -7,7 +7,7 @@ from ase import units
 
 from taichimd.engine import Engine
 from taichimd.enumerate import lanes
-from taichimd.enumerate.exact import pair_sums
+from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.runtime import backend, ti
@@ -18,7 +18,7 @@ ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
 @pytest.mark.parametrize("stride", [3, 32])
 def test_every_entry_belongs_to_one_of_the_threads(stride):
     engine = Engine(structures.argon_256(), ARGON)
-    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, engine._lists.verlet.by_slot).pairs
+    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, ti.f64, engine._lists.verlet.by_slot).pairs
     sums = pair_sums(ti.f64)
     vecs = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
     ints, reals = (ti.types.ndarray(dtype=t, ndim=1) for t in (ti.i32, ti.f64))
@@ -37,12 +37,12 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
         force: vecs,
     ):
         for i in range(n):
-            total = sums.empty(False)
+            total = sums.empty(FORCE)
             for lane in range(stride):
                 total += pairs(
-                    i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, False
+                    i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE
                 )
-            sums.store(i, total, table, force, table, False)
+            sums.store(i, total, table, force, table, FORCE)
 
     expected = engine.forces()
     n, _, width, shift_bits = engine._lists.sizes()

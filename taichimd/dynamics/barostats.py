@@ -103,13 +103,14 @@ def _square(m):
 
 
 @cache
-def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: bool) -> Any:
+def barostat_functions(name: str, control: str, axes: str, period: int, real: Any, by_slot: bool) -> Any:
     """Device functions of one barostat, with the names that those of thermostats have, and some more.
 
     Args:
         name: of the ensemble.
         control: isotropic, orthorhombic or triclinic.
         axes: those controlled.
+        period: steps between two actions.
         real: ti.f64 or ti.f32, of the atoms; cells are float64.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
     """
@@ -171,6 +172,14 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
             atoms.count(i, n, parts + k, ti.cast(component(w, k), ti.f64), ledger)
 
     @ti.func
+    def due(step):
+        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
+        yes = 1
+        if ti.static(period > 1):
+            yes = ti.cast(step % period == 0, ti.i32)
+        return yes
+
+    @ti.func
     def collect(k, ledger: ti.template()):
         """Total of one component."""
         ledger[totals + k] = atoms.empty_slots(k, ledger)
@@ -203,7 +212,10 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
     @in_double
     def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
         """A, B, C and u from the totals. Serial."""
-        time = ti.cast(dt, ti.f64)
+        if ti.static(parts == 1):
+            for k in ti.static(range(2)):
+                collect(k, ledger)
+        time = ti.cast(dt, ti.f64) * ti.static(float(period))
         kt = th.target(interval + 1, bath)
         twice, virial = tensor(0, ledger), tensor(parts, ledger)
         volume = ti.abs(read3(bath, CELL_VECTORS).determinant())
@@ -323,8 +335,9 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
         for i in range(n):
             add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
             add_virial(i, n, load_matrix(virial, i), ledger)
-        for k in range(2 * parts):
-            collect(k, ledger)
+        if ti.static(parts > 1):
+            for k in range(2 * parts):
+                collect(k, ledger)
         if n > 0:
             rescale(dt, interval, ledger, bath)
         for i in range(n):
@@ -341,6 +354,6 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
 
     return SimpleNamespace(
         local=False, whole=True, cell=True, parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
-        collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
+        due=due, collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
         forget_near=forget_near, shift=shift, close_step=close_step, listed=listed,
     )  # fmt: skip

@@ -71,6 +71,10 @@ class Bath:
         ledger[at.SEED] = ensemble.seed
         self._ledger.from_numpy(ledger)
 
+    def acts(self, step: int) -> bool:
+        """Whether the bath acts on the whole system at the end of a step."""
+        return self.whole and step % self.coupling.period == 0
+
     def received(self, step: int) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
 

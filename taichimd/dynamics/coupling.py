@@ -18,13 +18,14 @@ class Coupling:
     """What of an ensemble the kernels are compiled for.
 
     Attributes:
-        name: of the ensemble. control, axes: of a barostat, else empty.
+        name: of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
         driven: whether there is a driving force.
     """
 
     name: str = NVE.name
     control: str = ""
     axes: str = ""
+    period: int = 1
     driven: bool = False
 
     @property
@@ -55,7 +56,7 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
                 "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
             )
     if isinstance(ensemble, Barostat):
-        return Coupling(ensemble.name, ensemble.control, "".join(sorted(ensemble.axes)))
+        return Coupling(ensemble.name, ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
     assert isinstance(ensemble, NVE | Thermostat)
     return Coupling(ensemble.name, driven=driven)
 
@@ -64,5 +65,7 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
     """Device functions of a thermostat or barostat."""
     if coupling.moves_cell:
-        return barostat_functions(coupling.name, coupling.control, coupling.axes, real, by_slot)
+        return barostat_functions(
+            coupling.name, coupling.control, coupling.axes, coupling.period, real, by_slot
+        )
     return thermostat_functions(coupling.name, real, by_slot, coupling.driven)

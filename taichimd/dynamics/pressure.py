@@ -37,18 +37,22 @@ class Barostat(Thermostat):
         control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
             "triclinic" (lengths and angles; the cell does not rotate).
         axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
+        period: steps from one action of barostat and thermostat to the next; between them a step costs what it
+            costs without. npt-mtk, whose cell has inertia, acts each step.
 
     Raises:
         SettingsError: a value that makes no sense.
     """
 
     uses_bulk_modulus: ClassVar[bool] = True
+    has_inertia: ClassVar[bool] = False
     pressure: float | tuple[float, float, float] = 0.0
     final_pressure: float | tuple[float, float, float] | None = None
     pressure_coupling_time: float = 1000.0
     bulk_modulus: float = 50.0
     control: str = "isotropic"
     axes: str = "xyz"
+    period: int = 10
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -65,6 +69,8 @@ class Barostat(Thermostat):
                 f"final_pressure = {self.final_pressure} needs the ramp's first and last step: "
                 "give ramp = (first, last)"
             )
+        if not (isinstance(self.period, int) and not isinstance(self.period, bool) and self.period > 0):
+            raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
         if not self.axes or sorted(set(self.axes)) != sorted(self.axes) or not set(self.axes) <= set("xyz"):
@@ -72,13 +78,18 @@ class Barostat(Thermostat):
         if self.control == "triclinic" and len(self.axes) != 3:
             raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
 
+    @property
+    def acts_every(self) -> int:
+        """Steps from one action to the next."""
+        return 1 if self.has_inertia else self.period
+
     def check_timestep(self, timestep: float) -> None:
         """As for every thermostat; and the cell must not be faster than ten steps.
 
         Raises:
             SettingsError: a coupling time is too short.
         """
-        super().check_timestep(timestep)
+        super().check_timestep(timestep * self.acts_every)
         if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
             raise SettingsError(
                 f"pressure_coupling_time = {self.pressure_coupling_time:g} fs is shorter than 10 time steps of "
@@ -139,6 +150,7 @@ class MartynaTobiasKlein(Barostat):
 
     name: ClassVar[str] = "npt-mtk"
     uses_bulk_modulus: ClassVar[bool] = False
+    has_inertia: ClassVar[bool] = True
 
 
 BAROSTATS: dict[str, type[Barostat]] = {

@@ -96,6 +96,22 @@ def step_kernels(
     apart = terms.angle is not None
 
     @ti.func
+    def acts(ahead, ledger: ti.template()):
+        """Whether what acts on the whole system does so at the end of a step, `ahead` steps into a pass."""
+        yes = 1
+        if ti.static(cell):
+            yes = thermostat.due(ledger[OPENS] + ahead)
+        return yes
+
+    @ti.func
+    def go_on(i, n, v, kick, s: ti.template(), dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Second half kick and drift, if the drift has its place here."""
+        w = v + kick
+        vel[i] = w
+        if ti.static(not apart):
+            drift(i, n, w, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+
+    @ti.func
     def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`s."""
         move = dt * v
@@ -105,7 +121,8 @@ def step_kernels(
             vel[i] = new
         change = move
         if ti.static(cell):
-            change, move = thermostat.drifted(pos[i], move, bath)
+            if acts(ahead, ledger):
+                change, move = thermostat.drifted(pos[i], move, bath)
         x = pos[i] + change
         pos[i] = x
         far = 0
@@ -151,17 +168,18 @@ def step_kernels(
         if ti.static(thermostat.local):
             thermostat.prepare(dt, ledger, bath)
         if ti.static(cell):
-            if n > 0:
+            if thermostat.due(first):
                 deform(control, FROZEN, bath)
         for i in range(n):
             if ti.static(cell):
-                thermostat.shift(i, n, shift_bits, shifts, bath)
+                if thermostat.due(first):
+                    thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
             drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
@@ -174,20 +192,50 @@ def step_kernels(
                         e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
                             energy[i] = e
+                    elif ti.static(cell and want != ALL):
+                        if acts(ahead, ledger):
+                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                            sums.store(i, total, energy, force, virial, want)
+                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
+                        else:
+                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, FORCE)  # fmt: skip
+                            sums.store(i, total, energy, force, virial, FORCE)
                     else:
                         total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
-                        if ti.static(want not in (FORCE, ALL)):
-                            w = sums.virial(total, want)
-                            if ti.static(cell):
-                                thermostat.add_components(i, n, w, ledger)
-                            else:
-                                force[i] += thermostat.drive(symmetric(w), bath)
+                        if ti.static(driven and want != ALL):
+                            force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
 
     @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         if ti.static(near_list):
             prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+
+    @ti.func
+    def close(n, s: ti.template(), shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
+        if ti.static(cell):
+            if ti.static(thermostat.parts > 1):
+                for k in range(2 * thermostat.parts):
+                    if control[FROZEN + s] == 0 and acts(s, ledger):
+                        thermostat.collect(k, ledger)
+            if control[FROZEN + s] == 0 and acts(s, ledger):
+                thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
+                deform(control, FROZEN + s + 1, bath)
+        elif control[FROZEN + s] == 0:
+            thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
+        for i in range(n):
+            if control[FROZEN + s] == 0:
+                v = vel[i]
+                if acts(s, ledger):
+                    if ti.static(cell):
+                        thermostat.shift(i, n, shift_bits, shifts, bath)
+                    v = thermostat.rescaled(v, bath)
+                    v = v + (0.5 * dt * inverse_mass[i]) * force[i]
+                    vel[i] = v
+                if ti.static(apart) or acts(s, ledger):
+                    drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+            count_step(i, control, FROZEN + s)
 
     @ti.func
     def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -202,30 +250,35 @@ def step_kernels(
             # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
             ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
         for s in ti.static(range(unroll)):
-            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, ledger, bath)  # fmt: skip
+            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
-                    if ti.static(many_body):
-                        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, tally != FORCE)  # fmt: skip
-                        if ti.static(cell):
-                            thermostat.add_virial(i, n, w, ledger)
-                        if ti.static(driven):
-                            f += thermostat.drive(w, bath)
-                    else:
+                    if ti.static(not many_body):
                         f = force[i]
+                    elif ti.static(tally == FORCE):
+                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
+                    elif ti.static(driven):
+                        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                        f += thermostat.drive(w, bath)
+                    elif acts(s, ledger):
+                        g, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                        f = g
+                        thermostat.add_virial(i, n, w, ledger)
+                    else:
+                        g, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
+                        f = g
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
-                    if ti.static(thermostat.whole):
+                    if ti.static(not thermostat.whole):
+                        go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
+                    elif acts(s, ledger):
                         vel[i] = v
                         if ti.static(many_body):
                             force[i] = f
                         thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
                     else:
-                        v = v + kick
-                        vel[i] = v
-                        if ti.static(not apart):
-                            drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
+                        go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
                 if ti.static(not thermostat.whole and not apart):
                     count_step(i, control, FROZEN + s)
             if ti.static(apart and not thermostat.whole):
@@ -234,23 +287,7 @@ def step_kernels(
                         drift(i, n, vel[i], dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
                     count_step(i, control, FROZEN + s)
             if ti.static(thermostat.whole):
-                if ti.static(cell):
-                    for k in range(2 * thermostat.parts):
-                        if control[FROZEN + s] == 0:
-                            thermostat.collect(k, ledger)
-                if control[FROZEN + s] == 0:
-                    thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
-                    if ti.static(cell):
-                        deform(control, FROZEN + s + 1, bath)
-                for i in range(n):
-                    if control[FROZEN + s] == 0:
-                        if ti.static(cell):
-                            thermostat.shift(i, n, shift_bits, shifts, bath)
-                        v = thermostat.rescaled(vel[i], bath)
-                        v = v + (0.5 * dt * inverse_mass[i]) * force[i]
-                        vel[i] = v
-                        drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-                    count_step(i, control, FROZEN + s)
+                close(n, s, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
@@ -267,7 +304,7 @@ def step_kernels(
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):

@@ -3,6 +3,9 @@
 A wide skin makes every force loop longer, a narrow one makes lists outdate sooner. Costs are in units of a
 force loop over the neighbours within the cutoff, and go with the volume that a list covers; how fast lists
 outdate is measured. Relative costs of a cut and a build are from profiles on an H200.
+
+The time until some atom has gone a distance d is taken as d^p: 1 for free flight, 2 for diffusion, more in a
+crystal, whose atoms come back. Cuts and builds, at two distances, tell p.
 """
 
 from dataclasses import dataclass
@@ -23,6 +26,8 @@ PAIR, BODY = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0)
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
+
+MOST_POWER = 4.0
 
 
 @dataclass
@@ -83,11 +88,19 @@ class Skins:
         cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
         if not self.near_list:
             return cost + (costs.build * covered + self.idle_build) * (self.near / steps) / (0.5 * outer)
-        fastest, drifting = self.near * max(cuts, 1) / steps, self.drift / steps
+        power = self._power(cuts)
         gap = np.maximum(outer - inner, 1e-9)
-        cost = cost + (costs.cut * covered + self.idle_cut) * fastest / (0.5 * inner)
-        cost = cost + (costs.build * covered + self.idle_build) * drifting / (0.5 * gap)
+        cut_rate = max(cuts, 1) / steps * (2.0 * self.near / inner) ** power
+        build_rate = (2.0 * self.drift / gap) ** power / steps
+        cost = cost + (costs.cut * covered + self.idle_cut) * cut_rate
+        cost = cost + (costs.build * covered + self.idle_build) * build_rate
         return np.where(gap < 0.02 * self.cutoff, np.inf, cost)
+
+    def _power(self, cuts: int) -> float:
+        """The power p, from how many cuts a build has lasted; 1 where the two distances are alike."""
+        if cuts < 2 or self.drift < 1.2 * self.near:
+            return 1.0
+        return float(np.clip(np.log(cuts) / np.log(self.drift / self.near), 1.0, MOST_POWER))
 
 
 def _volume(x: np.ndarray) -> np.ndarray:
