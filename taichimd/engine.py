@@ -239,7 +239,7 @@ class Engine:
                 self._lists.outdate()
 
     def _moved(self) -> None:
-        """Outdate the list if positions from outside break it; the test knows nothing of a cell that moves."""
+        """Outdate the list if positions from outside break it. The test knows nothing of a moving cell."""
         lists = self._lists
         if self._bath.moves_cell:
             lists.outdate()
