@@ -14,11 +14,21 @@ from taichimd.forcefields.terms import Terms
 from taichimd.runtime import ti
 
 BLOCK = 128
+MOST_THREADS = 8
+ENOUGH = 80_000
+"""Threads that keep an H200 busy."""
 
 
 def threads_per_atom(backend: str, n_atoms: int) -> int:
-    """Threads that share an atom of a pair potential; a power of two up to 32."""
-    return 1
+    """Threads that share an atom of a pair potential: a power of two, as many as a large GPU has room for.
+
+    LJ melt on an H200, microseconds a step with 1, 2, 4, 8 threads: 74, 63, 55, 54 for 4,000 atoms; 80, 69, 62, 66 for
+    16,384; 84, 75, 77, 78 for 32,000; 300, 301, 299, 345 for 256,000.
+    """
+    threads = 1
+    while backend == "cuda" and threads < MOST_THREADS and 2 * threads * n_atoms <= ENOUGH:
+        threads *= 2
+    return threads
 
 
 @cache

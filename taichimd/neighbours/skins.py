@@ -67,7 +67,7 @@ class Skins:
         """Adapt to a list that lasted some steps and cuts; whether the skins have changed."""
         if steps < 1 or (self.fixed and not self.near_list):
             return False
-        outer = np.array([self.fixed]) if self.fixed else np.linspace(0.04, 0.5, 47) * self.cutoff
+        outer = np.array([self.fixed]) if self.fixed else np.linspace(0.04, 0.8, 77) * self.cutoff
         if self.near_list:
             inner = np.linspace(0.03, MOST_INNER, 12) * self.cutoff
             outer, inner = (grid.ravel() for grid in np.meshgrid(outer, inner))
