@@ -9,37 +9,22 @@ from ase import Atoms
 
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
+from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.pressure import Barostat
-from taichimd.dynamics.verlet import step_kernels
-from taichimd.enumerate import lanes
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
-from taichimd.neighbours.box import Frame, make_frame
-from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
-from taichimd.neighbours.lists import FULL_DEVICE, Lists
-from taichimd.reduce import heat_flows, totals
+from taichimd.neighbours.box import make_frame
+from taichimd.neighbours.control import BLOWN, DONE, NONE
+from taichimd.reduce import heat_flows
 from taichimd.results import Array, Evaluation, Thermo
-from taichimd.runtime import DEVICE_LOOPS, PRECISIONS, blocks_for, grid, literals, start, ti
+from taichimd.runtime import PRECISIONS, start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
-
-
-def _steps_per_pass(backend: str, n_atoms: int, many_body: bool) -> int:
-    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time.
-
-    On a full device the host's part of a call passes while the device works.
-    """
-    full = n_atoms >= FULL_DEVICE
-    if DEVICE_LOOPS or (many_body and (backend == "cpu" or full)):
-        return 1
-    if backend == "cpu" or full:
-        return 4
-    return 4 if many_body else 12
 
 
 class Engine:
@@ -90,68 +75,42 @@ class Engine:
         self.n_atoms = len(atoms)
         self.symbols = list(atoms.symbols)
         self.masses: Array = atoms.get_masses().astype(float)
-        self._cell: Array = atoms.cell.array.copy()
-        self._cell_known = True
         self.pbc = atoms.pbc.copy()
         species = sorted(set(self.symbols))
         # First: binding may run a kernel, which would start the default backend.
         self.backend = start(backend)
         bound = forcefield.bind(species)
-        self._frame: Frame = make_frame(self._cell, self.pbc)
-        check_turns(atoms.positions, self._frame)
+        cell = atoms.cell.array
+        frame = make_frame(cell, self.pbc)
+        check_turns(atoms.positions, frame)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
-            check_all_pairs(self._frame, forcefield.cutoff, bound.terms.many_body)
+            check_all_pairs(frame, forcefield.cutoff, bound.terms.many_body)
         self.step = 0
         self.compile_seconds = 0.0
 
-        self._state = state = State(
-            np.array([species.index(s) for s in self.symbols], np.int32), self.masses, precision
-        )
         self.ensemble: Ensemble = ensemble or NVE()
-        self._bath = Bath(self.ensemble, self.masses, driving_force)
         if isinstance(self.ensemble, Barostat):
             if self._all_pairs:
                 raise SettingsError(
                     'the enumeration "all-pairs" does not go with a barostat; use neighbour lists'
                 )
-            self.ensemble.check_cell(self._cell, self.pbc)
-            self._bath.cell = self._cell
-        many_body = bound.terms.many_body
-        self._unroll = _steps_per_pass(self.backend, self.n_atoms, many_body)
-        shared = 1 if many_body or self._all_pairs else lanes.threads_per_atom(self.backend, self.n_atoms)
-        self._blocks = blocks_for(self.n_atoms * shared)
-        self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
-        # Energies and virials; the control flag of loops on the device.
-        self._outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self._going = ti.ndarray(ti.i32, ())
-        self._forces_known = self._evaluated = False
-        self._blown = False
-        state.set("pos", atoms.positions)
-        state.set("vel", atoms.get_velocities())
-        self._lists = Lists(
-            state,
-            bound.cutoffs,
-            many_body=many_body,
-            per_atom=bound.terms.per_atom,
+            self.ensemble.check_cell(cell, self.pbc)
+        self._bath = Bath(self.ensemble, self.masses, driving_force)
+        kinds = np.array([species.index(s) for s in self.symbols], np.int32)
+        self._state = State(kinds, self.masses, precision)
+        self._state.set("pos", atoms.positions)
+        self._state.set("vel", atoms.get_velocities())
+        self.device = Device(
+            self._state,
+            bound,
+            self._bath,
+            backend=self.backend,
             all_pairs=self._all_pairs,
-            unroll=self._unroll,
+            cell=cell,
+            pbc=self.pbc,
             skin=skin,
         )
-        self._run = step_kernels(
-            bound.terms,
-            state.real,
-            state.term,
-            self.backend,
-            self._unroll,
-            self._all_pairs,
-            self._lists.near_list,
-            self._blocks,
-            self._bath.coupling,
-            shared,
-        )
-        self._most_step2 = (0.25 * self._lists.cutoff) ** 2
-        self._settle()
 
     # State, in the user's order and in float64.
 
@@ -165,16 +124,13 @@ class Engine:
 
     def forces(self) -> Array:
         """(n, 3) eV/angstrom at the present positions."""
-        self._need_forces()
+        self.device.need_forces()
         return self._state.get("force")
 
     @property
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
-        if not self._cell_known:
-            self._cell, self._cell_known = self._bath.cell, True
-            self._frame = make_frame(self._cell, self.pbc)
-        return self._cell
+        return self.device.cell
 
     @property
     def volume(self) -> float | None:
@@ -205,48 +161,37 @@ class Engine:
             StructureError: as for a new engine.
             SettingsError: a bath of another ensemble.
         """
+        device = self.device
         if cell is not None and not np.array_equal(cell, self.cell):
-            frame = make_frame(np.asarray(cell, float), self.pbc)
+            cell = np.array(cell, float)
             if self._all_pairs:
-                check_all_pairs(frame, self.forcefield.cutoff, many_body=False)
-            self._cell, self._frame = np.array(cell, float), frame
-            if self._bath.moves_cell:
-                self._bath.cell = self._cell
-            self._forces_known = self._evaluated = False
+                check_all_pairs(make_frame(cell, self.pbc), self.forcefield.cutoff, many_body=False)
+            device.set_cell(cell)
+            device.forces_known = device.evaluated = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
-            self._lists.outdate()
+            device.lists.outdate()
         if positions is not None:
             positions = np.asarray(positions, float)
             check_positions(positions, self.n_atoms)
-            check_turns(positions, self._frame)
+            check_turns(positions, device.frame)
             self._state.set("pos", positions)
-            self._forces_known = self._evaluated = self._blown = False
-            self._moved()
+            device.moved()
         if velocities is not None:
             check_shape(np.asarray(velocities), self.n_atoms, "velocities")
             self._state.set("vel", np.asarray(velocities, float))
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))
-            self._forces_known, self._evaluated = True, False
+            device.forces_known, device.evaluated = True, False
         if step is not None:
             self.step = step
         if bath is not None:
             self._bath.set_state(bath)
             if self._bath.moves_cell:
-                self._cell_known = False
-                self._forces_known = self._forces_known and np.array_equal(self._bath.cell, self._cell)
-                self._lists.outdate()
-
-    def _moved(self) -> None:
-        """Outdate the list if positions from outside break it. The test knows nothing of a moving cell."""
-        lists = self._lists
-        if self._bath.moves_cell:
-            lists.outdate()
-            return
-        self._call(
-            self._run.moved, self.n_atoms, lists.near2, self._state.pos, lists.listed_at, lists.control
-        )
+                before = device.cell
+                device.cell_moved()
+                device.forces_known = device.forces_known and np.array_equal(device.cell, before)
+                device.lists.outdate()
 
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
@@ -259,7 +204,7 @@ class Engine:
         energy, _, virial = self._evaluate()
         state = self._state
         order = state.sorted_of.to_numpy()
-        energies, virials = (array.to_numpy() for array in self._outputs)
+        energies, virials = (array.to_numpy() for array in self.device.outputs)
         forces = state.force.to_numpy()
         return Evaluation(
             energy,
@@ -290,8 +235,8 @@ class Engine:
         Returns:
             Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `taichimd.heat`.
         """
-        self._need_outputs()
-        return HeatCurrent(*heat_flows(self._state, *self._outputs))
+        self.device.need_outputs()
+        return HeatCurrent(*heat_flows(self._state, *self.device.outputs))
 
     def observe(self, take: Callable[[State, Any, Any], None]) -> None:
         """Lend the device's arrays to a sampler (`taichimd.observe`) without copying them.
@@ -300,12 +245,12 @@ class Engine:
             take: called with the state, the energies (n) and the virials (9n) of the atoms at the present
                 positions, all in spatial order. It may read them during the call; a later step replaces them.
         """
-        self._need_outputs()
-        take(self._state, *self._outputs)
+        self.device.need_outputs()
+        take(self._state, *self.device.outputs)
 
     def _evaluate(self) -> tuple[float, float, Array]:
-        self._need_outputs()
-        return self.totals()
+        self.device.need_outputs()
+        return self.device.totals()
 
     def _stress(self, virial: Array) -> Array | None:
         """Symmetric part of -virial/volume, for any cell with a volume."""
@@ -335,74 +280,33 @@ class Engine:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
-        self._need_forces()
-        lists, state = self._lists, self._state
-        self._settle()
+        device, lists = self.device, self.device.lists
+        device.need_forces()
+        device.settle()
         first, to_do = self.step, n_steps - 1
-        self._call(
-            self._run.open_step, self.n_atoms, to_do, timestep, self._most_step2, lists.near2, state.pos,
-            state.vel, state.force, state.inverse_mass, state.ident, lists.verlet.shift_bits, lists.shifts,
-            lists.listed_at, lists.control, first, *self._bath.arrays,
-        )  # fmt: skip
-        self._forces_known = self._evaluated = False
-        self._cell_known = not self._bath.moves_cell
+        device.open_step(first, to_do, timestep)
         done = 0
         try:
             while done < to_do:
                 calls = lists.batches(to_do - done)
                 for _ in range(calls):
-                    self._step_batch(timestep)
+                    device.step_batch(timestep)
                 seen = lists.look()
+                device.cell_moved()
                 lists.count(int(seen[DONE]) - done, calls)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
                 self._check_blow_up(int(seen[BLOWN]))
-                self._renew()
-                self._cell_known = not self._bath.moves_cell
+                device.renew()
             self.step = first + n_steps
             if to_do == 0:
                 self._check_blow_up(int(lists.look()[BLOWN]))
-            self._finish(timestep)
+            device.finish(timestep)
             if self._bath.acts(self.step):
-                self._close_step(self.n_atoms, timestep)
+                device.close_step(self.n_atoms, self.step, timestep)
         except StructureError as error:
             raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error
-
-    def _step_batch(self, timestep: float) -> None:
-        state, lists = self._state, self._lists
-        self._call(
-            self._run.steps, *lists.sizes(), timestep, self._most_step2, lists.near2, lists.drift2,
-            state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *self._arrays(), lists.control, self._going, *self._bath.arrays,
-        )  # fmt: skip
-
-    def _finish(self, timestep: float) -> None:
-        """Forces, energies, virials, and the last half kick where the time step is not zero.
-
-        The kernel does nothing with an outdated list: it is called until it has done something.
-        """
-        while True:
-            self._settle()
-            self.queue_forces(timestep)
-            if not self._lists.look()[REBUILD]:
-                break
-        self._forces_known = self._evaluated = True
-
-    def _need_outputs(self) -> None:
-        if not self._evaluated:
-            self._finish(0.0)
-
-    def _close_step(self, n: int, timestep: float) -> None:
-        state, virial = self._state, self._outputs[1]
-        self._call(
-            self._run.close_step, n, timestep, self.step - 1, state.vel, state.inverse_mass, virial,
-            *self._bath.arrays,
-        )  # fmt: skip
-
-    def _need_forces(self) -> None:
-        if not self._forces_known:
-            self._finish(0.0)
 
     def _check_blow_up(self, atom: int) -> None:
         if atom == NONE:
@@ -410,24 +314,24 @@ class Engine:
         if atom == RAN_AWAY:
             what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
             raise self._blow_up(what, 0, "use a longer pressure_coupling_time, or relax the structure first")
-        jump, x = self._most_step2**0.5, self.positions()[atom].round(3).tolist()
+        jump, x = self.device.most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
 
     def _blow_up(
         self, what: str, atom: int, cure: str = "use a smaller time step, or relax the structure first"
     ) -> BlowUpError:
-        self._blown = True
-        self._lists.outdate()
+        self.device.blown = True
+        self.device.lists.outdate()
         return BlowUpError(f"the run exploded at step {self.step}: {what}; {cure}", self.step, atom)
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
         self._evaluate()
-        self._step_batch(1.0)
+        self.device.step_batch(1.0)
         if self._bath.whole:
-            self._close_step(0, 1.0)
+            self.device.close_step(0, self.step, 1.0)
         ti.sync()
         seconds = time.perf_counter() - begin
         self.compile_seconds += seconds
@@ -439,68 +343,4 @@ class Engine:
 
     def statistics(self) -> dict[str, Any]:
         """Neighbour-list figures for reports."""
-        return {**self._lists.statistics(), "steps_per_call": self._unroll}
-
-    # For modules with kernels of their own (`taichimd.minimise`).
-
-    @property
-    def state(self) -> State:
-        """The atoms on the device."""
-        return self._state
-
-    @property
-    def lists(self) -> Lists:
-        """What the force loops read."""
-        return self._lists
-
-    def queue_forces(self, timestep: float = 0.0) -> None:
-        """Queue one call of `finish`, which does nothing with an outdated list; does not wait for it."""
-        lists, state = self._lists, self._state
-        # The arrays are asked for anew each time: a rebuild exchanges them.
-        self._call(
-            self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
-            state.inverse_mass, state.ident, state.kind, *self._arrays(), lists.control, *self._outputs,
-            self._bath.arrays[1],
-        )  # fmt: skip
-
-    def totals(self) -> tuple[float, float, Array]:
-        """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
-        return totals(self._state, *self._outputs)
-
-    def launch(self, kernel: Any, *args: Any) -> None:
-        """Queue a kernel that may move atoms: what was known of the forces is void."""
-        self._forces_known = self._evaluated = False
-        self._call(kernel, *args)
-
-    def settle(self) -> None:
-        """Lists that are fit for the present positions."""
-        self._settle()
-
-    # Calls.
-
-    def _call(self, kernel: Any, *args: Any) -> None:
-        with literals(self._state.real), grid(self._blocks):
-            kernel(*args)
-
-    def _arrays(self) -> tuple[Any, ...]:
-        return self._lists.arrays(self._tables)
-
-    def _settle(self) -> None:
-        """Lists that are fit; the state of a failed step has some only if its positions make sense."""
-        if self._blown:
-            positions = self.positions()
-            check_positions(positions, self.n_atoms)
-            check_turns(positions, self._frame)
-        while self._renew():
-            self._lists.look()
-
-    def _renew(self) -> bool:
-        """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
-        lists = self._lists
-        if not lists.due():
-            return False
-        _ = self.cell  # also the frame
-        lists.renew(self._frame)
-        if self._run.listed is not None:
-            self._call(self._run.listed, *lists.reaches(), *self._bath.arrays[1:])
-        return True
+        return {**self.device.lists.statistics(), "steps_per_call": self.device.unroll}

@@ -290,9 +290,9 @@ def test_a_gas_that_condenses_grows_its_rows():
     center = grid.mean(axis=0)
     atoms = Atoms("Ar125", grid, cell=np.eye(3) * 200.0, pbc=True, velocities=-0.02 * (grid - center))
     engine = Engine(atoms, LennardJones(**SMOOTH))
-    width = engine._lists.verlet.width
+    width = engine.device.lists.verlet.width
     engine.advance(160, 0.2)
-    assert engine._lists.verlet.width > width, "the test must make the rows grow"
+    assert engine.device.lists.verlet.width > width, "the test must make the rows grow"
     fresh = Engine(Atoms(atoms.symbols, engine.positions(), cell=atoms.cell, pbc=True), engine.forcefield)
     np.testing.assert_array_equal(engine.forces(), fresh.forces())
 

@@ -18,7 +18,8 @@ ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
 @pytest.mark.parametrize("stride", [3, 32])
 def test_every_entry_belongs_to_one_of_the_threads(stride):
     engine = Engine(structures.argon_256(), ARGON)
-    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, ti.f64, engine._lists.verlet.by_slot).pairs
+    lists = engine.device.lists
+    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, ti.f64, lists.verlet.by_slot).pairs
     sums = pair_sums(ti.f64)
     vecs = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
     ints, reals = (ti.types.ndarray(dtype=t, ndim=1) for t in (ti.i32, ti.f64))
@@ -45,12 +46,10 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
             sums.store(i, total, table, force, table, FORCE)
 
     expected = engine.forces()
-    n, _, width, shift_bits = engine._lists.sizes()
-    _, _, shifts, _, _, count, entries, *_ = engine._arrays()
-    state = engine._state
-    forces(
-        n, width, shift_bits, state.pos, state.kind, count, entries, shifts, engine._tables[0], state.force
-    )
+    n, _, width, shift_bits = lists.sizes()
+    _, _, shifts, _, _, count, entries, *_ = lists.arrays(engine.device._tables)
+    state, table = engine.device.state, engine.device._tables[0]
+    forces(n, width, shift_bits, state.pos, state.kind, count, entries, shifts, table, state.force)
     np.testing.assert_array_equal(state.get("force"), expected)
 
 

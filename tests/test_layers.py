@@ -18,6 +18,7 @@ LAYERS = [
     ["state", "neighbours"],
     ["forcefields", "enumerate"],
     ["dynamics", "reduce", "results", "checks", "observe"],
+    ["device"],
     ["engine", "forcefields.check"],
     ["minimise"],
     ["protocols", "config", "signals", "velocities", "io"],

@@ -242,7 +242,7 @@ def test_a_huge_empty_box_costs_little(pbc):
 def near_list(engine):
     """Near-list rows (user's numbers), and where each (i, j, image) stands; the reverse index."""
     engine.evaluate()
-    owner, state = engine._lists, engine._state
+    owner, state = engine.device.lists, engine.device.state
     lists = owner.verlet
     width = owner._near_width
     table = decoded(owner._near, owner._near_count, lists, state, width)

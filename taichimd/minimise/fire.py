@@ -81,7 +81,7 @@ class Fire:
         self._tally = ti.ndarray(ti.i32, k.TALLY_SIZE)
         self._tally.fill(0)
         self._kernels = k.fire_kernels(
-            engine.state.real, engine.lists.near_list, cell is not None, blocks_for(n)
+            engine.device.state.real, engine.device.lists.near_list, cell is not None, blocks_for(n)
         )
         self.status = k.RUNNING
         self._step = 0
@@ -118,20 +118,20 @@ class Fire:
             ) from error
 
     def _batch(self) -> Look:
-        engine, lists = self._engine, self._engine.lists
+        engine, lists = self._engine, self._engine.device.lists
         near = self._force**2 < NEAR_END**2 * self._most_force2
         calls = LAST_BATCH if near else BATCH
         if self._step == 0:
             calls = 1  # the first look is at the structure given
         before = self._step
         while True:
-            engine.settle()
+            engine.device.settle()
             for _ in range(calls):
-                engine.queue_forces()
+                engine.device.queue_forces()
                 self._plan((0.0, 0.0, 0.0), cell_done=True)
                 self._move()
             lists.look()
-            energy, _, virial = engine.totals()
+            energy, _, virial = engine.device.totals()
             look = self._look(energy, virial)
             lists.count(self._step - before, calls)
             # A near list that does not fit its rows lets nothing happen.
@@ -141,11 +141,11 @@ class Fire:
     def _step_with_cell(self, cell: CellFreedom) -> Look:
         engine = self._engine
         while True:
-            engine.settle()
-            engine.queue_forces()
-            if not engine.lists.look()[REBUILD]:
+            engine.device.settle()
+            engine.device.queue_forces()
+            if not engine.device.lists.look()[REBUILD]:
                 break
-        energy, _, virial = engine.totals()
+        energy, _, virial = engine.device.totals()
         self._plan(cell.load(virial), cell.done)
         look = self._look(energy, virial)
         if self.running:
@@ -156,16 +156,16 @@ class Fire:
         return look
 
     def _plan(self, cell_sums: tuple[float, float, float], cell_done: bool) -> None:
-        state = self._engine.state
-        self._engine.launch(
+        state = self._engine.device.state
+        self._engine.device.launch(
             self._kernels.plan, state.n, *self._shape, self._steps, self._most_force2, *cell_sums,
             int(cell_done), state.vel, state.force, state.sorted_of, self._fixed, self._deform,
-            self._engine.lists.control, self._sums, self._fire, self._tally,
+            self._engine.device.lists.control, self._sums, self._fire, self._tally,
         )  # fmt: skip
 
     def _move(self) -> None:
-        state, lists = self._engine.state, self._engine.lists
-        self._engine.launch(
+        state, lists = self._engine.device.state, self._engine.device.lists
+        self._engine.device.launch(
             self._kernels.move, state.n, MOST_MOVE, lists.near2, state.pos, state.vel, state.force,
             state.ident, self._fixed, lists.listed_at, self._deform, lists.control, self._fire, self._tally,
         )  # fmt: skip
@@ -176,7 +176,7 @@ class Fire:
         self._force = float(np.sqrt(fire[k.LARGEST2]))
         if self.status == k.NOT_FINITE:
             engine = self._engine
-            forces = np.where(self._free[:, None], engine.state.get("force"), 0.0)
+            forces = np.where(self._free[:, None], engine.device.state.get("force"), 0.0)
             require_finite(energy, forces, engine.symbols)
             raise RelaxationError(
                 f"the relaxation failed after {self._step} steps: velocities grew without bound"

@@ -31,10 +31,10 @@ def main() -> None:
 
     # Before the modules that take it from there.
     runtime.DEVICE_LOOPS = False
-    from taichimd import engine
+    from taichimd import device, engine
     from taichimd.enumerate import lanes
 
-    engine._steps_per_pass = lambda *_: 1  # type: ignore[assignment]
+    device.steps_per_pass = lambda *_: 1
     lanes.threads_per_atom = lambda *_: options.threads_per_atom
     system = CASES[options.case].system(options.atoms)
     run = engine.Engine(system.atoms, system.forcefield(), backend=options.backend)

@@ -58,8 +58,8 @@ def main() -> None:
 
 def outdate(engine: Any) -> None:
     """Make the engine rebuild its list at the next step, and learn nothing for its skins from that."""
-    engine._lists.age = 0
-    engine._lists.outdate()
+    engine.device.lists.age = 0
+    engine.device.lists.outdate()
 
 
 def rebuild_cost(engine: Any, timestep: float, length: float, repeats: int) -> dict[str, Any]:

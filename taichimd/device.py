@@ -1,0 +1,243 @@
+"""The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.checks import check_positions, check_turns
+from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.verlet import step_kernels
+from taichimd.enumerate import lanes
+from taichimd.forcefields.base import Bound
+from taichimd.neighbours.box import Frame, make_frame
+from taichimd.neighbours.control import REBUILD
+from taichimd.neighbours.lists import FULL_DEVICE, Lists
+from taichimd.reduce import totals
+from taichimd.results import Array
+from taichimd.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
+from taichimd.state import State
+
+
+def steps_per_pass(backend: str, n_atoms: int, many_body: bool) -> int:
+    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time.
+
+    On a full device the host's part of a call passes while the device works.
+    """
+    full = n_atoms >= FULL_DEVICE
+    if DEVICE_LOOPS or (many_body and (backend == "cpu" or full)):
+        return 1
+    if backend == "cpu" or full:
+        return 4
+    return 4 if many_body else 12
+
+
+class Device:
+    """Queues kernels for one system and knows what of their results is still true.
+
+    Args:
+        state: the atoms, with positions.
+        bound: the force field, bound to their species.
+        bath: thermostat and barostat.
+        backend: "cuda" or "cpu", running.
+        all_pairs: visit all pairs instead of neighbours.
+        cell: (3, 3) angstrom.
+        pbc: (3,) bool.
+        skin: of the lists, angstrom, or None.
+
+    Attributes:
+        state, bath: as given.
+        lists: what the force loops read.
+        outputs: energies (n) and virials (9n), in spatial order, of the last forces.
+        unroll: steps per kernel call.
+        most_step2: square of the farthest that an atom may go in one step, angstrom^2.
+        forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
+        blown: whether the state is that of a failed step.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        bound: Bound,
+        bath: Bath,
+        *,
+        backend: str,
+        all_pairs: bool,
+        cell: Array,
+        pbc: NDArray[np.bool_],
+        skin: float | None,
+    ) -> None:
+        self.state, self.bath = state, bath
+        self._pbc = pbc
+        self._cell_known = True
+        self.set_cell(cell)
+        many_body = bound.terms.many_body
+        self.unroll = steps_per_pass(backend, state.n, many_body)
+        shared = 1 if many_body or all_pairs else lanes.threads_per_atom(backend, state.n)
+        self._blocks = blocks_for(state.n * shared)
+        self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
+        self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
+        self._going = ti.ndarray(ti.i32, ())  # the flag of loops on the device
+        self.forces_known = self.evaluated = self.blown = False
+        self.lists = Lists(
+            state,
+            bound.cutoffs,
+            many_body=many_body,
+            per_atom=bound.terms.per_atom,
+            all_pairs=all_pairs,
+            unroll=self.unroll,
+            skin=skin,
+        )
+        self._run = step_kernels(
+            bound.terms,
+            state.real,
+            state.term,
+            backend,
+            self.unroll,
+            all_pairs,
+            self.lists.near_list,
+            self._blocks,
+            bath.coupling,
+            shared,
+        )
+        self.most_step2 = (0.25 * self.lists.cutoff) ** 2
+        self.settle()
+
+    # The cell.
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) angstrom; after steps with a barostat it waits for the device."""
+        if not self._cell_known:
+            self._cell, self._cell_known = self.bath.cell, True
+            self._frame = make_frame(self._cell, self._pbc)
+        return self._cell
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice of the present cell."""
+        _ = self.cell
+        return self._frame
+
+    def set_cell(self, cell: Array) -> None:
+        """Take another cell; the caller sees to the lists.
+
+        Raises:
+            StructureError: it has no volume along the periodic directions.
+        """
+        self._frame = make_frame(cell, self._pbc)
+        self._cell, self._cell_known = np.array(cell, float), True
+        if self.bath.moves_cell:
+            self.bath.cell = self._cell
+
+    def cell_moved(self) -> None:
+        """With a barostat, the host's copy of the cell is void."""
+        self._cell_known = not self.bath.moves_cell
+
+    # Lists.
+
+    def renew(self) -> bool:
+        """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
+        if not self.lists.due():
+            return False
+        self.lists.renew(self.frame)
+        if self._run.listed is not None:
+            self.call(self._run.listed, *self.lists.reaches(), *self.bath.arrays[1:])
+        return True
+
+    def settle(self) -> None:
+        """Lists that are fit; the state of a failed step has some only if its positions make sense.
+
+        Raises:
+            StructureError, CapacityError: see `VerletList.grow`.
+        """
+        if self.blown:
+            positions = self.state.get("pos")
+            check_positions(positions, self.state.n)
+            check_turns(positions, self.frame)
+        while self.renew():
+            self.lists.look()
+
+    def moved(self) -> None:
+        """Positions came from outside: outdate the list if they break it."""
+        self.forces_known = self.evaluated = self.blown = False
+        if self.bath.moves_cell:  # the test knows nothing of strains
+            self.lists.outdate()
+        else:
+            lists, state = self.lists, self.state
+            self.call(self._run.moved, state.n, lists.near2, state.pos, lists.listed_at, lists.control)
+
+    # Forces.
+
+    def queue_forces(self, timestep: float = 0.0) -> None:
+        """Queue one call of `finish`, which does nothing with an outdated list; does not wait for it."""
+        lists, state = self.lists, self.state
+        # The arrays are asked for anew each time: a rebuild exchanges them.
+        self.call(
+            self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
+            state.inverse_mass, state.ident, state.kind, *lists.arrays(self._tables), lists.control,
+            *self.outputs, self.bath.arrays[1],
+        )  # fmt: skip
+
+    def finish(self, timestep: float = 0.0) -> None:
+        """Forces, energies, virials, and the last half kick where the time step is not zero."""
+        while True:
+            self.settle()
+            self.queue_forces(timestep)
+            if not self.lists.look()[REBUILD]:
+                break
+        self.forces_known = self.evaluated = True
+
+    def need_forces(self) -> None:
+        """Forces of the present positions."""
+        if not self.forces_known:
+            self.finish()
+
+    def need_outputs(self) -> None:
+        """Energies and virials of the present positions."""
+        if not self.evaluated:
+            self.finish()
+
+    def totals(self) -> tuple[float, float, Array]:
+        """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
+        return totals(self.state, *self.outputs)
+
+    # Steps.
+
+    def open_step(self, step: int, to_do: int, timestep: float) -> None:
+        """Queue the first half kick and drift of a run that begins at a step."""
+        lists, state = self.lists, self.state
+        self.call(
+            self._run.open_step, state.n, to_do, timestep, self.most_step2, lists.near2, state.pos, state.vel,
+            state.force, state.inverse_mass, state.ident, lists.verlet.shift_bits, lists.shifts,
+            lists.listed_at, lists.control, step, *self.bath.arrays,
+        )  # fmt: skip
+        self.forces_known = self.evaluated = False
+        self.cell_moved()
+
+    def step_batch(self, timestep: float) -> None:
+        """Queue one call of `steps`."""
+        state, lists = self.state, self.lists
+        self.call(
+            self._run.steps, *lists.sizes(), timestep, self.most_step2, lists.near2, lists.drift2,
+            state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
+            *lists.arrays(self._tables), lists.control, self._going, *self.bath.arrays,
+        )  # fmt: skip
+
+    def close_step(self, n: int, step: int, timestep: float) -> None:
+        """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
+        state, virial = self.state, self.outputs[1]
+        self.call(
+            self._run.close_step, n, timestep, step - 1, state.vel, state.inverse_mass, virial,
+            *self.bath.arrays,
+        )  # fmt: skip
+
+    def launch(self, kernel: Any, *args: Any) -> None:
+        """Queue a kernel that may move atoms: what was known of the forces is void."""
+        self.forces_known = self.evaluated = False
+        self.call(kernel, *args)
+
+    def call(self, kernel: Any, *args: Any) -> None:
+        """Queue a kernel, compiled for this system's precision and size."""
+        with literals(self.state.real), grid(self._blocks):
+            kernel(*args)
