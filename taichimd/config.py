@@ -10,11 +10,12 @@ import re
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
 
 from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
+from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import SettingsError
 from taichimd.units import FS
 
@@ -26,6 +27,27 @@ else:  # the standard library has a TOML reader from 3.11 on
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 _PATH_KEYS = ("structure", "output", "restart")
+_OF_RAMPS = ("temperature", "pressure")
+_OF_THERMOSTATS = ("coupling_time", "final_temperature")
+_OF_BAROSTATS = (
+    "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
+)  # fmt: skip
+
+
+def _pressure(value: Any) -> Any:
+    """Texts of a command line, "1.5" or "1,2,3", and the lists of TOML and JSON."""
+    if isinstance(value, str):
+        try:
+            value = [float(part) for part in value.split(",")]
+        except ValueError:
+            return value
+        return value[0] if len(value) == 1 else tuple(value)
+    return tuple(value) if isinstance(value, list) else value
+
+
+Pressure = Annotated[
+    FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat] | None, BeforeValidator(_pressure)
+]
 
 
 class RunSettings(BaseModel):
@@ -40,9 +62,14 @@ class RunSettings(BaseModel):
     potential: str | None = Field(
         None, description="a parameter file, a shipped name (see `taichimd potentials`) or file.py:name"
     )
-    ensemble: Literal["nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"] = Field(
-        "nve", description="nve, nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover"
-    )
+    ensemble: Literal[
+        "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover",
+        "npt-berendsen", "npt-scr", "npt-mtk",
+    ] = Field(
+        "nve",
+        description="nve, nvt-langevin, nvt-berendsen, nvt-bussi, nvt-nose-hoover, npt-berendsen, npt-scr or "
+        "npt-mtk",
+    )  # fmt: skip
     temperature: float = Field(
         300.0,
         gt=0,
@@ -58,6 +85,25 @@ class RunSettings(BaseModel):
         allow_inf_nan=False,
         description="a number above 0 (fs), how long the thermostat takes; typical are 50 to 1000",
     )
+    pressure: Pressure = Field(
+        0.0, description='a number, or three for x, y and z such as "0,0,1" (GPa), what a barostat holds'
+    )
+    final_pressure: Pressure = Field(
+        None, description="a number or three (GPa), where the pressure's ramp ends"
+    )
+    pressure_coupling_time: float = Field(
+        1000.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="a number above 0 (fs), how long the cell takes; typical are 500 to 5000",
+    )
+    bulk_modulus: float = Field(
+        50.0, gt=0, allow_inf_nan=False, description="a number above 0 (GPa), an estimate for the material"
+    )
+    cell_control: Literal["isotropic", "orthorhombic", "triclinic"] = Field(
+        "isotropic", description="isotropic, orthorhombic or triclinic: what of the cell may change"
+    )
+    cell_axes: str = Field("xyz", description='the axes whose pressure is controlled, such as "xy"')
     timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
     steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
     time: str | None = Field(
@@ -103,41 +149,84 @@ class RunSettings(BaseModel):
         """The ensemble that these settings describe.
 
         Args:
-            ramp: first and last step of the ramp to `final_temperature`; None without one.
+            ramp: first and last step of the ramps of temperature and pressure; None without one.
         """
-        if self.ensemble == "nve":
+        if self.ensemble == NVE.name:
             return NVE()
-        return THERMOSTATS[self.ensemble](
+        bath: dict[str, Any] = {
+            "coupling_time": self.coupling_time,
+            "final_temperature": self.final_temperature,
+            "ramp": ramp,
+            "seed": self.seed,
+        }
+        if self.ensemble in THERMOSTATS:
+            return THERMOSTATS[self.ensemble](self.temperature, **bath)
+        return BAROSTATS[self.ensemble](
             self.temperature,
-            coupling_time=self.coupling_time,
-            final_temperature=self.final_temperature,
-            ramp=ramp,
-            seed=self.seed,
+            **bath,
+            pressure=0.0 if self.pressure is None else self.pressure,
+            final_pressure=self.final_pressure,
+            pressure_coupling_time=self.pressure_coupling_time,
+            bulk_modulus=self.bulk_modulus,
+            control=self.cell_control,
+            axes=self.cell_axes,
         )
+
+    @property
+    def moves_cell(self) -> bool:
+        """Whether the ensemble has a barostat."""
+        return self.ensemble in BAROSTATS
+
+    @property
+    def has_ramp(self) -> bool:
+        """Whether temperature or pressure goes along a ramp."""
+        if self.ensemble == NVE.name:
+            return False
+        return self.final_temperature is not None or (self.moves_cell and self.final_pressure is not None)
 
     def describe_thermostat(self) -> str:
         """Temperatures and coupling on one line."""
         final = "" if self.final_temperature is None else f" to {self.final_temperature:g}"
         return f"{self.ensemble}, {self.temperature:g}{final} K, coupling time {self.coupling_time:g} fs"
 
+    def describe_barostat(self) -> str:
+        """Pressures, coupling and what may change on one line."""
+
+        def shown(pressure: float | tuple[float, ...] | None) -> str:
+            numbers = pressure if isinstance(pressure, tuple) else (pressure or 0.0,)
+            return ",".join(f"{value:g}" for value in numbers)
+
+        final = "" if self.final_pressure is None else f" to {shown(self.final_pressure)}"
+        axes = "" if self.cell_axes == "xyz" else f" along {self.cell_axes}"
+        return (
+            f"{shown(self.pressure)}{final} GPa, coupling time {self.pressure_coupling_time:g} fs, "
+            f"{self.cell_control}{axes}"
+        )
+
     def check_ensemble(self, given: Collection[str]) -> None:
-        """Raise if the settings of the thermostat do not go together.
+        """Raise if the settings of thermostat and barostat do not go together.
 
         Args:
             given: keys that this run's user gave; others may come from a checkpoint.
 
         Raises:
-            SettingsError: a thermostat's setting without a thermostat; a coupling time below the time step.
+            SettingsError: a setting of a thermostat or barostat without one; too short a coupling time.
         """
-        for key in ("coupling_time", "final_temperature"):
-            if self.ensemble == "nve" and key in given:
-                raise SettingsError(
-                    f"{key} = {getattr(self, key)}: the ensemble nve has no thermostat; expected with it one "
-                    f"of {', '.join(THERMOSTATS)}"
-                )
-        self.make_ensemble(None if self.final_temperature is None else (0, 1)).check_timestep(
-            self.timestep * FS
-        )
+        for what, keys, kinds in (
+            ("thermostat", _OF_THERMOSTATS, [*THERMOSTATS, *BAROSTATS]),
+            ("barostat", _OF_BAROSTATS, list(BAROSTATS)),
+        ):
+            for key in keys if self.ensemble not in kinds else ():
+                if key in given:
+                    raise SettingsError(
+                        f"{key} = {getattr(self, key)}: the ensemble {self.ensemble} has no {what}; expected "
+                        f"with it one of {', '.join(kinds)}"
+                    )
+        if "bulk_modulus" in given and not BAROSTATS[self.ensemble].uses_bulk_modulus:
+            raise SettingsError(
+                f"bulk_modulus = {self.bulk_modulus:g}: {self.ensemble} has no use for it; leave it out"
+            )
+        self.make_ensemble((0, 1) if self.has_ramp else None).check_timestep(self.timestep * FS)
 
 
 def parse_time(text: str) -> float:
@@ -227,13 +316,19 @@ def make_settings(
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite"}
-    if own.get("ensemble", checkpoint.get("ensemble")) != checkpoint.get("ensemble"):
-        dropped |= {"coupling_time", "final_temperature"}
+    ensemble = own.get("ensemble", checkpoint.get("ensemble"))
+    if ensemble != checkpoint.get("ensemble"):
+        dropped |= {*_OF_THERMOSTATS, "final_pressure"}
+        # From one barostat to another, to equilibrate and then to sample, the pressure stays what it was.
+        if ensemble not in BAROSTATS:
+            dropped |= set(_OF_BAROSTATS)
     kept = {k: v for k, v in checkpoint.items() if k not in dropped}
-    if "temperature" in own:
-        kept.pop("final_temperature", None)
-    elif "final_temperature" in own and kept.get("final_temperature") is not None:
-        kept["temperature"] = kept["final_temperature"]  # a new ramp starts where the last one was to end
+    for key in _OF_RAMPS:
+        final = f"final_{key}"
+        if key in own:
+            kept.pop(final, None)
+        elif final in own and kept.get(final) is not None:
+            kept[key] = kept[final]  # a new ramp starts where the last one was to end
     return kept
 
 

@@ -18,7 +18,14 @@ from taichimd.analyze.plan import Plan
 from taichimd.config import RunSettings, make_settings
 from taichimd.errors import CheckpointError, SettingsError, TaichimdError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, potential_hash, read_checkpoint
-from taichimd.io.report import energy_drift, host, read_report, versions, write_report
+from taichimd.io.report import (
+    energy_drift,
+    host,
+    pressure_and_volume,
+    read_report,
+    versions,
+    write_report,
+)
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.io.thermo import read_thermo
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
@@ -176,7 +183,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
 
 
 class _FirstTotal(Observer):
-    """Remembers the conserved energy of the first report."""
+    """Remembers the conserved energy of the first report; None where nothing is conserved."""
 
     def __init__(self, value: float | None) -> None:
         self.value = value
@@ -215,9 +222,8 @@ class _Run:
     def execute(self) -> int:
         """Step, write, report; the exit code."""
         files = FileObserver(
-            self.folder, self.simulation.engine.symbols, self.job.atoms.cell.array, self.job.atoms.pbc,
-            self._drop_from(),
-        )  # fmt: skip
+            self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from()
+        )
         keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
             self.first_step if self.appending else None,
@@ -279,7 +285,7 @@ class _Run:
             positions=engine.positions(),
             velocities=engine.velocities(),
             forces=engine.forces(),
-            cell=atoms.cell.array,
+            cell=engine.cell,
             pbc=atoms.pbc,
             numbers=atoms.numbers,
             masses=engine.masses,
@@ -287,7 +293,7 @@ class _Run:
             potential_hash=self.fingerprint,
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
-            first_total=float(self.first_total.value or 0.0),
+            first_total=self.first_total.value,
             versions={**versions(), **machine()},
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
@@ -367,6 +373,8 @@ class _Run:
             figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
             figures["last_temperature_K"] = float(rows["temperature_K"][-1])
             figures["energy"] = energy_drift(rows["time_ps"], rows["conserved_eV"], engine.n_atoms)
+            figures |= pressure_and_volume(rows)
+        figures["last_cell_A"] = engine.cell
         return figures
 
 

@@ -222,7 +222,7 @@ class Engine:
         if self.volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume)
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
-        received = self._bath.received(self.step)
+        received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received
         return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
 

@@ -14,7 +14,7 @@ from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import writing
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
-from taichimd.protocols import Array, ThermoLike
+from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer
 
 if TYPE_CHECKING:
@@ -94,7 +94,6 @@ class FileObserver(Observer):
     Args:
         folder: where.
         symbols: one per atom.
-        cell: (3, 3) Å.
         pbc: (3,).
         drop_from: None starts new files; a step keeps what came before it (restart into the same folder).
     """
@@ -103,12 +102,11 @@ class FileObserver(Observer):
         self,
         folder: OutputFolder,
         symbols: list[str],
-        cell: Array,
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
     ) -> None:
         self._thermo = ThermoWriter(folder.thermo, drop_from)
-        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, cell, pbc, drop_from)
+        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from)
 
     def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         """Write one row and one frame."""

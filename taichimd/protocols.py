@@ -55,7 +55,12 @@ class EngineLike(Protocol):
     n_atoms: int
     symbols: list[str]
     masses: Array
+    pbc: NDArray[np.bool_]
     step: int
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) Å at the present step, cell vectors in rows."""
 
     def positions(self) -> Array:
         """(n, 3) Å, the user's order, never wrapped."""

@@ -8,16 +8,18 @@ from taichimd.simulation import Simulation
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
-    """First and last step of the temperature ramp, or None without one.
+    """First and last step of the ramps of temperature and pressure, or None without any.
 
-    It goes over the run that it was given to: a restart with the same temperatures goes on with it, and
-    holds the final temperature once it is over; other temperatures make a new one.
+    They go over the run that they were given to: a restart with the same values goes on with them, and holds
+    the final ones once they are over; another value makes new ramps.
     """
-    if settings.ensemble == "nve" or settings.final_temperature is None:
+    if not settings.has_ramp:
         return None
     if checkpoint is not None and checkpoint.ramp is not None:
-        keys = ("temperature", "final_temperature")
-        if all(checkpoint.settings.get(key) == getattr(settings, key) for key in keys):
+        keys = ("temperature", "final_temperature", "pressure", "final_pressure")
+        # Through the model: JSON has made lists of tuples.
+        before = RunSettings.model_validate(checkpoint.settings)
+        if all(getattr(before, key) == getattr(settings, key) for key in keys):
             return checkpoint.ramp[0], checkpoint.ramp[1]
     first = checkpoint.step if checkpoint is not None else 0
     return first, first + steps

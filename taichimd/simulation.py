@@ -88,7 +88,7 @@ class Pace:
 
 
 class Simulation:
-    """Molecular dynamics of one system, at constant energy or with a thermostat.
+    """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
@@ -97,7 +97,8 @@ class Simulation:
         timestep: fs.
         temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
         seed: of the draw; the noise of a thermostat has its own.
-        ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`; None is NVE.
+        ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`, or, with a cell that moves,
+            `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`; None is NVE.
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
 
@@ -146,7 +147,7 @@ class Simulation:
         self = cls.__new__(cls)
         self._start(timestep)
         self.engine = engine
-        self._structure = Atoms(engine.symbols, positions=engine.positions())
+        self._structure = Atoms(engine.symbols, positions=engine.positions(), pbc=engine.pbc)
         return self
 
     def _start(self, timestep: float) -> None:
@@ -178,8 +179,9 @@ class Simulation:
         return self.engine.thermo()
 
     def atoms(self) -> Atoms:
-        """A copy of the structure with the present positions and velocities."""
+        """A copy of the structure with the present cell, positions and velocities."""
         atoms = self._structure.copy()
+        atoms.set_cell(self.engine.cell)
         atoms.positions = self.engine.positions()
         atoms.set_velocities(self.engine.velocities())
         return atoms

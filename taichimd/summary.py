@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
 from taichimd.progress import duration
@@ -41,6 +42,8 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
     ]  # fmt: skip
     if settings.ensemble != "nve":
         rows.insert(4, ("thermostat", settings.describe_thermostat()))
+    if settings.moves_cell:
+        rows.insert(5, ("barostat", settings.describe_barostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
@@ -62,10 +65,16 @@ def print_summary(
     wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
     rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
     if "energy" in report:
-        change = report["energy"]["change_ev_per_atom"] * 1e6
         last, mean = report["last_temperature_K"], report["mean_temperature_K"]
         rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
-        rows.append(("energy drift", f"{change:+.3g} µeV/atom from first to last row"))
+        if report["settings"]["ensemble"] in BAROSTATS and "mean_volume_A3" in report:
+            volume, pressure = report["mean_volume_A3"], report["mean_pressure_GPa"]
+            rows.append(("volume", f"{report['last_volume_A3']:.6g} Å³ at the end, {volume:.6g} Å³ mean"))
+            rows.append(("pressure", f"{pressure:.4g} GPa mean"))
+        change = "energy is not conserved in this ensemble"
+        if report["energy"] is not None:
+            change = f"{report['energy']['change_ev_per_atom'] * 1e6:+.3g} µeV/atom from first to last row"
+        rows.append(("energy drift", change))
     rows += observed
     rows.append(("files", f"{folder.path}/"))
     rows += [

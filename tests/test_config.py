@@ -35,7 +35,8 @@ def test_time_that_cannot_be_read(text):
         (
             "ensemble",
             "npt",
-            "ensemble = 'npt': expected nve, nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover",
+            "ensemble = 'npt': expected nve, nvt-langevin, nvt-berendsen, nvt-bussi, "
+            "nvt-nose-hoover, npt-berendsen, npt-scr or npt-mtk",
         ),
         ("seed", -1, "seed = -1: expected a whole number, 0 or above"),
     ],

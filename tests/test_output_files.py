@@ -34,7 +34,7 @@ def small_system(pbc=True):
 
 def write_frames(path, steps, drop_from=None, pbc=True):
     atoms, engine = small_system(pbc)
-    writer = TrajectoryWriter(path, engine.symbols, atoms.cell.array, atoms.pbc, drop_from)
+    writer = TrajectoryWriter(path, engine.symbols, atoms.pbc, drop_from)
     for step in steps:
         engine.set_state(step=step)
         writer.write(engine, engine.thermo(), step / 1000)
@@ -66,7 +66,7 @@ def test_stress_is_written_as_ase_writes_it(tmp_path):
     engine = FakeEngine(atoms, FakeForceField())
     thermo = engine.thermo()
     thermo.stress = stress
-    writer = TrajectoryWriter(tmp_path / "ours.extxyz", engine.symbols, atoms.cell.array, atoms.pbc)
+    writer = TrajectoryWriter(tmp_path / "ours.extxyz", engine.symbols, atoms.pbc)
     writer.write(engine, thermo, 0.0)
     writer.close()
     theirs = ase.io.read(tmp_path / "theirs.extxyz").get_stress()

@@ -19,7 +19,10 @@ def run(
     ] = None,
     ensemble: Annotated[
         str | None,
-        typer.Option(help="nve (default), nvt-langevin, nvt-berendsen, nvt-bussi or nvt-nose-hoover."),
+        typer.Option(
+            help="nve (default), nvt-langevin, nvt-berendsen, nvt-bussi, nvt-nose-hoover, npt-berendsen, "
+            "npt-scr or npt-mtk."
+        ),
     ] = None,
     temperature: Annotated[
         float | None,
@@ -30,6 +33,25 @@ def run(
     ] = None,
     coupling_time: Annotated[
         float | None, typer.Option(help="Femtoseconds, of the thermostat; default 100.")
+    ] = None,
+    pressure: Annotated[
+        str | None, typer.Option(help='GPa, of the barostat: a number, or "x,y,z"; default 0.')
+    ] = None,
+    final_pressure: Annotated[
+        str | None, typer.Option(help="GPa: the barostat's at the end of the run, linearly.")
+    ] = None,
+    pressure_coupling_time: Annotated[
+        float | None, typer.Option(help="Femtoseconds, of the barostat; default 1000.")
+    ] = None,
+    bulk_modulus: Annotated[
+        float | None,
+        typer.Option(help="GPa, an estimate for npt-berendsen and npt-scr; default 50."),
+    ] = None,
+    cell_control: Annotated[
+        str | None, typer.Option(help="isotropic (default), orthorhombic or triclinic.")
+    ] = None,
+    cell_axes: Annotated[
+        str | None, typer.Option(help='Axes whose pressure is controlled, such as "xy"; default xyz.')
     ] = None,
     timestep: Annotated[float | None, typer.Option(help="Femtoseconds; default 1.0.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of this run.")] = None,
@@ -78,6 +100,12 @@ def run(
         "temperature": temperature,
         "final_temperature": final_temperature,
         "coupling_time": coupling_time,
+        "pressure": pressure,
+        "final_pressure": final_pressure,
+        "pressure_coupling_time": pressure_coupling_time,
+        "bulk_modulus": bulk_modulus,
+        "cell_control": cell_control,
+        "cell_axes": cell_axes,
         "timestep": timestep,
         "steps": steps,
         "time": time,

@@ -93,6 +93,15 @@ def _series(x, first: ti.template()):
 
 
 @ti.func
+def _grown(x):
+    """(exp(x) - 1)/x of a number."""
+    total = 0.0 * x + 1.0
+    for m in range(_TERMS):
+        total = 1.0 + x * total / ti.cast(_TERMS - m + 1, ti.f64)
+    return total
+
+
+@ti.func
 def _square(m):
     """Of the Frobenius norm."""
     total = 0.0 * m[0, 0]
@@ -228,6 +237,12 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             freedom = bath[th.FREEDOM]
             mass = (freedom + 3.0) * bath[th.MASS_KT] * bath[CELL_TIME] * bath[CELL_TIME] / 3.0
             u = read3(bath, CELL_VELOCITY)
+            # What the cell did against the pressure in the drift that is over: the integral of V p:u.
+            done = 0.0 * volume
+            for a in ti.static(range(3)):
+                before = th.along_ramp(interval, P_START + a, P_END + a, bath)
+                done += 0.5 * (before + wanted[a, a]) * u[a, a] * time
+            bath[th.RECEIVED] += done * volume * _grown(-u.trace() * time)
             u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
                 0.5 * time / mass
             )
@@ -257,7 +272,7 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
                 scale = one * factor
                 stretch = one + project(excess) * rate
             else:
-                strain = project(excess + (kt / volume) * one) * rate
+                strain = project(excess) * rate
                 strain += project(noise(ledger[th.SEED], interval, 0)) * sqrt(2.0 * rate * kt / volume)
                 scale = _series(-strain, 0) * factor
                 stretch = _series(strain, 0)

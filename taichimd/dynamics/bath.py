@@ -75,7 +75,7 @@ class Bath:
         """Whether the bath acts on the whole system at the end of a step."""
         return self.whole and step % self.coupling.period == 0
 
-    def received(self, step: int) -> float | None:
+    def received(self) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
 
         None where nothing is conserved: with a driving force, and with the barostats of first order.
@@ -86,7 +86,7 @@ class Bath:
             return self._given() * 2.0**-at.ENERGY_BITS
         values = self._bath.to_numpy()
         if isinstance(self.ensemble, Barostat):
-            return _energy_of_cell(self.ensemble, self.freedom, values, step)
+            return _energy_of_cell(self.ensemble, self.freedom, values)
         return float(values[at.RECEIVED]) if self.whole else 0.0
 
     @property
@@ -148,14 +148,10 @@ def _load_barostat(ensemble: Barostat, values: Array) -> None:
         values[[matrix, matrix + 4, matrix + 8]] = 1.0
 
 
-def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array, step: int) -> float | None:
-    """What the bath has received, the work against the pressure, and the kinetic energy of the cell, eV."""
+def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array) -> float | None:
+    """What the bath and the pressure have received, and the kinetic energy of the cell, eV."""
     if ensemble.name != MartynaTobiasKlein.name:
         return None
-    ramp = min(max((step - values[at.RAMP_FIRST]) / values[at.RAMP_STEPS], 0.0), 1.0)
-    start, end = values[baro.P_START : baro.P_START + 3], values[baro.P_END : baro.P_END + 3]
-    volume = abs(np.linalg.det(values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)))
     speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
     mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
-    pressure = float(np.mean(start + ramp * (end - start)))
-    return float(values[at.RECEIVED] + pressure * volume + 0.5 * mass * speed2)
+    return float(values[at.RECEIVED] + 0.5 * mass * speed2)

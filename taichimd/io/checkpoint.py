@@ -13,6 +13,7 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import CheckpointError
 from taichimd.io.files import write_atomically
 from taichimd.protocols import Array
@@ -44,10 +45,11 @@ class Checkpoint:
         clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
             restart changes the time step.
         last_step: step at which the run was to end.
-        first_total: conserved energy at the run's first step (eV), from which the drift is counted.
+        first_total: conserved energy at the run's first step (eV), from which the drift is counted; None
+            where nothing is conserved.
         versions: programs that wrote it, and the backend they ran on.
-        bath: what the thermostat remembers (`Engine.bath_state`); empty in NVE.
-        ramp: first and last step of a temperature ramp, or None.
+        bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
+        ramp: first and last step of the ramps of temperature and pressure, or None.
         observed: arrays of what the run observes (`Observations.save`); empty without.
     """
 
@@ -63,7 +65,7 @@ class Checkpoint:
     potential_hash: str
     clock: dict[str, float]
     last_step: int
-    first_total: float
+    first_total: float | None
     versions: dict[str, str] = field(default_factory=dict)
     bath: dict[str, Any] = field(default_factory=dict)
     ramp: Sequence[int] | None = None
@@ -132,7 +134,9 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
 
 
 def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) -> None:
-    """Check that a structure is the system of the checkpoint (positions and velocities may differ).
+    """Check that a structure is the system of the checkpoint.
+
+    Positions and velocities may differ, and the cell where a barostat has moved it.
 
     Raises:
         CheckpointError: says what differs first.
@@ -151,7 +155,8 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs(f"atom {other[0]} is {theirs}, in the structure {ours}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
-    if not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
+    moved = checkpoint.settings.get("ensemble") in BAROSTATS
+    if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")
 
 

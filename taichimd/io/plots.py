@@ -1,4 +1,4 @@
-"""thermo.png: temperature, energies, drift and pressure of a run on one picture."""
+"""thermo.png: temperature, energies, drift, pressure and a changing volume of a run on one picture."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,42 +33,61 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
 
     columns = read_thermo(table)
     time = columns["time_ps"]
-    total = columns["total_eV"]
-    figure = Figure(figsize=(9.0, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08))
+    panels = _panels(columns, n_atoms)
+    across = 2 if len(panels) <= 4 else 3
+    figure = Figure(
+        figsize=(4.5 * across, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
+    )
     figure.suptitle(title, fontsize=12)
-    axes = figure.subplots(2, 2, sharex=True)
-    _line(axes[0, 0], time, columns["temperature_K"], _RED)
-    axes[0, 0].set_ylabel("temperature (K)")
-    potential = (columns["potential_eV"] - columns["potential_eV"][0]) / n_atoms
-    kinetic = (columns["kinetic_eV"] - columns["kinetic_eV"][0]) / n_atoms
-    _line(axes[0, 1], time, potential * 1e3, _BLUE, "potential")
-    _line(axes[0, 1], time, kinetic * 1e3, _RED, "kinetic")
-    _line(axes[0, 1], time, (total - total[0]) / n_atoms * 1e3, _GREY, "total")
-    axes[0, 1].set_ylabel("energy since start (meV/atom)")
-    axes[0, 1].legend(frameon=False, ncols=3, fontsize=8, loc="upper center")
-    axes[0, 1].margins(y=0.2)
-    conserved = columns["conserved_eV"]
-    _line(axes[1, 0], time, (conserved - conserved[0]) / n_atoms * 1e6, _GREY)
-    axes[1, 0].set_ylabel("drift of conserved energy (µeV/atom)")
-    pressure = columns["pressure_GPa"]
-    if np.isfinite(pressure).any():
-        _line(axes[1, 1], time, pressure, _GREEN)
-        axes[1, 1].set_ylabel("pressure (GPa)")
-    else:
-        axes[1, 1].set_axis_off()
-        box = axes[1, 1].transAxes
-        axes[1, 1].text(
-            0.5, 0.5, "no volume, no pressure", ha="center", va="center", color=_GREY, transform=box
-        )
-        axes[0, 1].tick_params(labelbottom=True)
-        axes[0, 1].set_xlabel("time (ps)")
-    for axis in axes.flat:
+    axes = figure.subplots(2, across, sharex=True)
+    for k, axis in enumerate(axes.flat):
+        if k >= len(panels):
+            _empty(axis, "" if "pressure (GPa)" in panels else "no volume, no pressure")
+            above = axes[0, k % across]
+            above.tick_params(labelbottom=True)
+            above.set_xlabel("time (ps)")
+            continue
+        label, lines = list(panels.items())[k]
+        for name, (values, colour) in lines.items():
+            _line(axis, time, values, colour, name)
+        axis.set_ylabel(label)
+        if len(lines) > 1:
+            axis.legend(frameon=False, ncols=3, fontsize=8, loc="upper center")
+            axis.margins(y=0.2)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.ticklabel_format(useOffset=False)
-    for axis in axes[1]:
-        axis.set_xlabel("time (ps)")
+        if k >= across:
+            axis.set_xlabel("time (ps)")
     write_atomically(picture, lambda file: figure.savefig(file, format="png"))
+
+
+def _panels(columns: dict[str, Array], n_atoms: int) -> dict[str, dict[str, tuple[Array, str]]]:
+    """Lines of each panel, by its label: what the run has, and the volume where it changes."""
+
+    def since_start(name: str, unit: float) -> Array:
+        return (columns[name] - columns[name][0]) / n_atoms * unit
+
+    panels = {
+        "temperature (K)": {"": (columns["temperature_K"], _RED)},
+        "energy since start (meV/atom)": {
+            "potential": (since_start("potential_eV", 1e3), _BLUE),
+            "kinetic": (since_start("kinetic_eV", 1e3), _RED),
+            "total": (since_start("total_eV", 1e3), _GREY),
+        },
+    }
+    if np.isfinite(columns["conserved_eV"]).any():
+        panels["drift of conserved energy (µeV/atom)"] = {"": (since_start("conserved_eV", 1e6), _GREY)}
+    if np.isfinite(columns["pressure_GPa"]).any():
+        panels["pressure (GPa)"] = {"": (columns["pressure_GPa"], _GREEN)}
+    if np.ptp(columns["volume_A3"]) > 0.0:
+        panels["volume (Å³)"] = {"": (columns["volume_A3"], _BLUE)}
+    return panels
+
+
+def _empty(axis: "Axes", text: str) -> None:
+    axis.set_axis_off()
+    axis.text(0.5, 0.5, text, ha="center", va="center", color=_GREY, transform=axis.transAxes)
 
 
 def _line(axis: "Axes", time: Array, values: Array, colour: str, label: str = "") -> None:

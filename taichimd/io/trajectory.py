@@ -28,7 +28,6 @@ class TrajectoryWriter(AppendedFile):
     Args:
         path: the trajectory.
         symbols: one per atom.
-        cell: (3, 3) Å, rows are the vectors.
         pbc: (3,) whether a direction is periodic.
         drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
 
@@ -40,14 +39,12 @@ class TrajectoryWriter(AppendedFile):
         self,
         path: Path,
         symbols: list[str],
-        cell: Array,
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
     ) -> None:
         self._symbols = list(symbols)
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
-        lattice = f'Lattice="{_numbers(cell)}" ' if np.any(cell) else ""
-        self._fixed = f'{lattice}Properties={_PROPERTIES} pbc="{flags}"'
+        self._fixed = f'Properties={_PROPERTIES} pbc="{flags}"'
         super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from))
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
@@ -56,7 +53,9 @@ class TrajectoryWriter(AppendedFile):
         momenta = velocities * np.asarray(engine.masses)[:, None]
         # velocity in Å/fs is Å per internal time unit, times the length of a femtosecond in that unit
         columns = np.hstack([engine.positions(), momenta, velocities * FS, engine.forces()])
-        comment = f"{self._fixed} step={thermo.step} time_ps={time_ps!r} energy={float(thermo.potential)!r}"
+        lattice = f'Lattice="{_numbers(engine.cell)}" ' if np.any(engine.cell) else ""
+        comment = f"{lattice}{self._fixed} step={thermo.step} time_ps={time_ps!r}"
+        comment += f" energy={float(thermo.potential)!r}"
         if thermo.stress is not None:
             comment += f' stress="{_numbers(np.asarray(thermo.stress)[list(_VOIGT_AS_3X3)])}"'
         lines = [str(len(self._symbols)), comment]
