@@ -67,10 +67,10 @@ def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | No
     Raises:
         SettingsError, AnalysisError: as `Observations`.
     """
-    from taichimd.analyze.live import Observations
-
     if plan is None:
         return None
+    from taichimd.analyze.live import Observations
+
     observations = Observations(cast("Engine", simulation.engine), plan)
     if checkpoint is not None and _saved(checkpoint) == plan:
         observations.load(checkpoint.observed)
