@@ -159,7 +159,7 @@ def test_only_controlled_axes_move(kind, axes):
 @pytest.mark.parametrize(
     ("control", "pressures"),
     [
-        ("isotropic", {"pressure": 0.1}),
+        ("isotropic", {"pressure": 0.5, "pressure_coupling_time": 2000.0}),
         ("triclinic", {"pressure": 0.1, "final_pressure": (0.5, 0.3, 0.1), "ramp": (0, 400)}),
     ],
 )
@@ -168,8 +168,10 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
     worst = []
     for divide in (1, 2):
         ramp = {"ramp": tuple(divide * step for step in pressures["ramp"])} if "ramp" in pressures else {}
-        # Without noise in the way: it differs between time steps, and moves the cell a little.
+        # Weakly coupled: the noise differs between time steps, and the trajectories are not to part.
         engine = made(MartynaTobiasKlein, control, **{**pressures, **ramp, "coupling_time": 500.0})
+        # Atoms at rest in a cell at rest have not had their half kick: from the first steps on.
+        engine.advance(10 * divide, 4.0 * units.FS / divide)
         start, deviation, moved = engine.thermo(), 0.0, 0.0
         for _ in range(40):
             engine.advance(10 * divide, 4.0 * units.FS / divide)
@@ -178,7 +180,7 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
             moved = max(moved, abs(thermo.potential + thermo.kinetic - start.conserved))
         worst.append(deviation)
         assert deviation < 0.01 * moved
-    assert 2.5 < worst[0] / worst[1] < 6.0, worst
+    assert 2.7 < worst[0] / worst[1] < 6.0, worst
 
 
 @pytest.mark.parametrize("kind", [StochasticCellRescaling, MartynaTobiasKlein])
