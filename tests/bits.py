@@ -89,6 +89,24 @@ def thermostats():
     return found
 
 
+def barostats():
+    """108 argon atoms with each barostat, through a ramp of the pressure, in a cell of any shape."""
+    from taichimd.dynamics.pressure import BAROSTATS
+
+    found = []
+    for kind in BAROSTATS.values():
+        atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+        forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+        ensemble = kind(
+            200.0, coupling_time=50.0, pressure=0.0, final_pressure=(0.5, 0.3, 0.1), ramp=(20, 80), seed=3,
+            pressure_coupling_time=100.0, bulk_modulus=3.0, control="triclinic",
+        )  # fmt: skip
+        engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
+        engine.advance(100, 4.0 * units.fs)
+        found += [engine.positions(), engine.velocities(), engine.forces(), engine.cell]
+    return found
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -96,6 +114,7 @@ SYSTEMS = {
     "silicon": silicon,
     "melt": melt,
     "thermostats": thermostats,
+    "barostats": barostats,
 }
 
 

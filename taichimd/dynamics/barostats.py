@@ -260,7 +260,7 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
                 scale = one * factor
                 stretch = one + project(excess) * rate
             else:
-                strain = project(excess + (kt / volume) * one) * rate
+                strain = project(excess) * rate
                 strain += project(noise(ledger[th.SEED], interval, 0)) * sqrt(2.0 * rate * kt / volume)
                 scale = _series(-strain, 0) * factor
                 stretch = _series(strain, 0)

@@ -1,0 +1,371 @@
+"""Barostats: equations, conserved energy, the same bits however the work is organised, mistakes."""
+
+import numpy as np
+import pytest
+import structures
+from ase import Atoms
+from ase.build import bulk
+from bits import elsewhere, here, needs_other_runtime
+from scipy.linalg import expm, logm
+
+from taichimd import philox, streams, units
+from taichimd.dynamics.ensembles import Bussi
+from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.engine import Engine
+from taichimd.errors import BlowUpError, SettingsError, StructureError
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.load import load_forcefield
+
+KINDS = [BerendsenNPT, StochasticCellRescaling, MartynaTobiasKlein]
+SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
+SHEAR = np.array([[1.0, 0.05, -0.03], [0.0, 0.97, 0.04], [0.0, 0.0, 1.02]])
+
+
+def argon(temperature=120.0, shear=True):
+    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
+    if shear:
+        atoms.set_cell(atoms.cell[:] @ SHEAR, scale_atoms=True)
+    return structures.with_velocities(atoms, temperature, 2)
+
+
+def made(kind, control, atoms=None, forcefield=None, engine=None, **options):
+    values = {
+        "temperature": 120.0, "coupling_time": 100.0, "pressure": 0.1, "pressure_coupling_time": 300.0,
+        "bulk_modulus": 3.0, "control": control, "seed": 5,
+    }  # fmt: skip
+    return Engine(
+        atoms or argon(),
+        forcefield or LennardJones(**SMOOTH),
+        ensemble=kind(**values | options),
+        **engine or {},
+    )
+
+
+# Equations: a gas does what they say, number by number.
+
+GAS_T, GAS_P, GAS_TAU, GAS_DT = 300.0, 1e-5, 400.0, 10.0
+
+
+def gas(kind, control, **options):
+    """27 atoms of three masses that do not feel each other, in a sheared cell near p V = N k T."""
+    rng = np.random.default_rng(3)
+    cell = 225.0 * SHEAR
+    atoms = Atoms("Ar9Kr9Xe9", rng.random((27, 3)) @ cell, cell=cell, pbc=True)
+    return made(
+        kind, control, structures.with_velocities(atoms, GAS_T, 3),
+        LennardJones(epsilon=1e-300, sigma=0.1, cutoff=6.0, truncation="force-shifted"),
+        temperature=GAS_T, pressure=GAS_P, pressure_coupling_time=GAS_TAU, bulk_modulus=GAS_P, **options,
+    )  # fmt: skip
+
+
+def noise(seed, step):
+    """The symmetric matrix of normals that the barostats draw."""
+    n = [philox.normals(philox.blocks(seed, philox.GLOBAL, step, streams.CELL, k, 1)[0]) for k in range(3)]
+    diagonal, beside = (n[0][0], n[0][1], n[1][0]), (n[1][1], n[2][0], n[2][1])
+    found = np.diag(diagonal)
+    for (a, b), value in zip(((1, 2), (0, 2), (0, 1)), beside, strict=True):
+        found[a, b] = found[b, a] = value / 2**0.5
+    return found
+
+
+def project(m, control):
+    if control == "isotropic":
+        return np.eye(3) * np.trace(m) / 3
+    return 0.5 * (m + m.T) if control == "triclinic" else np.diag(np.diag(m))
+
+
+def common_factor(found, expected):
+    """The one number between two sets of velocities."""
+    factor = (found * expected).sum() / (expected * expected).sum()
+    np.testing.assert_allclose(found, factor * expected, atol=1e-9 * abs(found).max())
+    return factor
+
+
+CONTROLS = pytest.mark.parametrize("control", ["isotropic", "orthorhombic", "triclinic"])
+
+
+@CONTROLS
+@pytest.mark.parametrize("kind", [BerendsenNPT, StochasticCellRescaling])
+def test_barostats_of_first_order_follow_their_equations(kind, control):
+    """The strain of each drift, from the velocities before it, the cell, and the numbers that belong to the step."""
+    engine = gas(kind, control)
+    dt, kt, pressure = GAS_DT * units.FS, units.KB * GAS_T, GAS_P * units.GPA
+    rate = dt / (3 * pressure * GAS_TAU * units.FS)
+    v, cells = [engine.velocities()], [engine.cell]
+    for _ in range(5):
+        engine.advance(1, dt)
+        v.append(engine.velocities())
+        cells.append(engine.cell)
+    np.testing.assert_array_equal(cells[0], cells[1])  # no stress was known before the first drift
+    for n in range(1, 5):
+        volume, change = np.linalg.det(cells[n]), np.linalg.solve(cells[n], cells[n + 1])
+        strain = change - np.eye(3) if kind is BerendsenNPT else logm(change).real
+        back = np.eye(3) if kind is BerendsenNPT else expm(strain)
+        factor = common_factor(v[n] @ back, v[n - 1])
+        kinetic = factor**2 * np.einsum("i,ia,ib->ab", engine.masses, v[n - 1], v[n - 1])
+        expected = rate * project(kinetic / volume - pressure * np.eye(3), control)
+        if kind is StochasticCellRescaling:
+            expected += project(noise(5, n - 1), control) * np.sqrt(2 * rate * kt / volume)
+        np.testing.assert_allclose(strain, expected, rtol=0, atol=1e-7 * abs(expected).max())
+
+
+@CONTROLS
+def test_martyna_tobias_klein_follows_its_equation(control):
+    """Half kick of the cell, thermostat, friction and noise of the cell, half kick: number by number."""
+    engine = gas(MartynaTobiasKlein, control)
+    dt, kt, pressure = GAS_DT * units.FS, units.KB * GAS_T, GAS_P * units.GPA
+    freedom, tau = 78, GAS_TAU * units.FS
+    mass, kept = (freedom + 3) * kt * tau**2 / 3, np.exp(-dt / tau)
+    u = np.zeros((3, 3))
+
+    def kicked(u, v):
+        kinetic = np.einsum("i,ia,ib->ab", engine.masses, v, v)
+        force = kinetic - np.linalg.det(engine.cell) * pressure * np.eye(3)
+        return u + 0.5 * dt / mass * project(force + np.trace(kinetic) / freedom * np.eye(3), control)
+
+    def slowed(u):
+        return expm(-0.5 * dt * (u + np.trace(u) / freedom * np.eye(3)))
+
+    for step in range(5):
+        v, cell = engine.velocities(), engine.cell
+        engine.advance(1, dt)
+        np.testing.assert_allclose(engine.cell, cell @ expm(u * dt), rtol=1e-12)
+        first = kicked(u, v)
+        second = kept * first + project(noise(5, step), control) * np.sqrt((1 - kept**2) * kt / mass)
+        factor = common_factor(engine.velocities(), v @ slowed(first) @ slowed(second))
+        u = kicked(second, factor * v @ slowed(first) @ slowed(second))
+        found = np.reshape(engine.bath_state()["cell"][-9:], (3, 3))
+        np.testing.assert_allclose(found, u, rtol=0, atol=1e-8 * abs(u).max())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("axes", ["xy", "z"])
+def test_only_controlled_axes_move(kind, axes):
+    engine = made(kind, "isotropic", argon(shear=False), axes=axes)
+    before = engine.cell
+    engine.advance(20, 4.0 * units.FS)
+    change = engine.cell / np.where(before, before, 1.0)
+    moved = np.array(["xyz"[a] in axes for a in range(3)])
+    assert np.ptp(np.diag(change)[moved]) < 1e-14, "these axes go alike"
+    assert (abs(np.diag(change)[moved] - 1) > 1e-6).all()
+    np.testing.assert_array_equal(engine.cell[~moved], before[~moved])
+
+
+# Conservation.
+
+
+@pytest.mark.parametrize(
+    ("control", "pressures"),
+    [
+        ("isotropic", {"pressure": 0.1}),
+        ("triclinic", {"pressure": 0.1, "final_pressure": (0.5, 0.3, 0.1), "ramp": (0, 400)}),
+    ],
+)
+def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
+    """Error of second order, small against what bath and pressure put in; through a ramp, too."""
+    worst = []
+    for divide in (1, 2):
+        ramp = {"ramp": tuple(divide * step for step in pressures["ramp"])} if "ramp" in pressures else {}
+        # Without noise in the way: it differs between time steps, and moves the cell a little.
+        engine = made(MartynaTobiasKlein, control, **{**pressures, **ramp, "coupling_time": 500.0})
+        start, deviation, moved = engine.thermo(), 0.0, 0.0
+        for _ in range(40):
+            engine.advance(10 * divide, 4.0 * units.FS / divide)
+            thermo = engine.thermo()
+            deviation = max(deviation, abs(thermo.conserved - start.conserved))
+            moved = max(moved, abs(thermo.potential + thermo.kinetic - start.conserved))
+        worst.append(deviation)
+        assert deviation < 0.01 * moved
+    assert 2.5 < worst[0] / worst[1] < 6.0, worst
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_momentum_is_conserved_and_the_cell_does_not_rotate(kind):
+    engine = made(kind, "triclinic", pressure=(0.3, 0.1, -0.1))
+    cell = engine.cell
+    scale = abs(engine.masses[:, None] * engine.velocities()).sum()
+    engine.advance(1, 4.0 * units.FS)
+    for _ in range(30):
+        before = engine.cell
+        engine.advance(1, 4.0 * units.FS)
+        change = np.linalg.solve(before, engine.cell)
+        np.testing.assert_allclose(change, change.T, rtol=0, atol=1e-14)
+    assert abs(engine.cell - cell).max() > 1e-3
+    assert abs((engine.masses[:, None] * engine.velocities()).sum(axis=0)).max() < 1e-12 * scale
+
+
+# The same bits.
+
+SYSTEMS = {
+    "berendsen": (BerendsenNPT, "isotropic", None),
+    "scr": (StochasticCellRescaling, "triclinic", None),
+    "mtk": (MartynaTobiasKlein, "triclinic", None),
+    "mtk, silicon": (MartynaTobiasKlein, "orthorhombic", "Si.sw"),
+}
+MAIN = pytest.mark.parametrize("name", SYSTEMS)
+
+
+def run_of(name, **options):
+    """An engine that compresses and heats its system, and the time step."""
+    kind, control, potential = SYSTEMS[name]
+    settings = {"final_pressure": 0.6, "ramp": (10, 50), "final_temperature": 300.0, "engine": options}
+    if potential is None:
+        return made(kind, control, **settings, pressure_coupling_time=100.0), 4.0 * units.FS
+    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    atoms = structures.with_velocities(atoms, 600.0, 5)
+    settings["final_pressure"] = 20.0
+    return made(
+        kind, control, atoms, load_forcefield(potential), pressure_coupling_time=40.0, **settings
+    ), units.FS
+
+
+def state(engine):
+    bath = engine.bath_state()
+    return [engine.positions(), engine.velocities(), engine.forces(), engine.cell, bath["bath"], bath["cell"]]
+
+
+def assert_same_bits(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+@MAIN
+def test_bits_do_not_depend_on_skins_cuts_or_restarts(name):
+    first, dt = run_of(name)
+    start = first.cell
+    first.advance(60, dt)
+    expected = state(first)
+    assert abs(first.cell - start).max() > 0.02, "the cell must have moved for this to mean anything"
+    builds = []
+    for skin in (0.2, 3.0):
+        engine, _ = run_of(name, skin=skin)
+        engine.advance(60, dt)
+        assert_same_bits(state(engine), expected)
+        builds.append(engine.statistics()["rebuilds"])
+    assert builds[0] > builds[1], "the skins must lead to different lists: steps must have frozen"
+    engine, _ = run_of(name)
+    for steps in (1, 2, 7, 0, 13):
+        engine.advance(steps, dt)
+        (engine.warm_up, engine.thermo, engine.evaluate)[steps % 3]()
+    again, _ = run_of(name)
+    again.set_state(
+        positions=engine.positions(), velocities=engine.velocities(), forces=engine.forces(), step=engine.step,
+        cell=engine.cell, bath=engine.bath_state(),
+    )  # fmt: skip
+    for one in (engine, again):
+        one.advance(37, dt)
+        assert_same_bits(state(one), expected)
+
+
+@MAIN
+def test_forces_in_the_moved_cell_are_those_of_a_new_engine(name):
+    engine, dt = run_of(name)
+    engine.advance(45, dt)
+    atoms = Atoms(engine.symbols, engine.positions(), cell=engine.cell, pbc=True)
+    fresh = Engine(atoms, engine.forcefield)
+    found, expected = engine.evaluate(), fresh.evaluate()
+    np.testing.assert_array_equal(found.forces, expected.forces)
+    np.testing.assert_array_equal(found.virials, expected.virials)
+    assert found.energy == expected.energy
+
+
+def test_one_thread_gives_the_bits_of_many():
+    assert elsewhere()["barostats"] == here("barostats")
+
+
+@needs_other_runtime
+def test_both_runtimes_give_the_same_trajectories():
+    assert elsewhere()["barostats"] == here("barostats")
+
+
+def test_a_cell_may_shrink_below_the_cutoff():
+    """More images are needed than at the start; no atom of them is lost."""
+    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.3).repeat(2), 0.05, 1)
+    forcefield = LennardJones(**structures.ARGON, cutoff=10.2, truncation="force-shifted")
+    engine = made(
+        BerendsenNPT, "isotropic", structures.with_velocities(atoms, 50.0, 2), forcefield,
+        pressure=4.0, pressure_coupling_time=200.0, temperature=50.0,
+    )  # fmt: skip
+    assert engine.cell[0, 0] > 10.2
+    engine.advance(150, 2.0 * units.FS)
+    assert engine.cell[0, 0] < 0.98 * 10.2
+    fresh = Engine(Atoms("Ar32", engine.positions(), cell=engine.cell, pbc=True), forcefield)
+    np.testing.assert_array_equal(engine.forces(), fresh.forces())
+
+
+# Mistakes.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_cell_that_runs_away_stops_the_run(kind):
+    engine = made(kind, "isotropic", pressure=-500.0, pressure_coupling_time=40.0, bulk_modulus=0.1)
+    with pytest.raises(
+        BlowUpError, match=r"the barostat changed the cell by more than 5% in one step; use a long"
+    ):
+        engine.advance(200, 4.0 * units.FS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"pressure": "high"}, "pressure = 'high': expected one number or three (GPa)"),
+        ({"pressure": (1.0, 2.0)}, "pressure = (1.0, 2.0): expected one number or three (GPa)"),
+        ({"pressure": float("nan")}, "pressure = nan"),
+        ({"final_pressure": 1.0}, "final_pressure = 1.0 needs the ramp's first and last step"),
+        (
+            {"pressure_coupling_time": 0.0},
+            "pressure_coupling_time = 0.0: npt-scr expects a number above 0 (fs)",
+        ),
+        ({"bulk_modulus": -1.0}, "bulk_modulus = -1.0: npt-scr expects a number above 0 (GPa)"),
+        ({"control": "cubic"}, "control = 'cubic': expected one of isotropic, orthorhombic, triclinic"),
+        ({"axes": "xx"}, "axes = 'xx': expected some of x, y and z"),
+        ({"axes": ""}, "axes = ''"),
+        ({"axes": "xy", "control": "triclinic"}, 'control "triclinic" is of all three axes'),
+    ],
+)
+def test_settings_that_make_no_sense(options, words):
+    with pytest.raises(SettingsError) as caught:
+        StochasticCellRescaling(300.0, **options)
+    assert words in str(caught.value)
+
+
+def test_too_short_a_coupling_is_refused():
+    engine = made(BerendsenNPT, "isotropic", pressure_coupling_time=30.0)
+    with pytest.raises(
+        SettingsError, match="pressure_coupling_time = 30 fs is shorter than 10 time steps of 4 fs"
+    ):
+        engine.advance(1, 4.0 * units.FS)
+
+
+def test_an_axis_that_is_not_periodic_is_refused():
+    slab = argon(shear=False)
+    slab.pbc = (True, True, False)
+    with pytest.raises(SettingsError, match=r"the pressure along z cannot be controlled.*leave z out"):
+        made(StochasticCellRescaling, "isotropic", slab)
+    engine = made(StochasticCellRescaling, "isotropic", slab, axes="xy")
+    height = engine.cell[2].copy()
+    engine.advance(5, 4.0 * units.FS)
+    np.testing.assert_array_equal(engine.cell[2], height)
+    slab.cell[2] = 0.0
+    with pytest.raises(
+        SettingsError, match="a barostat needs a cell with a volume; give all three cell vectors"
+    ):
+        made(StochasticCellRescaling, "isotropic", slab, axes="xy")
+
+
+def test_all_pairs_do_not_go_with_a_barostat():
+    forcefield = LennardJones(**SMOOTH, enumeration="all-pairs")
+    with pytest.raises(SettingsError, match='"all-pairs" does not go with a barostat; use neighbour lists'):
+        made(BerendsenNPT, "isotropic", argon(shear=False), forcefield)
+
+
+def test_a_bath_of_another_ensemble_is_refused():
+    engine = made(StochasticCellRescaling, "triclinic")
+    with pytest.raises(SettingsError, match="state of a nvt-bussi thermostat cannot be that of npt-scr"):
+        engine.set_state(bath=Engine(argon(), LennardJones(**SMOOTH), ensemble=Bussi(100.0)).bath_state())
+
+
+def test_a_cell_without_volume_is_refused():
+    engine = made(BerendsenNPT, "isotropic")
+    with pytest.raises(StructureError):
+        engine.set_state(cell=np.ones((3, 3)))
