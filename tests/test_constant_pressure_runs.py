@@ -1,0 +1,188 @@
+"""Barostats through the command line: options, files, restarts, mistakes."""
+
+import json
+
+import ase.io
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import BerendsenNPT, LennardJones, Simulation
+from taichimd.config import make_settings
+from taichimd.errors import SettingsError
+from taichimd.io.checkpoint import check_same_system, read_checkpoint
+from taichimd.io.thermo import read_thermo
+from taichimd.units import GPA
+
+OWN = """
+from taichimd import LennardJones
+
+
+def argon():
+    return LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
+"""
+RUN = "run ar.extxyz --potential own.py:argon --timestep 4 --every 20 --temperature 60 --coupling-time 60 "
+NPT = "--pressure 0.1 --pressure-coupling-time 200 "
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    argon = bulk("Ar", cubic=True, a=5.4) * 3
+    argon.rattle(0.1, seed=1)
+    ase.io.write("ar.extxyz", argon)
+    (tmp_path / "own.py").write_text(OWN)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("ensemble", "more"),
+    [
+        ("npt-berendsen", "--bulk-modulus 3"),
+        ("npt-scr", "--bulk-modulus 3 --cell-control triclinic"),
+        ("npt-mtk", ""),
+    ],
+)
+def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more):
+    run = RUN + f"--ensemble {ensemble} {NPT} {more} --final-pressure 0.4 "
+    code, out, _ = call(run + "--steps 200 --output straight")
+    assert code == 0
+    shown = " ".join(out.split())
+    assert "barostat 0.1 to 0.4 GPa, coupling time 200 fs" in shown
+    assert ("energy is not conserved" in shown) == (ensemble != "npt-mtk")
+    # What an interrupted run leaves, so that the ramp goes over 200 steps in both.
+    from taichimd.driver import prepare_job
+    from taichimd.engine import Engine
+
+    advance = Engine.advance
+    with pytest.MonkeyPatch.context() as patched:
+
+        def interrupted(engine, steps, timestep):
+            import os
+            import signal
+
+            advance(engine, steps, timestep)
+            if engine.step >= 80:
+                os.kill(os.getpid(), signal.SIGTERM)
+
+        patched.setattr(Engine, "advance", interrupted)
+        assert call(run + "--steps 200 --output cut")[0] == 143
+    assert prepare_job({"restart": "cut/checkpoint.npz"}).settings.cell_control == (
+        "triclinic" if "triclinic" in more else "isotropic"
+    )
+    assert call("run --restart cut/checkpoint.npz")[0] == 0
+    for name in ("trajectory.extxyz", "thermo.csv"):
+        assert open(f"cut/{name}", "rb").read() == open(f"straight/{name}", "rb").read(), name
+    one, other = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("cut", "straight"))
+    assert one.positions.tobytes() == other.positions.tobytes()
+    assert one.cell.tobytes() == other.cell.tobytes()
+    assert (one.bath, one.first_total) == (other.bath, other.first_total)
+
+    frames, rows = ase.io.read("cut/trajectory.extxyz", ":"), read_thermo("cut/thermo.csv")
+    np.testing.assert_allclose([frame.get_volume() for frame in frames], rows["volume_A3"], rtol=1e-12)
+    assert np.ptp(rows["volume_A3"]) > 1.0
+    np.testing.assert_array_equal(frames[-1].cell.array, one.cell)
+    assert np.isnan(rows["conserved_eV"]).all() == (ensemble != "npt-mtk")
+    report = json.loads(open("cut/run.json").read())
+    np.testing.assert_array_equal(report["last_cell_A"], one.cell)
+    assert report["last_volume_A3"] == rows["volume_A3"][-1]
+    assert report["mean_pressure_GPa"] == rows["pressure_GPa"].mean()
+    assert (report["energy"] is None) == (ensemble != "npt-mtk")
+
+
+def test_equilibrate_then_sample_then_hold(call):
+    """From one barostat to another the pressure stays; at constant volume the cell is what it had become."""
+    start = RUN + f"--ensemble npt-berendsen {NPT} --bulk-modulus 3 --steps 60 --output warm"
+    assert call(start)[0] == 0
+    code, out, _ = call("run --restart warm/checkpoint.npz --ensemble npt-mtk --steps 40 --output sample")
+    assert code == 0
+    assert "0.1 GPa" in out
+    moved = read_checkpoint("sample/checkpoint.npz")
+    check_same_system("sample", moved, ase.io.read("ar.extxyz"))  # its cell may differ
+    assert call("run --restart sample/checkpoint.npz --ensemble nve --steps 40 --output hold")[0] == 0
+    rows = read_thermo("hold/thermo.csv")
+    assert (rows["volume_A3"] == abs(np.linalg.det(moved.cell))).all()
+    assert np.ptp(rows["conserved_eV"]) / 108 < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            "--pressure 1",
+            "pressure = 1.0: the ensemble nve has no barostat; expected with it one of npt-berendsen",
+        ),
+        ("--ensemble nvt-bussi --cell-axes xy", "cell_axes = xy: the ensemble nvt-bussi has no barostat"),
+        (
+            "--ensemble nvt-bussi --final-pressure 1",
+            "final_pressure = 1.0: the ensemble nvt-bussi has no bar",
+        ),
+        ("--ensemble npt-scr --pressure 1,2", "pressure = (1.0, 2.0): expected a number, or three"),
+        ("--ensemble npt-scr --pressure high", "pressure = 'high': expected a number, or three"),
+        ("--ensemble npt-scr --pressure nan", "pressure = nan: expected a number, or three"),
+        ("--ensemble npt-scr --bulk-modulus 0", "bulk_modulus = 0.0: expected a number above 0 (GPa)"),
+        ("--ensemble npt-mtk --bulk-modulus 9", "bulk_modulus = 9: npt-mtk has no use for it"),
+        ("--ensemble npt-scr --pressure-coupling-time 30", "is shorter than 10 time steps of 4 fs"),
+        ("--ensemble npt-scr --cell-control cubic", "cell_control = 'cubic': expected isotropic, orthorh"),
+        ("--ensemble npt-scr --cell-axes ab", "axes = 'ab': expected some of x, y and z"),
+    ],
+)
+def test_mistakes_are_one_line(call, folder, options, words):
+    code, _, err = (
+        call(RUN + "--steps 5 " + options)
+        if "nve" not in words
+        else call("run ar.extxyz --potential own.py:argon --steps 5 " + options)
+    )
+    assert code == 2
+    assert words in err
+    assert err.count("\n") == 1
+    assert not (folder / "taichimd-run" / "run.json").exists()
+
+
+def test_what_a_restart_takes_over():
+    old = json.loads(json.dumps(make_settings({
+        "ensemble": "npt-scr", "pressure": "1,2,3", "final_pressure": 4.0, "bulk_modulus": 9.0, "cell_axes": "xyz",
+        "cell_control": "orthorhombic",
+    }).model_dump()))  # fmt: skip
+    same = make_settings({"restart": "c"}, None, old)
+    assert (same.pressure, same.final_pressure, same.bulk_modulus) == ((1.0, 2.0, 3.0), 4.0, 9.0)
+    held = make_settings({"restart": "c", "pressure": 2.0}, None, old)
+    assert (held.pressure, held.final_pressure) == (2.0, None)
+    further = make_settings({"restart": "c", "final_pressure": 6.0}, None, old)
+    assert (further.pressure, further.final_pressure) == (4.0, 6.0)
+    other = make_settings({"restart": "c", "ensemble": "npt-mtk"}, None, old)
+    assert (other.pressure, other.final_pressure) == ((1.0, 2.0, 3.0), None)
+    assert other.cell_control == "orthorhombic"
+    fixed = make_settings({"restart": "c", "ensemble": "nvt-bussi"}, None, old)
+    assert (fixed.pressure, fixed.bulk_modulus, fixed.cell_control) == (0.0, 50.0, "isotropic")
+    with pytest.raises(SettingsError, match="nvt-bussi has no barostat"):
+        make_settings({"restart": "c", "ensemble": "nvt-bussi", "pressure": 1.0}, None, old)
+
+
+def test_a_job_file_takes_three_pressures(folder):
+    (folder / "job.toml").write_text('ensemble = "npt-scr"\npressure = [0.0, 0.0, 1.0]\ncell_axes = "z"\n')
+    assert make_settings({}, folder / "job.toml").pressure == (0.0, 0.0, 1.0)
+
+
+def test_analysis_takes_the_cell_of_each_frame(call):
+    """Two sizes of one perfect lattice: each frame has its own first peak."""
+    frames = [bulk("Ar", cubic=True, a=a) * 2 for a in (5.0, 6.0)]
+    ase.io.write("two.extxyz", frames)
+    assert call("analyze two.extxyz --rdf --r-max 5 --bins 500 --blocks 1 --output a")[0] == 0
+    table = np.genfromtxt("a/rdf.csv", delimiter=",", names=True)
+    peaks = table["r_A"][table["g_ArAr"] > 0]
+    np.testing.assert_allclose(peaks, [5.0 / 2**0.5, 6.0 / 2**0.5, 5.0], atol=0.0101)
+
+
+def test_python_door():
+    argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
+    bath = BerendsenNPT(
+        60.0, coupling_time=60.0, pressure=0.3, pressure_coupling_time=200.0, bulk_modulus=3.0
+    )
+    simulation = Simulation(ase.io.read("ar.extxyz"), argon, timestep=4.0, ensemble=bath)
+    simulation.run(400)
+    assert simulation.thermo().pressure / GPA == pytest.approx(0.3, abs=0.06)
+    atoms = simulation.atoms()
+    np.testing.assert_array_equal(atoms.cell.array, simulation.engine.cell)
+    assert atoms.get_volume() == pytest.approx(simulation.thermo().volume, rel=1e-14)
