@@ -58,7 +58,7 @@ def test_every_block_runs_in_turn(folder, capsys):
                     assert command.startswith("taichimd "), f"unknown kind of command: {command}"
                     assert call(command) == 0, f"{command}\n{capsys.readouterr().err}"
     assert set(kinds) == {"console", "python", "toml"}
-    for result in ("taichimd-run", "my-run", "second", "copper"):
+    for result in ("taichimd-run", "my-run", "second", "copper", "sampled"):
         assert (folder / result / "thermo.png").exists()
 
 

@@ -7,11 +7,13 @@ of the present positions. With p the wanted pressure, r = beta/(3 tau), R symmet
 on the diagonal and half of it beside:
 
 - Berendsen: B = 1 + r dt (P - p), A = s, C = B, s the thermostat's factor.
-- Stochastic cell rescaling: B = exp(e), e = r dt (P - p + kT/V) + sqrt(2 r dt kT/V) R, A = s exp(-e), C = B. (Bernetti and
-  Bussi 2020, eq. 8; Del Tatto et al. 2022, eq. 14, with the rotation taken out.)
+- Stochastic cell rescaling: B = exp(e), e = r dt (P - p) + sqrt(2 r dt kT/V) R, A = s exp(-e), C = B. (Bernetti
+  and Bussi 2020; Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: K has 3N - 3
+  degrees of freedom, and with it the volume would be that of one atom more than in the next ensemble.
 - Martyna-Tobias-Klein: with the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and
   G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of v' = -(u + tr(u)/N_f) v; thermostat of the atoms, and friction and noise
   on u; the two halves in reverse. Then B = exp(u dt), C = (exp(u dt) - 1)/(u dt).
+  With 3N - 3 degrees of freedom it samples V^(N-1) exp(-(U + p V)/kT).
   (M. E. Tuckerman et al., J. Phys. A 39, 5629 (2006), doi:10.1088/0305-4470/39/19/S18, with the halves on both
   sides of a step's boundary made one, as for thermostats.)
 
