@@ -142,8 +142,8 @@ def test_mistakes_are_one_line(call, folder, options, words):
 
 def test_what_a_restart_takes_over():
     old = json.loads(json.dumps(make_settings({
-        "ensemble": "npt-scr", "pressure": "1,2,3", "final_pressure": 4.0, "bulk_modulus": 9.0, "cell_axes": "xyz",
-        "cell_control": "orthorhombic",
+        "ensemble": "npt-scr", "pressure": "1,2,3", "final_pressure": 4.0, "bulk_modulus": 9.0,
+        "cell_axes": "xyz", "cell_control": "orthorhombic",
     }).model_dump()))  # fmt: skip
     same = make_settings({"restart": "c"}, None, old)
     assert (same.pressure, same.final_pressure, same.bulk_modulus) == ((1.0, 2.0, 3.0), 4.0, 9.0)

@@ -170,6 +170,8 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
         ramp = {"ramp": tuple(divide * step for step in pressures["ramp"])} if "ramp" in pressures else {}
         # Weakly coupled: the noise differs between time steps, and the trajectories are not to part.
         engine = made(MartynaTobiasKlein, control, **{**pressures, **ramp, "coupling_time": 500.0})
+        # Atoms at rest in a cell at rest have not had their half kick: from the first steps on.
+        engine.advance(10 * divide, 4.0 * units.FS / divide)
         start, deviation, moved = engine.thermo(), 0.0, 0.0
         for _ in range(40):
             engine.advance(10 * divide, 4.0 * units.FS / divide)
@@ -178,7 +180,7 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
             moved = max(moved, abs(thermo.potential + thermo.kinetic - start.conserved))
         worst.append(deviation)
         assert deviation < 0.01 * moved
-    assert 2.5 < worst[0] / worst[1] < 6.0, worst
+    assert 2.7 < worst[0] / worst[1] < 6.0, worst
 
 
 @pytest.mark.parametrize("kind", [StochasticCellRescaling, MartynaTobiasKlein])

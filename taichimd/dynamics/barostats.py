@@ -42,18 +42,18 @@ from taichimd.streams import CELL
 _SIZES = {
     "P_START": 3, "P_END": 3, "AXES": 3, "RATE": 1, "CELL_TIME": 1, "MOST_IMAGE": 2, "REACH_NEAR": 1,
     "REACH_BUILT": 1, "STRAIN_NEAR": 9, "STRAIN_BUILT": 9, "VELOCITY_SCALE": 9, "CELL_VECTORS": 9, "STRETCH": 9,
-    "DRIFT": 9, "CELL_VELOCITY": 9,
+    "DRIFT": 9, "AHEAD": 1, "CELL_VELOCITY": 9,
 }  # fmt: skip
 _ends = [th.BATH_SIZE]
 for _size in _SIZES.values():
     _ends.append(_ends[-1] + _size)
 (
     P_START, P_END, AXES, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, STRAIN_NEAR, STRAIN_BUILT,
-    VELOCITY_SCALE, CELL_VECTORS, STRETCH, DRIFT, CELL_VELOCITY, BATH_SIZE,
+    VELOCITY_SCALE, CELL_VECTORS, STRETCH, DRIFT, AHEAD, CELL_VELOCITY, BATH_SIZE,
 ) = _ends  # fmt: skip
 """Wanted pressure before and after a ramp (eV/angstrom^3), which axes are controlled (1 or 0), beta/(3 tau), tau; the
 largest image of the lists along the second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made;
-A; h (angstrom), B - 1, C, u."""
+A; h (angstrom), B - 1, C, energy (eV) between the two halves of the cell's kick less that behind them, u."""
 STATE = slice(CELL_VECTORS, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint."""
 _TERMS = 12
@@ -246,12 +246,15 @@ def barostat_functions(name: str, control: str, axes: str, real: Any, by_slot: b
                 (1.0 - kept * kept) * kt / mass
             )
             bath[th.RECEIVED] += 0.5 * mass * (before - _square(u))
+            # The step is symmetric about this place: only here the error of the energy is of second order.
+            middle = 0.5 * (twice.trace() + mass * _square(u))
             second = _series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
             twice = second.transpose() @ twice @ second
             u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
                 0.5 * time / mass
             )
             _write3(bath, CELL_VELOCITY, u)
+            bath[AHEAD] = middle - 0.5 * (twice.trace() + mass * _square(u))
             scale = first @ second * factor
             stretch, drift = _series(u * time, 0), _series(u * time, 1)
         else:

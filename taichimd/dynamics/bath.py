@@ -150,4 +150,4 @@ def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array) -> float | 
         return None
     speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
     mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
-    return float(values[at.RECEIVED] + 0.5 * mass * speed2)
+    return float(values[at.RECEIVED] + values[baro.AHEAD] + 0.5 * mass * speed2)
