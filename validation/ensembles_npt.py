@@ -3,7 +3,7 @@
     python -m validation.ensembles_npt
 
 Two runs at two pressures: in that ensemble the logarithm of the ratio of the two volume distributions is a
-line whose slope is (p_1 - p_2)/kT whatever the system (P. T. Merz, M. R. Shirts, PLoS ONE 13, e0202764,
+line of slope (p_1 - p_2)/kT whatever the system (P. T. Merz, M. R. Shirts, PLoS ONE 13, e0202764,
 doi:10.1371/journal.pone.0202764). And a gas, whose volumes have exactly a gamma distribution of shape N.
 """
 
