@@ -175,7 +175,13 @@ def elsewhere():
     environment = {**os.environ, "TAICHIMD_THREADS": "1"}
     if other_runtime_installed():
         environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
-    output = subprocess.run([sys.executable, __file__], env=environment, capture_output=True, text=True)
+    return in_another_process(environment)
+
+
+def in_another_process(environment, *names):
+    """{name: hash} of some systems, or all."""
+    command = [sys.executable, __file__, *names]
+    output = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr
     return json.loads(output.stdout)
 
@@ -191,4 +197,4 @@ needs_other_runtime = pytest.mark.skipif(
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: here(name) for name in SYSTEMS}))
+    print(json.dumps({name: here(name) for name in sys.argv[1:] or SYSTEMS}))

@@ -1,6 +1,11 @@
-"""Fixtures that several test files share."""
+"""Fixtures that several test files share, and how kernels are compiled in tests."""
+
+import os
 
 import pytest
+
+# Most of the suite's time is compilation. Bits are the same without it (`test_engine` compares).
+os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 
 
 @pytest.fixture

@@ -1,11 +1,13 @@
 """The engine in motion: conservation, and results that depend on the input alone, to the last bit."""
 
+import os
+
 import numpy as np
 import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
+from bits import elsewhere, here, in_another_process, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import units
@@ -334,3 +336,9 @@ def test_one_thread_gives_the_bits_of_many(name):
 @pytest.mark.parametrize("name", ["silicon", "melt", "relaxation"])
 def test_both_runtimes_give_the_same_trajectory(name):
     assert elsewhere()[name] == here(name)
+
+
+def test_bits_do_not_depend_on_how_well_kernels_are_optimised():
+    assert "TAICHIMD_QUICK_COMPILE" in os.environ
+    environment = {key: value for key, value in os.environ.items() if key != "TAICHIMD_QUICK_COMPILE"}
+    assert in_another_process(environment, "melt") == {"melt": here("melt")}
