@@ -77,7 +77,7 @@ def start(backend: str = "auto") -> str:
         if threads := os.environ.get("TAICHIMD_THREADS"):
             options["cpu_max_num_threads"] = int(threads)
         if os.environ.get("TAICHIMD_QUICK_COMPILE"):
-            # Kernels come up to three times sooner, run up to 1.7 times longer on a CPU, and give the same bits.
+            # Kernels come up to three times sooner, run up to 1.7 times longer, and give the same bits.
             options["advanced_optimization"] = False
         if os.environ.get("TAICHIMD_PROFILE"):
             options["kernel_profiler"] = True
