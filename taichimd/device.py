@@ -19,13 +19,14 @@ from taichimd.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
 from taichimd.state import State
 
 
-def steps_per_pass(backend: str, n_atoms: int, many_body: bool) -> int:
+def steps_per_pass(backend: str, n_atoms: int, many_body: bool, moves_cell: bool) -> int:
     """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time.
 
-    On a full device the host's part of a call passes while the device works.
+    On a full device the host's part of a call passes while the device works. A barostat's serial part takes
+    as long to compile as everything else.
     """
     full = n_atoms >= FULL_DEVICE
-    if DEVICE_LOOPS or (many_body and (backend == "cpu" or full)):
+    if DEVICE_LOOPS or moves_cell or (many_body and (backend == "cpu" or full)):
         return 1
     if backend == "cpu" or full:
         return 4
@@ -72,7 +73,7 @@ class Device:
         self._cell_known = True
         self.set_cell(cell)
         many_body = bound.terms.many_body
-        self.unroll = steps_per_pass(backend, state.n, many_body)
+        self.unroll = steps_per_pass(backend, state.n, many_body, bath.moves_cell)
         shared = 1 if many_body or all_pairs else lanes.threads_per_atom(backend, state.n)
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]

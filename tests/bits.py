@@ -3,6 +3,7 @@
 Run as a script, it prints {name: hash} of every system as JSON. Always on the CPU.
 """
 
+import fcntl
 import functools
 import hashlib
 import importlib.util
@@ -10,6 +11,8 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -170,8 +173,21 @@ def here(name):
 def elsewhere():
     """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
 
-    One process for both differences, because it compiles everything anew.
+    One process for both differences, and for all workers of a test run, because it compiles everything anew.
     """
+    run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
+    with open(Path(tempfile.gettempdir()) / f"taichimd-bits-{run}", "a+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        found = file.read()
+        if not found:
+            found = json.dumps(of_other_runtime())
+            file.write(found)
+    return json.loads(found)
+
+
+def of_other_runtime():
+    """What `elsewhere` returns."""
     environment = {**os.environ, "TAICHIMD_THREADS": "1"}
     if other_runtime_installed():
         environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME

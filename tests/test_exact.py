@@ -7,8 +7,8 @@ from ase import Atoms
 from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
+import taichimd.device
 import taichimd.dynamics.verlet as verlet
-import taichimd.engine
 import taichimd.enumerate.gather as gather
 from taichimd.engine import Engine
 from taichimd.enumerate.exact import in_parts, on_grid
@@ -92,7 +92,7 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     fast = Engine(atoms, forcefield).evaluate()
     monkeypatch.setattr(gather, "compact_function", lambda *_: None)
     monkeypatch.setattr(verlet, "gather_functions", gather.gather_functions.__wrapped__)
-    monkeypatch.setattr(taichimd.engine, "step_kernels", verlet.step_kernels.__wrapped__)
+    monkeypatch.setattr(taichimd.device, "step_kernels", verlet.step_kernels.__wrapped__)
     slow = Engine(atoms, forcefield).evaluate()
     for what in ("energies", "forces", "virials"):
         np.testing.assert_array_equal(getattr(fast, what), getattr(slow, what), err_msg=what)

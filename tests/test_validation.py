@@ -109,7 +109,7 @@ class FakeEngine:
 
     def __init__(self, clock):
         self.clock, self.n_atoms, self.builds, self.stale = clock, 1000, 0, False
-        self._lists = SimpleNamespace(age=9, outdate=self.outdate)
+        self.device = SimpleNamespace(lists=SimpleNamespace(age=9, outdate=self.outdate))
 
     def outdate(self):
         self.stale = True

@@ -29,7 +29,7 @@ def test_the_pressure_of_a_crystal_is_the_one_asked_for(kind, control, pressure)
     atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(3), 80.0, 2)
     ensemble = kind(
         40.0, coupling_time=100.0, pressure=pressure, pressure_coupling_time=400.0, bulk_modulus=3.0,
-        control=control, seed=4,
+        control=control, seed=4, period=2,
     )  # fmt: skip
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
     engine = Engine(atoms, forcefield, ensemble=ensemble)

@@ -82,6 +82,7 @@ def volumes_of_liquid(name: str, pressure: float, samples: int, backend: str = "
         pressure_coupling_time=100.0,
         bulk_modulus=3.0,
         seed=7,
+        period=1,
     )
     engine = Engine(atoms, forcefield, ensemble=ensemble, backend=backend)
     engine.set_state(velocities=maxwell_boltzmann(engine.masses, TEMPERATURE, 3))
