@@ -31,6 +31,7 @@ _OF_RAMPS = ("temperature", "pressure")
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
+    "barostat_period",
 )  # fmt: skip
 
 
@@ -104,6 +105,9 @@ class RunSettings(BaseModel):
         "isotropic", description="isotropic, orthorhombic or triclinic: what of the cell may change"
     )
     cell_axes: str = Field("xyz", description='the axes whose pressure is controlled, such as "xy"')
+    barostat_period: int = Field(
+        10, gt=0, description="a whole number above 0: steps between actions of the barostat"
+    )
     timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
     steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
     time: str | None = Field(
@@ -170,6 +174,7 @@ class RunSettings(BaseModel):
             bulk_modulus=self.bulk_modulus,
             control=self.cell_control,
             axes=self.cell_axes,
+            period=self.barostat_period,
         )
 
     @property
@@ -222,6 +227,10 @@ class RunSettings(BaseModel):
                         f"{key} = {getattr(self, key)}: the ensemble {self.ensemble} has no {what}; expected "
                         f"with it one of {', '.join(kinds)}"
                     )
+        if "barostat_period" in given and BAROSTATS[self.ensemble].has_inertia:
+            raise SettingsError(
+                f"barostat_period = {self.barostat_period}: {self.ensemble} acts each step; leave it out"
+            )
         if "bulk_modulus" in given and not BAROSTATS[self.ensemble].uses_bulk_modulus:
             raise SettingsError(
                 f"bulk_modulus = {self.bulk_modulus:g}: {self.ensemble} has no use for it; leave it out"

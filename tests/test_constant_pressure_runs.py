@@ -123,6 +123,8 @@ def test_equilibrate_then_sample_then_hold(call):
         ("--ensemble npt-scr --pressure nan", "pressure = nan: expected a number, or three"),
         ("--ensemble npt-scr --bulk-modulus 0", "bulk_modulus = 0.0: expected a number above 0 (GPa)"),
         ("--ensemble npt-mtk --bulk-modulus 9", "bulk_modulus = 9: npt-mtk has no use for it"),
+        ("--ensemble npt-mtk --barostat-period 9", "barostat_period = 9: npt-mtk acts each step"),
+        ("--ensemble npt-scr --barostat-period 0", "barostat_period = 0: expected a whole number above 0"),
         ("--ensemble npt-scr --pressure-coupling-time 30", "is shorter than 10 time steps of 4 fs"),
         ("--ensemble npt-scr --cell-control cubic", "cell_control = 'cubic': expected isotropic, orthorh"),
         ("--ensemble npt-scr --cell-axes ab", "axes = 'ab': expected some of x, y and z"),

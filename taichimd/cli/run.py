@@ -53,6 +53,9 @@ def run(
     cell_axes: Annotated[
         str | None, typer.Option(help='Axes whose pressure is controlled, such as "xy"; default xyz.')
     ] = None,
+    barostat_period: Annotated[
+        int | None, typer.Option(help="Steps between actions of npt-berendsen and npt-scr; default 10.")
+    ] = None,
     timestep: Annotated[float | None, typer.Option(help="Femtoseconds; default 1.0.")] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of this run.")] = None,
     time: Annotated[str | None, typer.Option(help='Instead of --steps: "500fs", "10ps", "1ns".')] = None,
@@ -106,6 +109,7 @@ def run(
         "bulk_modulus": bulk_modulus,
         "cell_control": cell_control,
         "cell_axes": cell_axes,
+        "barostat_period": barostat_period,
         "timestep": timestep,
         "steps": steps,
         "time": time,
