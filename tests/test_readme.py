@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from ase import Atoms
+from bits import under_taichi
 
 from taichimd.cli.app import main
 from taichimd.config import RunSettings
@@ -50,6 +51,7 @@ def call(command):
     return caught.value.code
 
 
+@under_taichi
 def test_every_block_runs_in_turn(folder, capsys):
     kinds = []
     for kind, name, text in BLOCKS:
