@@ -15,7 +15,7 @@ from taichimd.neighbours.control import REBUILD
 from taichimd.neighbours.lists import FULL_DEVICE, Lists
 from taichimd.reduce import totals
 from taichimd.results import Array
-from taichimd.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
+from taichimd.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
 from taichimd.state import State
 
 
@@ -29,7 +29,7 @@ def steps_per_pass(backend: str, n_atoms: int, many_body: bool, moves_cell: bool
     if DEVICE_LOOPS or moves_cell or (many_body and (backend == "cpu" or full)):
         return 1
     if backend == "cpu" or full:
-        return 4
+        return 2 if QUICK_COMPILE else 4
     return 4 if many_body else 12
 
 
