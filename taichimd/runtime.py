@@ -79,7 +79,7 @@ def start(backend: str = "auto") -> str:
         if threads := os.environ.get("TAICHIMD_THREADS"):
             options["cpu_max_num_threads"] = int(threads)
         if QUICK_COMPILE:
-            # Kernels come up to three times sooner, run up to 1.7 times longer, and give the same bits.
+            # Kernels come much sooner, run longer, and give the same bits.
             options["advanced_optimization"] = False
         if os.environ.get("TAICHIMD_PROFILE"):
             options["kernel_profiler"] = True
