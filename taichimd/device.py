@@ -162,11 +162,16 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
-        if self.bath.moves_cell:  # the test knows nothing of strains
-            self.lists.outdate()
-        else:
-            lists, state = self.lists, self.state
-            self.call(self._run.moved, state.n, lists.near2, state.pos, lists.listed_at, lists.control)
+        lists, state = self.lists, self.state
+        self.call(
+            self._run.moved,
+            state.n,
+            lists.near2,
+            state.pos,
+            lists.listed_at,
+            lists.control,
+            self.bath.arrays[1],
+        )
 
     # Forces.
 

@@ -330,7 +330,7 @@ class Engine:
         begin = time.perf_counter()
         self._evaluate()
         self.device.step_batch(1.0)
-        if self._bath.whole:
+        if self._bath.coupling.whole:
             self.device.close_step(0, self.step, 1.0)
         ti.sync()
         seconds = time.perf_counter() - begin

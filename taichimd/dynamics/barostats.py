@@ -25,6 +25,7 @@ The lists learn of the deformation since they were made, F = 1 + E: pairs farthe
 """
 
 from functools import cache
+from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,21 +40,13 @@ from taichimd.runtime import in_double, ti
 from taichimd.streams import CELL
 
 # The array `bath` goes on behind what thermostats hold.
-_SIZES = {
-    "P_START": 3, "P_END": 3, "AXES": 3, "RATE": 1, "CELL_TIME": 1, "MOST_IMAGE": 2, "REACH_NEAR": 1,
-    "REACH_BUILT": 1, "STRAIN_NEAR": 9, "STRAIN_BUILT": 9, "VELOCITY_SCALE": 9, "CELL_VECTORS": 9, "STRETCH": 9,
-    "DRIFT": 9, "AHEAD": 1, "CELL_VELOCITY": 9,
-}  # fmt: skip
-_ends = [th.BATH_SIZE]
-for _size in _SIZES.values():
-    _ends.append(_ends[-1] + _size)
 (
-    P_START, P_END, AXES, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, STRAIN_NEAR, STRAIN_BUILT,
+    P_START, P_END, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, STRAIN_NEAR, STRAIN_BUILT,
     VELOCITY_SCALE, CELL_VECTORS, STRETCH, DRIFT, AHEAD, CELL_VELOCITY, BATH_SIZE,
-) = _ends  # fmt: skip
-"""Wanted pressure before and after a ramp (eV/angstrom^3), which axes are controlled (1 or 0), beta/(3 tau), tau; the
-largest image of the lists along the second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made;
-A; h (angstrom), B - 1, C, energy (eV) between the two halves of the cell's kick less that behind them, u."""
+) = accumulate((3, 3, 1, 1, 2, 1, 1, 9, 9, 9, 9, 9, 9, 1, 9), initial=th.BATH_SIZE)  # fmt: skip
+"""Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; the largest image of the lists along the
+second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made; A;
+h (angstrom), B - 1, C, energy (eV) between the two halves of the cell's kick less that behind them, u."""
 STATE = slice(CELL_VECTORS, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint."""
 _TERMS = 12
@@ -326,8 +319,7 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     @ti.func
     def forget_near(bath: ti.template()):
         """The near list was cut: no strain since."""
-        for k in ti.static(range(9)):
-            bath[STRAIN_NEAR + k] = ti.cast(0, ti.f64)
+        _write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
 
     @ti.func
     def shift(i, n, shift_bits, shifts: ti.template(), bath: ti.template()):
@@ -367,13 +359,12 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     def listed(near: ti.f64, built: ti.f64, my: ti.f64, mz: ti.f64, bath: doubles):
         """New lists that reach so far (angstrom), with images so far along the second and third vector."""
         forget_near(bath)
-        for k in ti.static(range(9)):
-            bath[STRAIN_BUILT + k] = ti.cast(0, ti.f64)
+        _write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
         bath[REACH_NEAR], bath[REACH_BUILT] = near, built
         bath[MOST_IMAGE], bath[MOST_IMAGE + 1] = my, mz
 
     return SimpleNamespace(
-        local=False, whole=True, cell=True, parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
+        parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
         due=due, collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
         forget_near=forget_near, shift=shift, close_step=close_step, listed=listed,
     )  # fmt: skip

@@ -27,7 +27,6 @@ class Bath:
         freedom: degrees of freedom among which the kinetic energy is shared.
         arrays: `ledger` and `bath`, as kernels take them.
         coupling: what kernels are compiled for.
-        local: whether the thermostat acts on each atom alone. whole: whether on the whole system.
         moves_cell: whether there is a barostat.
     """
 
@@ -37,8 +36,6 @@ class Bath:
         self.ensemble = ensemble
         self.coupling = coupling_of(ensemble, driving_force)
         self.freedom = degrees_of_freedom(ensemble, len(masses))
-        self.local = isinstance(ensemble, Thermostat) and ensemble.name == "nvt-langevin"
-        self.whole = isinstance(ensemble, Thermostat) and not self.local
         self.moves_cell = self.coupling.moves_cell
         sums = 1 + 3 * self.coupling.driven
         if isinstance(ensemble, Barostat):
@@ -73,7 +70,7 @@ class Bath:
 
     def acts(self, step: int) -> bool:
         """Whether the bath acts on the whole system at the end of a step."""
-        return self.whole and step % self.coupling.period == 0
+        return self.coupling.whole and step % self.coupling.period == 0
 
     def received(self) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
@@ -82,12 +79,12 @@ class Bath:
         """
         if self.coupling.driven:
             return None
-        if self.local:
+        if self.coupling.local:
             return self._given() * 2.0**-at.ENERGY_BITS
         values = self._bath.to_numpy()
         if isinstance(self.ensemble, Barostat):
             return _energy_of_cell(self.ensemble, self.freedom, values)
-        return float(values[at.RECEIVED]) if self.whole else 0.0
+        return float(values[at.RECEIVED]) if self.coupling.whole else 0.0
 
     @property
     def cell(self) -> Array:
@@ -105,9 +102,9 @@ class Bath:
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
-        if self.local:
+        if self.coupling.local:
             return {"ensemble": self.ensemble.name, "ledger": self._given()}
-        if self.whole:
+        if self.coupling.whole:
             values = self._bath.to_numpy()
             state = {"ensemble": self.ensemble.name, "bath": values[at.STATE].tolist()}
             return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
@@ -123,12 +120,12 @@ class Bath:
             raise SettingsError(
                 f"the state of a {state.get('ensemble', 'nve')} thermostat cannot be that of {self.ensemble.name}"
             )
-        if self.local:
+        if self.coupling.local:
             ledger = self._ledger.to_numpy()
             ledger[at.SLOT :] = 0
             ledger[at.SLOT] = state["ledger"]
             self._ledger.from_numpy(ledger)
-        elif self.whole:
+        elif self.coupling.whole:
             values = self._bath.to_numpy()
             values[at.STATE] = state["bath"]
             if self.moves_cell:

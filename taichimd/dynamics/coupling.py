@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.dynamics.barostats import barostat_functions
-from taichimd.dynamics.ensembles import NVE, Ensemble, Thermostat
+from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, Thermostat
 from taichimd.dynamics.pressure import Barostat
 from taichimd.dynamics.thermostats import thermostat_functions
 from taichimd.errors import SettingsError
@@ -32,6 +32,16 @@ class Coupling:
     def none(self) -> bool:
         """Whether nothing acts but forces."""
         return self.name == NVE.name
+
+    @property
+    def local(self) -> bool:
+        """Whether what acts does so on each atom alone."""
+        return self.name == Langevin.name
+
+    @property
+    def whole(self) -> bool:
+        """Whether what acts does so on the whole system."""
+        return not (self.none or self.local)
 
     @property
     def moves_cell(self) -> bool:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd import units
-from taichimd.dynamics.ensembles import Ensemble, Thermostat
+from taichimd.dynamics.ensembles import Thermostat
 from taichimd.errors import SettingsError
 from taichimd.neighbours.box import make_frame
 
@@ -156,11 +156,6 @@ class MartynaTobiasKlein(Barostat):
 BAROSTATS: dict[str, type[Barostat]] = {
     kind.name: kind for kind in (BerendsenNPT, StochasticCellRescaling, MartynaTobiasKlein)
 }
-
-
-def moves_cell(ensemble: Ensemble) -> bool:
-    """Whether an ensemble changes the cell."""
-    return isinstance(ensemble, Barostat)
 
 
 def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:

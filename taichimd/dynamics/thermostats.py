@@ -29,7 +29,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics.ensembles import Bussi, Langevin, NoseHoover
+from taichimd.dynamics.ensembles import Bussi, NoseHoover
 from taichimd.math import exp, log, sqrt
 from taichimd.philox import GLOBAL
 from taichimd.random import normal2, normal3, uniform2
@@ -213,7 +213,7 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
         driven: whether a driving force moves the centre of mass, which is to rest.
     """
-    chain, bussi, langevin = name == NoseHoover.name, name == Bussi.name, name == Langevin.name
+    chain, bussi = name == NoseHoover.name, name == Bussi.name
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
@@ -304,6 +304,16 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         return ti.cast(virial, real).transpose() @ pull
 
     @ti.func
+    def strayed(x, listed_at, most2, near: ti.template(), bath: ti.template()):
+        """Whether an atom is farther than sqrt(most2) from where a list was made."""
+        gone = x - listed_at
+        far = 0
+        # Written so that a position that is not a number has strayed, too.
+        if not gone.dot(gone) <= most2:
+            far = 1
+        return far
+
+    @ti.func
     def rescaled(v, bath: ti.template()):
         new = v
         if ti.static(driven):
@@ -322,9 +332,6 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
             vel[i] = rescaled(vel[i], bath)
 
     return SimpleNamespace(
-        local=langevin,
-        whole=name != "nve" and not langevin,
-        cell=False,
         prepare=prepare,
         refresh=refresh,
         count=count,
@@ -334,5 +341,6 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         drive=drive,
         rescale=rescale,
         rescaled=rescaled,
+        strayed=strayed,
         close_step=close_step,
     )

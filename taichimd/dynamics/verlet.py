@@ -91,7 +91,7 @@ def step_kernels(
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     with_reverse = many_body and not terms.angle
-    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat if cell else None)
+    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell)
     # Where the second loop reads positions, a third one moves the atoms.
     apart = terms.angle is not None
 
@@ -115,7 +115,7 @@ def step_kernels(
     def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`s."""
         move = dt * v
-        if ti.static(thermostat.local):
+        if ti.static(coupling.local):
             new = thermostat.refresh(i, n, v, ledger[OPENS] + ahead, ident[i], inverse_mass[i], ledger, bath)
             move = (0.5 * dt) * v + (0.5 * dt) * new
             vel[i] = new
@@ -125,14 +125,7 @@ def step_kernels(
                 change, move = thermostat.drifted(pos[i], move, bath)
         x = pos[i] + change
         pos[i] = x
-        far = 0
-        if ti.static(cell):
-            far = thermostat.strayed(x, listed_at[i], most_near2, near_list, bath)
-        else:
-            gone = x - listed_at[i]
-            if not gone.dot(gone) <= most_near2:
-                far = 1
-        if far == 1:
+        if thermostat.strayed(x, listed_at[i], most_near2, near_list, bath) == 1:
             control[outdated] = 1
             control[frozen] = 1
         if not move.dot(move) <= most_step2:
@@ -165,7 +158,7 @@ def step_kernels(
         if ti.static(not coupling.none):
             ledger[FIRST] = first
             ledger[OPENS] = first
-        if ti.static(thermostat.local):
+        if ti.static(coupling.local):
             thermostat.prepare(dt, ledger, bath)
         if ti.static(cell):
             if thermostat.due(first):
@@ -270,7 +263,7 @@ def step_kernels(
                         f = g
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
-                    if ti.static(not thermostat.whole):
+                    if ti.static(not coupling.whole):
                         go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
                     elif acts(s, ledger):
                         vel[i] = v
@@ -279,14 +272,14 @@ def step_kernels(
                         thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
                     else:
                         go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
-                if ti.static(not thermostat.whole and not apart):
+                if ti.static(not coupling.whole and not apart):
                     count_step(i, control, FROZEN + s)
-            if ti.static(apart and not thermostat.whole):
+            if ti.static(apart and not coupling.whole):
                 for i in range(n):
                     if control[FROZEN + s] == 0:
                         drift(i, n, vel[i], dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
                     count_step(i, control, FROZEN + s)
-            if ti.static(thermostat.whole):
+            if ti.static(coupling.whole):
                 close(n, s, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
 
     @step_kernel
@@ -317,11 +310,10 @@ def step_kernels(
                     vel[i] += (0.5 * dt * inverse_mass[i]) * force[i]
 
     @ti.kernel
-    def moved(n: ti.i32, most_near2: real, pos: vecs, listed_at: vecs, control: ints):
+    def moved(n: ti.i32, most_near2: real, pos: vecs, listed_at: vecs, control: ints, bath: doubles):
         """Displacement test after positions were set from outside."""
         for i in range(n):
-            gone = pos[i] - listed_at[i]
-            if not gone.dot(gone) <= most_near2:
+            if thermostat.strayed(pos[i], listed_at[i], most_near2, near_list, bath) == 1:
                 control[outdated] = 1
 
     return SimpleNamespace(

@@ -22,7 +22,7 @@ from taichimd.runtime import ti
 
 
 def prune_function(
-    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, barostat: Any = None
+    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, coupled: Any, cell: bool
 ) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops.
 
@@ -31,8 +31,8 @@ def prune_function(
         by_slot: slot-major rows (CUDA).
         ordered: put rows in order, where sums depend on it.
         with_reverse: make `reverse`, where something is kept per entry.
-        barostat: knows how much the cell has been deformed (`barostats`), from the array `bath`; without one
-            nothing reads that.
+        coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
+        cell: whether the cell moves; how far is in the array `bath`.
     """
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
 
@@ -57,15 +57,7 @@ def prune_function(
         for i in range(n):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 x = pos[i]
-                far = 0
-                if ti.static(bool(barostat)):
-                    far = barostat.strayed(x, built_at[i], most_drift2, False, bath)
-                else:
-                    drift = x - built_at[i]
-                    # Written so that a position that is not a number asks for a rebuild, too.
-                    if not drift.dot(drift) <= most_drift2:
-                        far = 1
-                if far == 1:
+                if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
                     control[REBUILD] = 1
                 kept = 0
                 m = count[i]
@@ -108,7 +100,7 @@ def prune_function(
             else:
                 control[STALE] = 0
                 control[CUTS] += 1
-                if ti.static(bool(barostat)):
-                    barostat.forget_near(bath)
+                if ti.static(cell):
+                    coupled.forget_near(bath)
 
     return prune
