@@ -78,7 +78,7 @@ class Device:
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self._going = ti.ndarray(ti.i32, ())  # the flag of loops on the device
+        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(3)]  # of loops on the device
         self.forces_known = self.evaluated = self.blown = False
         self.lists = Lists(
             state,
@@ -89,7 +89,7 @@ class Device:
             unroll=self.unroll,
             skin=skin,
         )
-        self._run = step_kernels(
+        self._variant = (
             bound.terms,
             state.real,
             state.term,
@@ -101,6 +101,7 @@ class Device:
             bath.coupling,
             shared,
         )
+        self._compiled_for: Any = None
         self.most_step2 = (0.25 * self.lists.cutoff) ** 2
         self.settle()
 
@@ -142,9 +143,18 @@ class Device:
         if not self.lists.due():
             return False
         self.lists.renew(self.frame)
+        self._choose_kernels()
         if self._run.listed is not None:
             self.call(self._run.listed, *self.lists.reaches(), *self.bath.arrays[1:])
         return True
+
+    def _choose_kernels(self) -> None:
+        """Kernels for what the lists search with; it hardly ever changes."""
+        verlet = self.lists.verlet
+        if verlet.searched != self._compiled_for:
+            search = (verlet.searched, verlet.lanes) if DEVICE_LOOPS else ()
+            self._run = step_kernels(*self._variant, *search)
+            self._compiled_for = verlet.searched
 
     def settle(self) -> None:
         """Lists that are fit; the state of a failed step has some only if its positions make sense.
@@ -178,7 +188,7 @@ class Device:
     def queue_forces(self, timestep: float = 0.0) -> None:
         """Queue one call of `finish`, which does nothing with an outdated list; does not wait for it."""
         lists, state = self.lists, self.state
-        # The arrays are asked for anew each time: a rebuild exchanges them.
+        # The arrays are asked for anew each time: lists that grow exchange theirs.
         self.call(
             self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
             state.inverse_mass, state.ident, state.kind, *lists.arrays(self._tables), lists.control,
@@ -224,10 +234,15 @@ class Device:
     def step_batch(self, timestep: float) -> None:
         """Queue one call of `steps`."""
         state, lists = self.state, self.lists
+        loops: tuple[Any, ...] = (self._flags[0],)
+        if DEVICE_LOOPS:
+            # Lists of a moving cell are laid out anew each time.
+            allowed = 0 if self.bath.moves_cell else lists.builds_allowed
+            loops = (*self._flags, allowed, *lists.verlet.search_arguments(state))
         self.call(
             self._run.steps, *lists.sizes(), timestep, self.most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *lists.arrays(self._tables), lists.control, self._going, *self.bath.arrays,
+            *lists.arrays(self._tables), lists.control, *self.bath.arrays, *loops,
         )  # fmt: skip
 
     def close_step(self, n: int, step: int, timestep: float) -> None:

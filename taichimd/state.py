@@ -57,7 +57,7 @@ class State:
         types = {"inverse_mass": self.real, "ident": ti.i32, "kind": ti.i32}
         for name in self.SORTED:
             setattr(self, name, ti.ndarray(types.get(name, vec), n))
-        # The target of the next spatial sort; a sort swaps the two sets.
+        # What a spatial sort goes through.
         self.spare = {name: ti.ndarray(types.get(name, vec), n) for name in self.SORTED}
         self.sorted_of = ti.ndarray(ti.i32, n)
         self._user = ti.ndarray(vec, n)
@@ -66,13 +66,6 @@ class State:
         self.sorted_of.from_numpy(numbers)
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy((1.0 / masses).astype(self.numpy_real))
-
-    def swap(self) -> None:
-        """Make the spare arrays, which a sort has just filled, the current ones."""
-        for name in self.SORTED:
-            mine = getattr(self, name)
-            setattr(self, name, self.spare[name])
-            self.spare[name] = mine
 
     def get(self, name: str) -> NDArray[np.float64]:
         """A vector quantity in the user's order, (n, 3) float64."""

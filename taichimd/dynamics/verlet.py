@@ -36,7 +36,20 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.control import BLOWN, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
+from taichimd.neighbours.control import (
+    BLOWN,
+    BUILDING,
+    BUILDS,
+    BUILT,
+    DONE,
+    FROZEN,
+    LONGEST,
+    NONE,
+    REBUILD,
+    REMAINING,
+    STALE,
+)
+from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.prune import prune_function
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
@@ -53,6 +66,8 @@ def step_kernels(
     blocks: int,
     coupling: Coupling,
     lanes: int = 1,
+    search: Any = None,
+    search_lanes: int = 1,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -68,6 +83,8 @@ def step_kernels(
             are different ones.
         coupling: what acts on atoms and cell besides forces.
         lanes: threads that share an atom of a pair potential in `steps`.
+        search: type of the positions that the neighbour search compares.
+        search_lanes: its threads per atom.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -77,6 +94,9 @@ def step_kernels(
     term_reals: Any = ti.types.ndarray(dtype=term, ndim=1)
     term_vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, term), ndim=1)
     flag: Any = ti.types.ndarray(dtype=ti.i32, ndim=0)
+    ivec = ti.types.vector(3, ti.i32)
+    ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
+    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search or real), ndim=1)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
@@ -87,33 +107,22 @@ def step_kernels(
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
+    rebuild = list_kernels(real, search or real, by_slot, search_lanes).rebuild
     cell, driven = coupling.moves_cell, coupling.driven
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     with_reverse = many_body and not terms.angle
-    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell)
+    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
     # Where the second loop reads positions, a third one moves the atoms.
     apart = terms.angle is not None
 
-    @ti.func
-    def acts(ahead, ledger: ti.template()):
-        """Whether what acts on the whole system does so at the end of a step, `ahead` steps into a pass."""
-        yes = 1
-        if ti.static(cell):
-            yes = thermostat.due(ledger[OPENS] + ahead)
-        return yes
+    # What acts on the whole system does so in every step, or in some, which are then steps of their own.
+    sometimes = cell and coupling.period > 1
+    every = coupling.whole and not sometimes
 
     @ti.func
-    def go_on(i, n, v, kick, s: ti.template(), dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Second half kick and drift, if the drift has its place here."""
-        w = v + kick
-        vel[i] = w
-        if ti.static(not apart):
-            drift(i, n, w, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-
-    @ti.func
-    def drift(i, n, v, dt, ahead, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`s."""
+    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`."""
         move = dt * v
         if ti.static(coupling.local):
             new = thermostat.refresh(i, n, v, ledger[OPENS] + ahead, ident[i], inverse_mass[i], ledger, bath)
@@ -121,7 +130,7 @@ def step_kernels(
             vel[i] = new
         change = move
         if ti.static(cell):
-            if acts(ahead, ledger):
+            if deforming == 1:
                 change, move = thermostat.drifted(pos[i], move, bath)
         x = pos[i] + change
         pos[i] = x
@@ -160,19 +169,21 @@ def step_kernels(
             ledger[OPENS] = first
         if ti.static(coupling.local):
             thermostat.prepare(dt, ledger, bath)
+        deforming = 0
         if ti.static(cell):
-            if thermostat.due(first):
+            deforming = thermostat.due(first)
+            if deforming == 1:
                 deform(control, FROZEN, bath)
         for i in range(n):
             if ti.static(cell):
-                if thermostat.due(first):
+                if deforming == 1:
                     thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
-            drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
+            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
@@ -185,19 +196,13 @@ def step_kernels(
                         e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
                             energy[i] = e
-                    elif ti.static(cell and want != ALL):
-                        if acts(ahead, ledger):
-                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
-                            sums.store(i, total, energy, force, virial, want)
-                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
-                        else:
-                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, FORCE)  # fmt: skip
-                            sums.store(i, total, energy, force, virial, FORCE)
                     else:
                         total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
                         if ti.static(driven and want != ALL):
                             force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+                        elif ti.static(want != ALL and want != FORCE):
+                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
 
     @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
@@ -205,99 +210,152 @@ def step_kernels(
             prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
 
     @ti.func
-    def close(n, s: ti.template(), shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
         if ti.static(cell):
             if ti.static(thermostat.parts > 1):
                 for k in range(2 * thermostat.parts):
-                    if control[FROZEN + s] == 0 and acts(s, ledger):
+                    if control[at] == 0:
                         thermostat.collect(k, ledger)
-            if control[FROZEN + s] == 0 and acts(s, ledger):
-                thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
-                deform(control, FROZEN + s + 1, bath)
-        elif control[FROZEN + s] == 0:
-            thermostat.rescale(dt, ledger[OPENS] + (s - 1), ledger, bath)
+            if control[at] == 0:
+                thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
+                deform(control, at + 1, bath)
+        elif control[at] == 0:
+            thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
         for i in range(n):
-            if control[FROZEN + s] == 0:
-                v = vel[i]
-                if acts(s, ledger):
-                    if ti.static(cell):
-                        thermostat.shift(i, n, shift_bits, shifts, bath)
-                    v = thermostat.rescaled(v, bath)
-                    v = v + (0.5 * dt * inverse_mass[i]) * force[i]
-                    vel[i] = v
-                if ti.static(apart) or acts(s, ledger):
-                    drift(i, n, v, dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-            count_step(i, control, FROZEN + s)
+            if control[at] == 0:
+                if ti.static(cell):
+                    thermostat.shift(i, n, shift_bits, shifts, bath)
+                v = thermostat.rescaled(vel[i], bath) + (0.5 * dt * inverse_mass[i]) * force[i]
+                vel[i] = v
+                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+            count_step(i, control, at)
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), going: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Up to `unroll` steps, as many as remain and the lists allow; `going` says whether there was any."""
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+    def step(at, ahead, acting: ti.template(), n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
+        want = ti.static(tally if acting or not cell else FORCE)
+        with_virial = ti.static(want != FORCE)
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath)  # fmt: skip
+        for i in range(n):
+            if control[at] == 0:
+                f = vec(0.0)
+                if ti.static(not many_body):
+                    f = force[i]
+                else:
+                    g, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, with_virial)  # fmt: skip
+                    f = g
+                    if ti.static(driven):
+                        f += thermostat.drive(w, bath)
+                    elif ti.static(with_virial):
+                        thermostat.add_virial(i, n, w, ledger)
+                kick = (0.5 * dt * inverse_mass[i]) * f
+                v = vel[i] + kick
+                if ti.static(acting):
+                    vel[i] = v
+                    if ti.static(many_body):
+                        force[i] = f
+                    thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
+                else:
+                    v += kick
+                    vel[i] = v
+                    if ti.static(not apart):
+                        drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+            if ti.static(not acting and not apart):
+                count_step(i, control, at)
+        if ti.static(apart and not acting):
+            for i in range(n):
+                if control[at] == 0:
+                    drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+                count_step(i, control, at)
+        if ti.static(acting):
+            close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
+
+    @ti.func
+    def halted(control: ti.template()):
+        """Whether no step can be done: none is left, or the lists must be seen to. Serial."""
+        halt = 0
+        if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
+            halt = 1
+        if ti.static(near_list):
+            if control[STALE] != 0:
+                halt = 1
+        return halt
+
+    @ti.func
+    def open_pass(control: ti.template(), going: ti.template(), ledger: ti.template()):
+        """Which of the next `unroll` steps are to be done; `going` says whether any is. Serial."""
+        if ti.static(not coupling.none):
+            # Once for all steps of the pass: in their loops one atom counts DONE while others read.
+            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
+        halt = halted(control)
         for s in ti.static(range(unroll)):
-            stop = control[REBUILD] != 0 or control[BLOWN] != NONE or s >= control[REMAINING]
-            control[FROZEN + s] = 1 if stop else 0
+            if s >= control[REMAINING]:
+                halt = 1
+            if ti.static(sometimes):
+                if thermostat.due(ledger[OPENS] + s) == 1:
+                    halt = 1
+            control[FROZEN + s] = halt
         control[FROZEN + unroll] = 0
         going[None] = 1 - control[FROZEN]
-        if ti.static(not coupling.none):
-            # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
-            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
+
+    @ti.func
+    def some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
-            for i in range(n):
-                if control[FROZEN + s] == 0:
-                    f = vec(0.0)
-                    if ti.static(not many_body):
-                        f = force[i]
-                    elif ti.static(tally == FORCE):
-                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
-                    elif ti.static(driven):
-                        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
-                        f += thermostat.drive(w, bath)
-                    elif acts(s, ledger):
-                        g, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
-                        f = g
-                        thermostat.add_virial(i, n, w, ledger)
-                    else:
-                        g, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
-                        f = g
-                    kick = (0.5 * dt * inverse_mass[i]) * f
-                    v = vel[i] + kick
-                    if ti.static(not coupling.whole):
-                        go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
-                    elif acts(s, ledger):
-                        vel[i] = v
-                        if ti.static(many_body):
-                            force[i] = f
-                        thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
-                    else:
-                        go_on(i, n, v, kick, s, dt, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, ledger, bath)  # fmt: skip
-                if ti.static(not coupling.whole and not apart):
-                    count_step(i, control, FROZEN + s)
-            if ti.static(apart and not coupling.whole):
-                for i in range(n):
-                    if control[FROZEN + s] == 0:
-                        drift(i, n, vel[i], dt, s, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN + s + 1, ledger, bath)  # fmt: skip
-                    count_step(i, control, FROZEN + s)
-            if ti.static(coupling.whole):
-                close(n, s, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
+            step(FROZEN + s, s, every, n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+
+    @ti.func
+    def acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """The step in which a barostat acts, if the next one is that."""
+        if ti.static(sometimes):
+            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
+            halt = halted(control)
+            if thermostat.due(ledger[OPENS]) == 0:
+                halt = 1
+            control[FROZEN + unroll + 1] = halt
+            control[FROZEN + unroll + 2] = 0
+            step(FROZEN + unroll + 1, 0, True, n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
-        """Steps on the device until none remain or the host has to rebuild. Launch: one thread per atom."""
-        while ti.graph.do_while(going):
-            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+        """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+        control[BUILDS] = 0
+        while ti.graph.do_while(building):
+            while ti.graph.do_while(cutting):
+                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+                open_pass(control, going, ledger)
+                while ti.graph.do_while(going):
+                    some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                    open_pass(control, going, ledger)
+                acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                cutting[None] = 1
+                if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
+                    cutting[None] = 0
+            control[BUILDING] = 0
+            if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width:  # fmt: skip
+                control[BUILDING] = 1
+            if ti.static(not all_pairs):
+                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+            building[None] = 0
+            if control[BUILDING] == 1:
+                control[BUILDS] += 1
+                control[BUILT] = control[DONE]
+                building[None] = 1 - control[REBUILD]
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, going: flag, ledger: longs, bath: doubles):  # fmt: skip
-        """Up to `unroll` steps. Launch: one thread per atom."""
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, most_drift2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, going, ledger, bath)  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag):  # fmt: skip
+        """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+        open_pass(control, going, ledger)
+        some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+        acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):

@@ -8,13 +8,13 @@ J. Glaser et al., Comput. Phys. Commun. 192, 97 (2015).)
 from functools import cache
 from typing import Any
 
+from taichimd import runtime
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.runtime import DEVICE_LOOPS, ti
 
 BLOCK = 128
-MOST_THREADS = 8
 ENOUGH = 80_000
 """Threads that keep an H200 busy."""
 
@@ -27,10 +27,7 @@ def threads_per_atom(backend: str, n_atoms: int) -> int:
     """
     if backend != "cuda" or not DEVICE_LOOPS:  # under Taichi the host's part of a call outweighs all this
         return 1
-    threads = 1
-    while threads < MOST_THREADS and 2 * threads * n_atoms <= ENOUGH:
-        threads *= 2
-    return threads
+    return runtime.threads_per_atom(n_atoms, ENOUGH)
 
 
 @cache

@@ -1,10 +1,9 @@
-"""Kernels of the neighbour search: spatial sort and fill; one call builds a list.
+"""Kernels of the neighbour search: spatial sort and fill; one call builds a list, or a loop on the device does.
 
 An entry of a list is one 32-bit integer: the neighbour's sorted index in the high bits, the code of its
 image T, 0 for none, in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
-are, never folded: it does not depend on when or where the list was built. The entries of an atom stand in
-the order of the bins, in which neighbouring atoms find the same memory; sums over them do not depend on
-their order (`enumerate.exact`), or go over the near list, which is ordered (`prune`).
+are, never folded: it does not depend on when or where the list was built. Sums over the entries of an atom do not
+depend on their order (`enumerate.exact`), or go over the near list, which is ordered (`prune`).
 """
 
 from functools import cache
@@ -21,10 +20,11 @@ from taichimd.neighbours.control import (
     REBUILD,
     STALE,
 )
+from taichimd.neighbours.scan import scan
 from taichimd.runtime import step_kernel, ti
 
-BLOCK = 128
-"""Length of the serial pieces of a scan."""
+LARGE_BLOCK = 512
+"""Threads of a block where several share an atom: such loops need more threads than a kernel's grid has blocks for."""
 
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
@@ -48,47 +48,16 @@ def through_image(d, entry, shift_bits, shifts: ti.template()):
     return d
 
 
-@ti.func
-def scan(n, counts: ti.template(), starts: ti.template(), sums: ti.template()):
-    """starts[k] = counts[0] + ... + counts[k-1] for k = 0..n, in three levels of serial pieces.
-
-    `sums` holds the totals of level one, and behind them those of level two.
-    """
-    first = (n + BLOCK - 1) // BLOCK
-    second = (first + BLOCK - 1) // BLOCK
-    for b in range(first):
-        total = 0
-        for k in range(b * BLOCK, ti.min(n, b * BLOCK + BLOCK)):
-            starts[k] = total
-            total += counts[k]
-        sums[b] = total
-    for b in range(second):
-        total = 0
-        for k in range(b * BLOCK, ti.min(first, b * BLOCK + BLOCK)):
-            value = sums[k]
-            sums[k] = total
-            total += value
-        sums[first + b] = total
-    if n > 0:
-        total = 0
-        for k in range(second):
-            value = sums[first + k]
-            sums[first + k] = total
-            total += value
-        starts[n] = total
-    for k in range(n):
-        starts[k] += sums[k // BLOCK] + sums[first + k // BLOCK // BLOCK]
-
-
 @cache
-def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
-    """`build` and `refill` for one precision and one list layout.
+def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
+    """Kernels `build` and `refill`, and the device function `rebuild`, for one precision and one list layout.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
         search: the same or ti.f32: of the copies of the positions that the search compares. Half the
             memory; the caller makes the radius longer by what that may be wrong by.
         by_slot: slot-major rows (CUDA).
+        lanes: threads that share an atom in the search; the entries of a row then stand in any order.
     """
     vec = ti.types.vector(3, real)
     ivec = ti.types.vector(3, ti.i32)
@@ -97,6 +66,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
     searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search), ndim=1)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -131,6 +101,11 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
             control[IMAGE_X + a] = 0
 
     @ti.func
+    def packed(turn):
+        """Three whole turns in one number: to compare them costs one read."""
+        return (ti.cast(turn[0], ti.i64) << 42) + (ti.cast(turn[1], ti.i64) << 21) + ti.cast(turn[2], ti.i64)
+
+    @ti.func
     def image_code(image, most_image):
         """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits."""
         return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
@@ -144,31 +119,40 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
         return away
 
     @ti.func
-    def fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid: ti.template(), bin_of: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_code: ti.template(), ident: ti.template(), count: ti.template(), entries: ti.template(), control: ti.template()):  # fmt: skip
-        """Neighbours of every atom within the radius, in the order of the bins.
+    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_key: ti.template(), bin_of: ti.template()):  # fmt: skip
+        """Neighbours of every atom within the radius; one thread an atom finds them in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
-        for i in range(n):
-            turn_code[i] = image_code(turns[i], most_image)
         limit2 = ti.cast(radius2, search)
-        for i in range(n):
+        if ti.static(lanes > 1):
+            ti.loop_config(block_dim=LARGE_BLOCK)
+        for thread in range(n * lanes):
+            i, lane = thread // lanes, thread % lanes
             x = folded[i]
             b = bin_of[i]
+            mine = turn_key[i]
             at = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
             found = 0
+            column = 0
             low = at - reach
             high = at + reach
             for a in ti.static(range(3)):
                 if periodic[a] == 0:
                     low[a] = ti.max(low[a], 0)
                     high[a] = ti.min(high[a], bins[a] - 1)
+            first_z, last_z = cells_away(low[2], bins[2]), cells_away(high[2], bins[2])
             for gx in range(low[0], high[0] + 1):
                 sx = cells_away(gx, bins[0])
                 for gy in range(low[1], high[1] + 1):
                     sy = cells_away(gy, bins[1])
                     row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                    for sz in range(cells_away(low[2], bins[2]), cells_away(high[2], bins[2]) + 1):
+                    last = last_z
+                    if ti.static(lanes > 1):
+                        if column % lanes != lane:
+                            last = first_z - 1
+                        column += 1
+                    for sz in range(first_z, last + 1):
                         # Bins that follow each other along z are one stretch of the sorted atoms.
                         begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
                         end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
@@ -183,22 +167,29 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
                             if r2 < limit2 and not (here and j == i):
                                 if r2 < ti.cast(CLOSEST2, search):
                                     ti.atomic_min(control[CLOSE], ident[i])
-                                # Codes are linear in the image S - turn_j + turn_i.
-                                code = (offset_code + turn_code[i] - turn_code[j]) & ((1 << shift_bits) - 1)
-                                turn = turns[j] - turns[i]
-                                # Not their codes: those of turns beyond `most_image` may coincide.
-                                if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
-                                    image = ivec(sx, sy, sz) - turn
+                                code = offset_code
+                                if turn_key[j] != mine:
+                                    image = ivec(sx, sy, sz) - (turns[j] - turns[i])
+                                    code = image_code(image, most_image)
                                     for a in ti.static(range(3)):
                                         if ti.abs(image[a]) > most_image[a]:
                                             ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-                                if found < width:
-                                    entries[slot(i, found, n, width, by_slot)] = (j << shift_bits) | code
+                                place = found
+                                if ti.static(lanes > 1):
+                                    place = ti.atomic_add(count[i], 1)
+                                if place < width:
+                                    entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
+                                    entries[slot(i, place, n, width, by_slot)] = entry
                                 found += 1
-            count[i] = found
-            # Most atoms need no atomic: the maximum is soon known.
-            if found > control[MOST]:
-                ti.atomic_max(control[MOST], found)
+            if ti.static(lanes == 1):
+                count[i] = found
+                # Most atoms need no atomic: the maximum is soon known.
+                if found > control[MOST]:
+                    ti.atomic_max(control[MOST], found)
+        if ti.static(lanes > 1):
+            for i in range(n):
+                if count[i] > control[MOST]:
+                    ti.atomic_max(control[MOST], count[i])
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):
@@ -209,22 +200,26 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
             control[CUTS] = 0
 
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_code: ints, bin_of: ints, count: ints, entries: ints, control: ints, ident: ints):  # fmt: skip
+    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints):  # fmt: skip
         """Fill again, into rows that have grown."""
         forget(control)
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident, count, entries, control)  # fmt: skip
+        for i in range(n):
+            count[i] = 0
+        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of)  # fmt: skip
 
-    @step_kernel
-    def build(n: ti.i32, width: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, shift_bits: ti.i32, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_code: ints, bin_of: ints, count: ints, entries: ints, control: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
-        """Sort the atoms in space, into the *_out arrays, and fill the list. One thread per atom or bin."""
-        forget(control)
+    @ti.func
+    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_key: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template()):  # fmt: skip
+        """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0."""
         n_bins = bins[0] * bins[1] * bins[2]
+        if n == 0:
+            n_bins = 0
+        else:
+            forget(control)
         for k in range(n_bins):
+            starts[k] = 0
             counts[k] = 0
-        bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, counts)
-        scan(n_bins, counts, starts, sums)
-        for k in range(n_bins):
-            counts[k] = 0
+        bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, starts)
+        scan(n_bins, starts, sums)
         for i in range(n):
             b = bin_in[i]
             order[starts[b] + ti.atomic_add(counts[b], 1)] = i
@@ -248,9 +243,23 @@ def list_kernels(real: Any, search: Any, by_slot: bool) -> Any:
             kind_out[at] = kind[i]
             sorted_of[mine] = at
             turns[at] = t
+            turn_key[at] = packed(t)
             bin_of[at] = b
             folded[at] = ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), search)
             built_at[at] = x
-        fill_rows(n, width, radius2, bins, reach, periodic, most_image, shift_bits, grid, bin_of, starts, folded, turns, turn_code, ident_out, count, entries, control)  # fmt: skip
+            count[at] = 0
+        for i in range(n):
+            pos[i] = pos_out[i]
+            vel[i] = vel_out[i]
+            force[i] = force_out[i]
+            inverse_mass[i] = inverse_mass_out[i]
+            ident[i] = ident_out[i]
+            kind[i] = kind_out[i]
+        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of)  # fmt: skip
 
-    return SimpleNamespace(build=build, refill=refill)
+    @step_kernel
+    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+        """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
+        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+
+    return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

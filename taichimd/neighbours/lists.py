@@ -7,7 +7,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.neighbours.box import Frame
-from taichimd.neighbours.control import CLOSE, CUTS, LONGEST, REBUILD, control_size
+from taichimd.neighbours.control import (
+    BUILDS,
+    BUILT,
+    CLOSE,
+    CUTS,
+    DONE,
+    LONGEST,
+    REBUILD,
+    control_size,
+)
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.runtime import DEVICE_LOOPS, backend, ti
@@ -15,6 +24,10 @@ from taichimd.state import State
 
 FULL_DEVICE = 300_000
 """Atoms from which one thread per atom keeps a large GPU busy."""
+
+
+MOST_BUILDS = 63
+"""On the device, before the host looks how long lists last."""
 
 
 class Lists:
@@ -62,9 +75,8 @@ class Lists:
         self.near_list = not all_pairs and (many_body or (pairs_do and skin is None))
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
-        self.skins = Skins(
-            self.cutoff, many_body, self.near_list, skin, 0.5 * small * (unroll - 1), 20.0 * small
-        )
+        idle = (0.3, 1.5) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
+        self.skins = Skins(self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1])
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
@@ -73,6 +85,7 @@ class Lists:
         self.expected = 50.0
         self.age = 0
         self._pace = float(unroll)
+        self._trust = 0
         n = state.n
         self._limits2 = ti.ndarray(state.real, cutoffs.size)
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
@@ -134,6 +147,12 @@ class Lists:
         """Ask for a rebuild: the cell has changed, or an atom has jumped."""
         self._outdated = True
 
+    @property
+    def builds_allowed(self) -> int:
+        """Builds that a loop on the device may do before the host looks: more, the less skins have to learn."""
+        # Where atoms can leave the bins, the host lays them out anew.
+        return self._trust if self.verlet.periodic else 0
+
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
         return self._outdated or bool(self._seen[REBUILD])
@@ -157,8 +176,10 @@ class Lists:
                 self._reserve()
             elif self.age:
                 self.expected = 0.5 * (self.expected + self.age)
+                self._trust = min(2 * self._trust + 1, MOST_BUILDS)
                 if self.skins.learn(self.age, int(seen[CUTS])):
                     self._set_limits()
+                    self._trust = 0
             self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
         self.age = 0
         self._outdated = False
@@ -177,8 +198,11 @@ class Lists:
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))
 
     def count(self, steps: int, calls: int) -> None:
-        """Take note of the steps that some kernel calls have done."""
+        """Take note of the steps, and the builds, that some kernel calls have done."""
         self.age += steps
+        if self._seen[BUILDS]:
+            self.verlet.builds += int(self._seen[BUILDS])
+            self.age = int(self._seen[DONE] - self._seen[BUILT])
         if steps:
             self._pace = max(0.5 * (self._pace + steps / calls), 1.0)
 

@@ -10,6 +10,8 @@ The entries of an atom stand in the order of the user's atom numbers and, for se
 T, and entries beyond a cutoff add nothing. So sums over them have one order: neither a skin, nor the moment
 of a build or a cut, nor the spatial sort shows in a result.
 
+Where sums need no order, several threads may share an atom, and its entries stand as they were found.
+
 `reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials need neither it nor an order
 (`enumerate.exact`).
 """
@@ -17,12 +19,12 @@ of a build or a cut, nor the spatial sort shows in a result.
 from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
-from taichimd.neighbours.kernels import slot, through_image
+from taichimd.neighbours.kernels import LARGE_BLOCK, slot, through_image
 from taichimd.runtime import ti
 
 
 def prune_function(
-    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, coupled: Any, cell: bool
+    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, coupled: Any, cell: bool, lanes: int = 1
 ) -> Any:
     """The device function that cuts the near list if it is stale; holds its own parallel loops.
 
@@ -33,8 +35,11 @@ def prune_function(
         with_reverse: make `reverse`, where something is kept per entry.
         coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
         cell: whether the cell moves; how far is in the array `bath`.
+        lanes: threads that share an atom, where rows need no order.
     """
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
+    lanes = 1 if ordered else lanes
+    stride = lanes * ahead
 
     @ti.func
     def key_of(entry, shift_bits, ident: ti.template()):
@@ -54,16 +59,23 @@ def prune_function(
     @ti.func
     def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         mask = (1 << shift_bits) - 1
-        for i in range(n):
+        if ti.static(lanes > 1):
+            for i in range(n):
+                if control[STALE] != 0 and control[REBUILD] == 0:
+                    near_count[i] = 0
+            ti.loop_config(block_dim=LARGE_BLOCK)
+        for thread in range(n * lanes):
             if control[STALE] != 0 and control[REBUILD] == 0:
+                i, lane = thread // lanes, thread % lanes
                 x = pos[i]
                 if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
                     control[REBUILD] = 1
                 kept = 0
                 m = count[i]
-                for base in range((m + ahead - 1) // ahead):
+                for base in range((m - lane + stride - 1) // stride):
+                    first = base * stride + lane
                     read = [
-                        entries[slot(i, ti.min(base * ahead + k, m - 1), n, width, by_slot)]
+                        entries[slot(i, ti.min(first + lanes * k, m - 1), n, width, by_slot)]
                         for k in ti.static(range(ahead))
                     ]
                     there = [pos[entry >> shift_bits] for entry in ti.static(read)]
@@ -73,14 +85,23 @@ def prune_function(
                         limit2 = limits2[0]
                         if ti.static(n_kinds > 1):
                             limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
-                        if base * ahead + k < m and d.dot(d) < limit2:
-                            if kept < near_width:
-                                insert(i, kept, entry, n, near_width, shift_bits, ident, near)
+                        if first + lanes * k < m and d.dot(d) < limit2:
+                            place = kept
+                            if ti.static(lanes > 1):
+                                place = ti.atomic_add(near_count[i], 1)
+                            if place < near_width:
+                                insert(i, place, entry, n, near_width, shift_bits, ident, near)
                             kept += 1
-                near_count[i] = kept
-                pruned_at[i] = x
-                if kept > control[LONGEST]:
-                    ti.atomic_max(control[LONGEST], kept)
+                if lane == 0:
+                    pruned_at[i] = x
+                if ti.static(lanes == 1):
+                    near_count[i] = kept
+                    if kept > control[LONGEST]:
+                        ti.atomic_max(control[LONGEST], kept)
+        if ti.static(lanes > 1):
+            for i in range(n):
+                if control[STALE] != 0 and control[REBUILD] == 0 and near_count[i] > control[LONGEST]:
+                    ti.atomic_max(control[LONGEST], near_count[i])
         if ti.static(with_reverse):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:

@@ -10,11 +10,15 @@ from taichimd.errors import CapacityError, StructureError
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
-from taichimd.runtime import backend, literals, ti
+from taichimd.neighbours.scan import scan_size
+from taichimd.runtime import backend, literals, threads_per_atom, ti
 from taichimd.state import State
 
 MOST_IMAGES = 2**22
 """Longest table of image vectors: 100 MB in float64."""
+
+ENOUGH = 256_000
+"""Threads that keep a large GPU busy with a search, which waits for memory."""
 
 LARGEST_ERROR = 2e-3
 """Error of distances (angstrom) up to which the search compares positions in float32."""
@@ -28,10 +32,13 @@ class VerletList:
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
+        lanes: threads that share an atom in the search. searched: type of the positions that it compares.
+        periodic: whether bins serve for ever, since no atom can leave them.
     """
 
     def __init__(self, state: State) -> None:
         self.by_slot = backend() == "cuda"
+        self.lanes = threads_per_atom(state.n, ENOUGH) if self.by_slot else 1
         self.width = 0
         self.most_image = np.zeros(3, np.int64)
         self.builds = 0
@@ -45,20 +52,24 @@ class VerletList:
         self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
         self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
         self._order = ti.ndarray(ti.i32, n)
-        self._turn_code = ti.ndarray(ti.i32, n)
-        self._folded: Any = None
-        self._searched: Any = None
+        self._turn_key = ti.ndarray(ti.i64, n)
+        self.searched = state.real
+        self._folded = ti.ndarray(state.vec, 1)
         self._grid = ti.ndarray(state.vec, 8)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
+        self._radius2 = 0.0
+        self._bins = self._reach = self._periodic = ti.Vector([1, 1, 1])
         self._bin_capacity = 0
+        self._reserve_bins(1)
+        self.periodic = False
         self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
 
     def build(self, state: State, frame: Frame, radius: float, control: Any) -> None:
         """Sort the atoms in space and fill the list. The device says in `control` whether it is fit.
 
         Args:
-            state: the atoms; their arrays change places.
+            state: the atoms.
             frame: the lattice.
             radius: cutoff plus skin, angstrom.
             control: see `control`.
@@ -69,13 +80,32 @@ class VerletList:
         if not self._planned(frame, radius):
             self._plan(state, frame, radius)
         with literals(state.real):
-            nk.list_kernels(state.real, self._searched, self.by_slot).build(
-                *self._arguments(state), control, state.sorted_of, self._counts, self._sums, self._order, self._turns[0],
-                self._bin_of[0], self.built_at, *(getattr(state, name) for name in state.SORTED),
-                *(state.spare[name] for name in state.SORTED),
-            )  # fmt: skip
-        state.swap()
+            self._kernels(state).build(
+                *self._list(state, control),
+                self.built_at,
+                *(getattr(state, name) for name in state.SORTED),
+                *self.search_arguments(state),
+            )
         self.builds += 1
+
+    def search_arguments(self, state: State) -> tuple[Any, ...]:
+        """What builds take besides list and atoms (see `neighbours.kernels`)."""
+        return (
+            *self._layout(), state.sorted_of, self._counts, self._sums, self._order, self._turns[0], self._bin_of[0],
+            *(state.spare[name] for name in state.SORTED),
+        )  # fmt: skip
+
+    def _layout(self) -> tuple[Any, ...]:
+        return (
+            self._radius2, self._bins, self._reach, self._periodic, ti.Vector([int(m) for m in self.most_image]),
+            self._grid, self._starts, self._folded, self._turns[1], self._turn_key, self._bin_of[1],
+        )  # fmt: skip
+
+    def _list(self, state: State, control: Any) -> tuple[Any, ...]:
+        return state.n, self.width, self.shift_bits, self.count, self.entries, control
+
+    def _kernels(self, state: State) -> Any:
+        return nk.list_kernels(state.real, self.searched, self.by_slot, self.lanes)
 
     def _planned(self, frame: Frame, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
@@ -83,7 +113,7 @@ class VerletList:
             return False
         last_frame, last_radius, images = self._plan_of
         # Directions without periodicity are laid out anew each time.
-        same = last_frame is frame and last_radius == radius and bool(frame.pbc.all())
+        same = last_frame is frame and last_radius == radius and self.periodic
         return same and np.array_equal(images, self.most_image)
 
     def _plan(self, state: State, frame: Frame, radius: float) -> None:
@@ -109,6 +139,7 @@ class VerletList:
             ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
         )
         self._plan_of = frame, radius, self.most_image
+        self.periodic = bool(frame.pbc.all())
 
     def _search(
         self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
@@ -120,17 +151,10 @@ class VerletList:
         # Some roundings of coordinates that large, each by half a unit of 24 bits.
         error = 16 * 2.0**-24 * size
         search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
-        if search != self._searched:
-            self._searched = search
+        if search != self.searched or self._folded.shape[0] != state.n:
+            self.searched = search
             self._folded = ti.ndarray(ti.types.vector(3, search), state.n)
         return error
-
-    def _arguments(self, state: State) -> tuple[Any, ...]:
-        return (
-            state.n, self.width, self._radius2, self._bins, self._reach, self._periodic,
-            ti.Vector([int(m) for m in self.most_image]), self.shift_bits, self._grid, self._starts,
-            self._folded, self._turns[1], self._turn_code, self._bin_of[1], self.count, self.entries,
-        )  # fmt: skip
 
     def unfit(self, seen: NDArray[np.int32]) -> bool:
         """Whether the last build, by the control array `seen` after it, had too little room or bad input."""
@@ -157,19 +181,16 @@ class VerletList:
         images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
-            nk.list_kernels(state.real, self._searched, self.by_slot).refill(
-                *self._arguments(state), control, state.ident
-            )
+            self._kernels(state).refill(*self._list(state, control), state.ident, *self._layout())
         self._set_shifts(frame, state.numpy_real)
 
     def _reserve_bins(self, n_bins: int) -> None:
         if n_bins <= self._bin_capacity:
             return
         self._bin_capacity = n_bins + n_bins // 4
-        pieces = -(-self._bin_capacity // nk.BLOCK)
         self._counts = ti.ndarray(ti.i32, self._bin_capacity)
         self._starts = ti.ndarray(ti.i32, self._bin_capacity + 1)
-        self._sums = ti.ndarray(ti.i32, pieces + pieces // nk.BLOCK + 2)
+        self._sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
 
     def _reserve_rows(self, state: State, need: int) -> None:
         """Rows for `need` neighbours and an eighth more, in multiples of 4."""
