@@ -133,8 +133,10 @@ class Device:
             self.bath.cell = self._cell
 
     def cell_moved(self) -> None:
-        """With a barostat, the host's copy of the cell is void."""
-        self._cell_known = not self.bath.moves_cell
+        """With a barostat, the host's copies of the cell, and of what comes from it, are void."""
+        if self.bath.moves_cell:
+            self._cell_known = False
+            self.lists.verlet.forget_cell()
 
     # Lists.
 
@@ -236,9 +238,12 @@ class Device:
         state, lists = self.state, self.lists
         loops: tuple[Any, ...] = (self._flags[0],)
         if DEVICE_LOOPS:
-            # Lists of a moving cell are laid out anew each time.
-            allowed = 0 if self.bath.moves_cell else lists.builds_allowed
-            loops = (*self._flags, allowed, *lists.verlet.search_arguments(state))
+            loops = (
+                *self._flags,
+                lists.builds_allowed,
+                lists.most_age,
+                *lists.verlet.search_arguments(state),
+            )
         self.call(
             self._run.steps, *lists.sizes(), timestep, self.most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,

@@ -322,6 +322,29 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
         _write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
 
     @ti.func
+    def forget_built(bath: ti.template()):
+        """The Verlet list was built: no strain since."""
+        _write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
+
+    @in_double
+    def lay_out(grid: ti.template(), bins, reach, radius2, bath: ti.template()):
+        """Put the present cell into the grid of the neighbour search; 0 if its bins have become too narrow. Serial."""
+        h = read3(bath, CELL_VECTORS)
+        inverse = h.inverse()
+        wide = 1
+        for a in ti.static(range(3)):
+            across2 = 0.0
+            for c in ti.static(range(3)):
+                grid[a][c] = ti.cast(h[a, c], real)
+                grid[3 + a][c] = ti.cast(inverse[a, c], real)
+                across2 += inverse[c, a] * inverse[c, a]
+            # The cell's height along this axis is 1/sqrt(across2).
+            far = reach[a] / ti.cast(bins[a], ti.f64)
+            if not far * far >= ti.cast(radius2, ti.f64) * across2:
+                wide = 0
+        return wide
+
+    @ti.func
     def shift(i, n, shift_bits, shifts: ti.template(), bath: ti.template()):
         """Vectors of the images for the present cell: those that are atom i's to renew."""
         codes = 1 << shift_bits
@@ -359,12 +382,12 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     def listed(near: ti.f64, built: ti.f64, my: ti.f64, mz: ti.f64, bath: doubles):
         """New lists that reach so far (angstrom), with images so far along the second and third vector."""
         forget_near(bath)
-        _write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
+        forget_built(bath)
         bath[REACH_NEAR], bath[REACH_BUILT] = near, built
         bath[MOST_IMAGE], bath[MOST_IMAGE + 1] = my, mz
 
     return SimpleNamespace(
         parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
         due=due, collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
-        forget_near=forget_near, shift=shift, close_step=close_step, listed=listed,
+        forget_near=forget_near, forget_built=forget_built, lay_out=lay_out, shift=shift, close_step=close_step, listed=listed,
     )  # fmt: skip

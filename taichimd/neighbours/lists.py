@@ -49,6 +49,7 @@ class Lists:
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
+        most_age: steps after which a loop on the device builds anew without need, for measurements.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class Lists:
         self.age = 0
         self._pace = float(unroll)
         self._trust = 0
+        self.most_age = 2**31 - 1
         n = state.n
         self._limits2 = ti.ndarray(state.real, cutoffs.size)
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)

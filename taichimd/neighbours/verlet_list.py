@@ -88,6 +88,10 @@ class VerletList:
             )
         self.builds += 1
 
+    def forget_cell(self) -> None:
+        """The device has changed what lies there of the cell."""
+        self._grid_values = self._shift_values = np.zeros(0)
+
     def search_arguments(self, state: State) -> tuple[Any, ...]:
         """What builds take besides list and atoms (see `neighbours.kernels`)."""
         return (
