@@ -319,7 +319,7 @@ def step_kernels(
             step(FROZEN + unroll + 1, 0, True, n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         control[BUILDS] = 0
         while ti.graph.do_while(building):
@@ -341,7 +341,7 @@ def step_kernels(
                 if ti.static(cell):
                     control[BUILDING] = thermostat.lay_out(grid, bins, reach, radius2, bath)
             if ti.static(not all_pairs):
-                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
             building[None] = 0
             if control[BUILDING] == 1:
                 control[BUILDS] += 1

@@ -66,7 +66,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
     searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search), ndim=1)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    bits = ti.i32 if search == ti.f32 else ti.i64
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -101,9 +101,16 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             control[IMAGE_X + a] = 0
 
     @ti.func
-    def packed(turn):
-        """Three whole turns in one number: to compare them costs one read."""
-        return (ti.cast(turn[0], ti.i64) << 42) + (ti.cast(turn[1], ti.i64) << 21) + ti.cast(turn[2], ti.i64)
+    def mark(x, turn):
+        """A folded position whose last bit of z says whether the atom has left the cell: most have not."""
+        z = ti.bit_cast(x[2], bits) & ~1
+        if turn[0] != 0 or turn[1] != 0 or turn[2] != 0:
+            z |= 1
+        return ti.Vector([x[0], x[1], ti.bit_cast(z, search)])
+
+    @ti.func
+    def marked(x):
+        return ti.cast(ti.bit_cast(x[2], bits) & 1, ti.i32)
 
     @ti.func
     def image_code(image, most_image):
@@ -119,77 +126,100 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
         return away
 
     @ti.func
-    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_key: ti.template(), bin_of: ti.template()):  # fmt: skip
+    def claim(at, found, held: ti.template()):
+        """Place of the next entry of an atom of which `found` are known, to this thread or in `held` to all its threads."""
+        place = found
+        if ti.static(lanes > 1):
+            place = ti.atomic_add(held[at], 1)
+        return place
+
+    @ti.func
+    def search_row(i, lane, at, held: ti.template(), n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
+        """Fill every `lanes`-th column of bins into the row of atom i; how many entries that were."""
+        limit2 = ti.cast(radius2, search)
+        x = folded[i]
+        b = bin_of[i]
+        home = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
+        found = 0
+        column = 0
+        low = home - reach
+        high = home + reach
+        for a in ti.static(range(3)):
+            if periodic[a] == 0:
+                low[a] = ti.max(low[a], 0)
+                high[a] = ti.min(high[a], bins[a] - 1)
+        first_z, last_z = cells_away(low[2], bins[2]), cells_away(high[2], bins[2])
+        for gx in range(low[0], high[0] + 1):
+            sx = cells_away(gx, bins[0])
+            for gy in range(low[1], high[1] + 1):
+                sy = cells_away(gy, bins[1])
+                row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
+                last = last_z
+                if ti.static(lanes > 1):
+                    if column % lanes != lane:
+                        last = first_z - 1
+                    column += 1
+                for sz in range(first_z, last + 1):
+                    # Bins that follow each other along z are one stretch of the sorted atoms.
+                    begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
+                    end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
+                    offset = -x
+                    if sx != 0 or sy != 0 or sz != 0:
+                        offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
+                    offset_code = image_code(ivec(sx, sy, sz), most_image)
+                    here = sx == 0 and sy == 0 and sz == 0
+                    for j in range(begin, end):
+                        there = folded[j]
+                        d = there + offset
+                        r2 = d.dot(d)
+                        if r2 < limit2 and not (here and j == i):
+                            if r2 < ti.cast(CLOSEST2, search):
+                                ti.atomic_min(control[CLOSE], ident[i])
+                            code = offset_code
+                            if marked(there) | marked(x) == 1:
+                                image = ivec(sx, sy, sz) - (turns[j] - turns[i])
+                                code = image_code(image, most_image)
+                                for a in ti.static(range(3)):
+                                    if ti.abs(image[a]) > most_image[a]:
+                                        ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
+                            place = claim(at, found, held)
+                            if place < width:
+                                entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
+                                entries[slot(i, place, n, width, by_slot)] = entry
+                            found += 1
+        return found
+
+    @ti.func
+    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius; one thread an atom finds them in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
-        limit2 = ti.cast(radius2, search)
-        if ti.static(lanes > 1):
-            ti.loop_config(block_dim=LARGE_BLOCK)
-        for thread in range(n * lanes):
-            i, lane = thread // lanes, thread % lanes
-            x = folded[i]
-            b = bin_of[i]
-            mine = turn_key[i]
-            at = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
-            found = 0
-            column = 0
-            low = at - reach
-            high = at + reach
-            for a in ti.static(range(3)):
-                if periodic[a] == 0:
-                    low[a] = ti.max(low[a], 0)
-                    high[a] = ti.min(high[a], bins[a] - 1)
-            first_z, last_z = cells_away(low[2], bins[2]), cells_away(high[2], bins[2])
-            for gx in range(low[0], high[0] + 1):
-                sx = cells_away(gx, bins[0])
-                for gy in range(low[1], high[1] + 1):
-                    sy = cells_away(gy, bins[1])
-                    row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                    last = last_z
-                    if ti.static(lanes > 1):
-                        if column % lanes != lane:
-                            last = first_z - 1
-                        column += 1
-                    for sz in range(first_z, last + 1):
-                        # Bins that follow each other along z are one stretch of the sorted atoms.
-                        begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
-                        end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
-                        offset = -x
-                        if sx != 0 or sy != 0 or sz != 0:
-                            offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
-                        offset_code = image_code(ivec(sx, sy, sz), most_image)
-                        here = sx == 0 and sy == 0 and sz == 0
-                        for j in range(begin, end):
-                            d = folded[j] + offset
-                            r2 = d.dot(d)
-                            if r2 < limit2 and not (here and j == i):
-                                if r2 < ti.cast(CLOSEST2, search):
-                                    ti.atomic_min(control[CLOSE], ident[i])
-                                code = offset_code
-                                if turn_key[j] != mine:
-                                    image = ivec(sx, sy, sz) - (turns[j] - turns[i])
-                                    code = image_code(image, most_image)
-                                    for a in ti.static(range(3)):
-                                        if ti.abs(image[a]) > most_image[a]:
-                                            ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-                                place = found
-                                if ti.static(lanes > 1):
-                                    place = ti.atomic_add(count[i], 1)
-                                if place < width:
-                                    entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
-                                    entries[slot(i, place, n, width, by_slot)] = entry
-                                found += 1
-            if ti.static(lanes == 1):
+        if ti.static(lanes == 1):
+            for i in range(n):
+                found = search_row(i, 0, 0, count, n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
                 count[i] = found
                 # Most atoms need no atomic: the maximum is soon known.
                 if found > control[MOST]:
                     ti.atomic_max(control[MOST], found)
-        if ti.static(lanes > 1):
-            for i in range(n):
-                if count[i] > control[MOST]:
-                    ti.atomic_max(control[MOST], count[i])
+        else:
+            ti.loop_config(block_dim=LARGE_BLOCK)
+            for thread in range((n * lanes + LARGE_BLOCK - 1) // LARGE_BLOCK * LARGE_BLOCK):
+                # Threads beyond the last atom stay for the barriers.
+                held = ti.simt.block.SharedArray((LARGE_BLOCK // lanes,), ti.i32)
+                i, lane, at = thread // lanes, thread % lanes, thread % LARGE_BLOCK // lanes
+                if lane == 0:
+                    held[at] = 0
+                ti.simt.block.sync()
+                if i < n:
+                    search_row(i, lane, at, held, n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
+                ti.simt.block.sync()
+                if i < n and lane == 0:
+                    found = held[at]
+                    count[i] = found
+                    if found > control[MOST]:
+                        ti.atomic_max(control[MOST], found)
+                ti.simt.block.sync()
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):
@@ -200,15 +230,13 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             control[CUTS] = 0
 
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints):  # fmt: skip
+    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints):  # fmt: skip
         """Fill again, into rows that have grown."""
         forget(control)
-        for i in range(n):
-            count[i] = 0
-        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of)  # fmt: skip
+        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
 
     @ti.func
-    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), turn_key: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template()):  # fmt: skip
+    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template()):  # fmt: skip
         """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0."""
         n_bins = bins[0] * bins[1] * bins[2]
         if n == 0:
@@ -243,11 +271,9 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             kind_out[at] = kind[i]
             sorted_of[mine] = at
             turns[at] = t
-            turn_key[at] = packed(t)
             bin_of[at] = b
-            folded[at] = ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), search)
+            folded[at] = mark(ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), search), t)
             built_at[at] = x
-            count[at] = 0
         for i in range(n):
             pos[i] = pos_out[i]
             vel[i] = vel_out[i]
@@ -255,11 +281,11 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             inverse_mass[i] = inverse_mass_out[i]
             ident[i] = ident_out[i]
             kind[i] = kind_out[i]
-        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of)  # fmt: skip
+        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
 
     @step_kernel
-    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, turn_key: longs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
-        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, turn_key, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
 
     return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

@@ -76,7 +76,7 @@ class Lists:
         self.near_list = not all_pairs and (many_body or (pairs_do and skin is None))
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
-        idle = (0.3, 1.5) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
+        idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
         self.skins = Skins(self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1])
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))

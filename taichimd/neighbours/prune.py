@@ -57,51 +57,66 @@ def prune_function(
         near[slot(i, at, n, near_width, by_slot)] = entry
 
     @ti.func
+    def cut_row(i, lane, at, held: ti.template(), n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
+        """Copy of every `lanes`-th entry of atom i what is near; how many that were. `held` counts those of all threads."""
+        x = pos[i]
+        if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
+            control[REBUILD] = 1
+        kept = 0
+        m = count[i]
+        for base in range((m - lane + stride - 1) // stride):
+            first = base * stride + lane
+            read = [
+                entries[slot(i, ti.min(first + lanes * k, m - 1), n, width, by_slot)]
+                for k in ti.static(range(ahead))
+            ]
+            there = [pos[entry >> shift_bits] for entry in ti.static(read)]
+            for k in ti.static(range(ahead)):
+                entry = read[k]
+                d = through_image(there[k] - x, entry, shift_bits, shifts)
+                limit2 = limits2[0]
+                if ti.static(n_kinds > 1):
+                    limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
+                if first + lanes * k < m and d.dot(d) < limit2:
+                    place = kept
+                    if ti.static(lanes > 1):
+                        place = ti.atomic_add(held[at], 1)
+                    if place < near_width:
+                        insert(i, place, entry, n, near_width, shift_bits, ident, near)
+                    kept += 1
+        return kept
+
+    @ti.func
+    def close_row(i, kept, pos: ti.template(), near_count: ti.template(), pruned_at: ti.template(), control: ti.template()):  # fmt: skip
+        near_count[i] = kept
+        pruned_at[i] = pos[i]
+        if kept > control[LONGEST]:
+            ti.atomic_max(control[LONGEST], kept)
+
+    @ti.func
     def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         mask = (1 << shift_bits) - 1
-        if ti.static(lanes > 1):
+        if ti.static(lanes == 1):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
-                    near_count[i] = 0
+                    kept = cut_row(i, 0, 0, near_count, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath)  # fmt: skip
+                    close_row(i, kept, pos, near_count, pruned_at, control)
+        else:
             ti.loop_config(block_dim=LARGE_BLOCK)
-        for thread in range(n * lanes):
-            if control[STALE] != 0 and control[REBUILD] == 0:
-                i, lane = thread // lanes, thread % lanes
-                x = pos[i]
-                if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
-                    control[REBUILD] = 1
-                kept = 0
-                m = count[i]
-                for base in range((m - lane + stride - 1) // stride):
-                    first = base * stride + lane
-                    read = [
-                        entries[slot(i, ti.min(first + lanes * k, m - 1), n, width, by_slot)]
-                        for k in ti.static(range(ahead))
-                    ]
-                    there = [pos[entry >> shift_bits] for entry in ti.static(read)]
-                    for k in ti.static(range(ahead)):
-                        entry = read[k]
-                        d = through_image(there[k] - x, entry, shift_bits, shifts)
-                        limit2 = limits2[0]
-                        if ti.static(n_kinds > 1):
-                            limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
-                        if first + lanes * k < m and d.dot(d) < limit2:
-                            place = kept
-                            if ti.static(lanes > 1):
-                                place = ti.atomic_add(near_count[i], 1)
-                            if place < near_width:
-                                insert(i, place, entry, n, near_width, shift_bits, ident, near)
-                            kept += 1
+            for thread in range((n * lanes + LARGE_BLOCK - 1) // LARGE_BLOCK * LARGE_BLOCK):
+                # Threads beyond the last atom stay for the barriers.
+                held = ti.simt.block.SharedArray((LARGE_BLOCK // lanes,), ti.i32)
+                i, lane, at = thread // lanes, thread % lanes, thread % LARGE_BLOCK // lanes
+                does = i < n and control[STALE] != 0
                 if lane == 0:
-                    pruned_at[i] = x
-                if ti.static(lanes == 1):
-                    near_count[i] = kept
-                    if kept > control[LONGEST]:
-                        ti.atomic_max(control[LONGEST], kept)
-        if ti.static(lanes > 1):
-            for i in range(n):
-                if control[STALE] != 0 and control[REBUILD] == 0 and near_count[i] > control[LONGEST]:
-                    ti.atomic_max(control[LONGEST], near_count[i])
+                    held[at] = 0
+                ti.simt.block.sync()
+                if does and control[REBUILD] == 0:
+                    cut_row(i, lane, at, held, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath)  # fmt: skip
+                ti.simt.block.sync()
+                if does and lane == 0:
+                    close_row(i, held[at], pos, near_count, pruned_at, control)
+                ti.simt.block.sync()
         if ti.static(with_reverse):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:

@@ -52,7 +52,6 @@ class VerletList:
         self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
         self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
         self._order = ti.ndarray(ti.i32, n)
-        self._turn_key = ti.ndarray(ti.i64, n)
         self.searched = state.real
         self._folded = ti.ndarray(state.vec, 1)
         self._grid = ti.ndarray(state.vec, 8)
@@ -102,7 +101,7 @@ class VerletList:
     def _layout(self) -> tuple[Any, ...]:
         return (
             self._radius2, self._bins, self._reach, self._periodic, ti.Vector([int(m) for m in self.most_image]),
-            self._grid, self._starts, self._folded, self._turns[1], self._turn_key, self._bin_of[1],
+            self._grid, self._starts, self._folded, self._turns[1], self._bin_of[1],
         )  # fmt: skip
 
     def _list(self, state: State, control: Any) -> tuple[Any, ...]:
@@ -152,7 +151,7 @@ class VerletList:
         size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
         if positions is not None:
             size += float(np.abs(positions).max())
-        # Some roundings of coordinates that large, each by half a unit of 24 bits.
+        # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
         error = 16 * 2.0**-24 * size
         search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
         if search != self.searched or self._folded.shape[0] != state.n:
