@@ -1,6 +1,6 @@
 """Several threads for each atom: pair forces of systems too small to keep a GPU busy with one thread an atom.
 
-Consecutive threads share an atom, each takes every k-th entry of its row, and the first adds up what they have
+Threads of one block share an atom, each takes every k-th entry of its row, and the first adds up what they have
 found, through shared memory. Sums are exact (`exact`): the bits are those of one thread. (Threads that share an atom:
 J. Glaser et al., Comput. Phys. Commun. 192, 97 (2015).)
 """
@@ -14,7 +14,7 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
 from taichimd.runtime import DEVICE_LOOPS, ti
 
-BLOCK = 128
+BLOCK = 256
 ENOUGH = 80_000
 """Threads that keep an H200 busy."""
 
@@ -35,14 +35,17 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
     """The device function that fills the forces of all atoms, on CUDA; holds its own loop."""
     atom = gather_functions(terms, real, term, by_slot=True)
     sums = pair_sums(real)
+    atoms = BLOCK // lanes
 
     @ti.func
     def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
         ti.loop_config(block_dim=BLOCK)
-        for thread in range((n * lanes + BLOCK - 1) // BLOCK * BLOCK):
-            # Threads beyond the last atom stay for the barriers and store nothing.
+        for thread in range((n + atoms - 1) // atoms * BLOCK):
+            # Threads beyond the last atom stay for the barriers and store nothing. Those of a warp have the same lane,
+            # so that they read neighbouring memory.
             found = ti.simt.block.SharedArray((sums.length, BLOCK), ti.f64)
-            i, lane, at = thread // lanes, thread % lanes, thread % BLOCK
+            at, lane = thread % BLOCK, thread % BLOCK // atoms
+            i = thread // BLOCK * atoms + thread % atoms
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)
             if does:
@@ -53,7 +56,7 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
             if does and lane == 0:
                 for other in ti.static(range(1, lanes)):
                     for k in ti.static(range(sums.length)):
-                        total[k] += found[k, at + other]
+                        total[k] += found[k, at + other * atoms]
                 sums.store(i, total, energy, force, virial, FORCE)
             ti.simt.block.sync()
 

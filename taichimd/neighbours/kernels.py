@@ -67,6 +67,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     bits = ti.i32 if search == ti.f32 else ti.i64
+    atoms = LARGE_BLOCK // lanes  # of a block
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -204,10 +205,11 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
                     ti.atomic_max(control[MOST], found)
         else:
             ti.loop_config(block_dim=LARGE_BLOCK)
-            for thread in range((n * lanes + LARGE_BLOCK - 1) // LARGE_BLOCK * LARGE_BLOCK):
-                # Threads beyond the last atom stay for the barriers.
-                held = ti.simt.block.SharedArray((LARGE_BLOCK // lanes,), ti.i32)
-                i, lane, at = thread // lanes, thread % lanes, thread % LARGE_BLOCK // lanes
+            for thread in range((n + atoms - 1) // atoms * LARGE_BLOCK):
+                # Threads beyond the last atom stay for the barriers. Those of a warp have the same lane, and neighbours.
+                held = ti.simt.block.SharedArray((atoms,), ti.i32)
+                at, lane = thread % atoms, thread % LARGE_BLOCK // atoms
+                i = thread // LARGE_BLOCK * atoms + at
                 if lane == 0:
                     held[at] = 0
                 ti.simt.block.sync()

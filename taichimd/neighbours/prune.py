@@ -40,6 +40,7 @@ def prune_function(
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
     lanes = 1 if ordered else lanes
     stride = lanes * ahead
+    atoms = LARGE_BLOCK // lanes  # of a block
 
     @ti.func
     def key_of(entry, shift_bits, ident: ti.template()):
@@ -103,10 +104,11 @@ def prune_function(
                     close_row(i, kept, pos, near_count, pruned_at, control)
         else:
             ti.loop_config(block_dim=LARGE_BLOCK)
-            for thread in range((n * lanes + LARGE_BLOCK - 1) // LARGE_BLOCK * LARGE_BLOCK):
-                # Threads beyond the last atom stay for the barriers.
-                held = ti.simt.block.SharedArray((LARGE_BLOCK // lanes,), ti.i32)
-                i, lane, at = thread // lanes, thread % lanes, thread % LARGE_BLOCK // lanes
+            for thread in range((n + atoms - 1) // atoms * LARGE_BLOCK):
+                # Threads beyond the last atom stay for the barriers. Those of a warp have the same lane, and neighbours.
+                held = ti.simt.block.SharedArray((atoms,), ti.i32)
+                at, lane = thread % atoms, thread % LARGE_BLOCK // atoms
+                i = thread // LARGE_BLOCK * atoms + at
                 does = i < n and control[STALE] != 0
                 if lane == 0:
                     held[at] = 0
