@@ -2,7 +2,7 @@
 
 Device functions are inlined, and for each call both runtimes find and tokenise the function's source anew;
 Taichi also words, for every node of every call, where in the source it stands, should an error have to say
-so. That was a third to a half of the tracing. What is found stays the same.
+so. What is found stays the same.
 """
 
 from collections.abc import Callable
