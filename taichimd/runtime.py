@@ -23,6 +23,7 @@ import numpy as np
 
 import taichimd
 from taichimd.errors import BackendError, ParameterFileError, SettingsError
+from taichimd.tracing import keep_lookups
 
 NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
 if NAME not in ("taichi", "quadrants"):
@@ -34,6 +35,7 @@ try:
     ti: Any = import_module(NAME)
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
+keep_lookups(NAME)
 _impl: Any = import_module(f"{NAME}.lang.impl")
 _COMPILATION_ERROR: Any = getattr(ti, f"{NAME.capitalize()}CompilationError")
 if NAME == "taichi":

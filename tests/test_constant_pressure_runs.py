@@ -2,6 +2,7 @@
 
 import json
 
+import argon_job
 import ase.io
 import numpy as np
 import pytest
@@ -14,26 +15,13 @@ from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import read_thermo
 from taichimd.units import GPA
 
-OWN = """
-from taichimd import LennardJones
-
-
-def argon():
-    return LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
-"""
-RUN = "run ar.extxyz --potential own.py:argon --timestep 4 --every 20 --temperature 60 --coupling-time 60 "
+RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
 NPT = "--pressure 0.1 --pressure-coupling-time 200 "
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    argon = bulk("Ar", cubic=True, a=5.4) * 3
-    argon.rattle(0.1, seed=1)
-    ase.io.write("ar.extxyz", argon)
-    (tmp_path / "own.py").write_text(OWN)
-    return tmp_path
+    return argon_job.enter_folder(tmp_path, monkeypatch, a=5.4)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units"],
+    ["errors", "units", "tracing"],
     ["runtime"],
     ["math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],

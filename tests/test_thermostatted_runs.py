@@ -7,7 +7,7 @@ import signal
 import ase.io
 import numpy as np
 import pytest
-from ase.build import bulk
+from argon_job import RUN, enter_folder
 
 from taichimd import Bussi, LennardJones, Simulation
 from taichimd.config import make_settings
@@ -17,25 +17,11 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
-OWN = """
-from taichimd import LennardJones
-
-
-def argon():
-    return LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
-"""
-RUN = "run ar.extxyz --potential own.py:argon --timestep 4 --every 20 "
 
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("COLUMNS", "80")
-    argon = bulk("Ar", cubic=True, a=5.5) * 3
-    argon.rattle(0.1, seed=1)
-    ase.io.write("ar.extxyz", argon)
-    (tmp_path / "own.py").write_text(OWN)
-    return tmp_path
+    return enter_folder(tmp_path, monkeypatch, a=5.5)
 
 
 def same_files(one, other):

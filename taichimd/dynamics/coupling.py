@@ -8,7 +8,7 @@ import numpy as np
 
 from taichimd.dynamics.barostats import barostat_functions
 from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, Thermostat
-from taichimd.dynamics.pressure import Barostat
+from taichimd.dynamics.pressure import Barostat, BerendsenNPT
 from taichimd.dynamics.thermostats import thermostat_functions
 from taichimd.errors import SettingsError
 
@@ -47,6 +47,13 @@ class Coupling:
     def moves_cell(self) -> bool:
         """Whether there is a barostat."""
         return bool(self.control)
+
+    @property
+    def outside_steps(self) -> "Coupling":
+        """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
+        if self.moves_cell:
+            return Coupling(BerendsenNPT.name, "isotropic", "xyz")
+        return Coupling(driven=self.driven)
 
 
 def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> Coupling:

@@ -381,11 +381,16 @@ def step_kernels(
             if thermostat.strayed(pos[i], listed_at[i], most_near2, near_list, bath) == 1:
                 control[outdated] = 1
 
+    outside = SimpleNamespace(finish=finish, moved=moved)
+    if coupling != coupling.outside_steps:
+        outside = step_kernels(
+            terms, real, term, backend, unroll, all_pairs, near_list, blocks, coupling.outside_steps
+        )
     return SimpleNamespace(
         open_step=open_step,
         steps=steps if DEVICE_LOOPS else unrolled_steps,
-        finish=finish,
-        moved=moved,
+        finish=outside.finish,
+        moved=outside.moved,
         close_step=thermostat.close_step,
         listed=thermostat.listed if cell else None,
     )

@@ -60,6 +60,16 @@ def at_cutoff(function: Any, columns: tuple[str, ...], table: NDArray[np.float64
     """
     start()
     rows = len(table)
+    values, energy, slope = (ti.ndarray(ti.f64, k) for k in (table.size, rows, rows))
+    values.from_numpy(np.ascontiguousarray(table).ravel())
+    with literals(ti.f64):
+        _ends(function, columns)(rows, values, energy, slope)
+    return np.hstack([table, energy.to_numpy()[:, None], slope.to_numpy()[:, None]])
+
+
+@cache
+def _ends(function: Any, columns: tuple[str, ...]) -> Any:
+    """The kernel that evaluates a function at the cutoff of each row of parameters."""
     read = reader(columns, ti.f64)
     reals: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
@@ -71,8 +81,4 @@ def at_cutoff(function: Any, columns: tuple[str, ...], table: NDArray[np.float64
             energy[i] = u
             slope[i] = w * p.cutoff
 
-    values, energy, slope = (ti.ndarray(ti.f64, k) for k in (table.size, rows, rows))
-    values.from_numpy(np.ascontiguousarray(table).ravel())
-    with literals(ti.f64):
-        evaluate(rows, values, energy, slope)
-    return np.hstack([table, energy.to_numpy()[:, None], slope.to_numpy()[:, None]])
+    return evaluate

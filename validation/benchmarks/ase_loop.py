@@ -9,44 +9,19 @@ to and from the device, its comparisons and copies, the integration in NumPy, en
 
 import argparse
 import statistics
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from ase.md.verlet import VelocityVerlet
 
 from validation import common, systems
-from validation.benchmarks.stepping import seconds, silicon_cells, steps_for, warm_engine
+from validation.benchmarks.stepping import measure_silicon, seconds, silicon_cells, steps_for, warm_engine
 
 
 def main() -> None:
-    """Parse the command line, measure, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[8_000, 100_000])
-    parser.add_argument("--potential", default="Si.tersoff", help="a shipped one for silicon")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
-    parser.add_argument("--settle", type=int, default=200, help="steps of each before the first timed one")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "ase_loop.json")
-    options = parser.parse_args()
-
-    from taichimd import runtime
-
-    runtime.start(options.backend)
-    report: dict[str, Any] = {
-        **common.provenance(),
-        "precision": options.precision,
-        "potential": options.potential,
-        "results": [],
-    }
-    for n_atoms in options.sizes:
-        print(f"{n_atoms} atoms ...", flush=True)
-        report["results"].append(compare(n_atoms, options))
-        common.write_json(options.out, report)
-    show(report)
-    print(f"written: {options.out.name}")
+    """Compare the loops for each size."""
+    about = __doc__.splitlines()[0]
+    measure_silicon(about, "ase_loop.json", compare, show, sizes=(8_000, 100_000), settle=200)
 
 
 def compare(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -72,7 +47,6 @@ def compare(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
             each[name].append(1e3 * loop(steps[name]) / steps[name])
     ms = {name: statistics.median(found) for name, found in each.items()}
     return {
-        "atoms": n_atoms,
         "ms_per_step": ms,
         "ratio": ms["ase"] / ms["engine"],
         "ms_each": each,
@@ -94,8 +68,6 @@ def show(report: dict[str, Any]) -> None:
         )
         for result in report["results"]
     ]
-    device = report["runtime"].get("device")
-    print(f"{report['potential']}, {report['precision']}, {report['runtime'].get('runtime')} on {device}")
     print(common.table(rows, ("atoms", "engine ms/step", "ASE ms/step", "ratio", "max |dx| after settling")))
 
 

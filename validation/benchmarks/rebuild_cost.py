@@ -12,48 +12,32 @@ less the rebuilds that the motion of the atoms asked for there. The paper's figu
 import argparse
 import statistics
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from validation import common, systems
-from validation.benchmarks.stepping import seconds, silicon_cells, steps_for, warm_engine
+from validation.benchmarks.stepping import (
+    measure_silicon,
+    seconds,
+    silicon_cells,
+    steps_for,
+    warm_engine,
+)
 
 EVERY = 5
 
 
 def main() -> None:
-    """Parse the command line, measure, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=[8_000, 64_000, 256_000, 1_000_000])
-    parser.add_argument("--potential", default="Si.tersoff", help="a shipped one for silicon")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
-    parser.add_argument("--settle", type=int, default=500, help="steps before the first timed one")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "rebuild_cost.json")
-    options = parser.parse_args()
+    """Measure each size."""
+    about, sizes = __doc__.splitlines()[0], (8_000, 64_000, 256_000, 1_000_000)
+    measure_silicon(about, "rebuild_cost.json", crystal_cost, show, sizes=sizes, settle=500, every=EVERY)
 
-    from taichimd import runtime
 
-    runtime.start(options.backend)
-    report: dict[str, Any] = {
-        **common.provenance(),
-        "precision": options.precision,
-        "potential": options.potential,
-        "every": EVERY,
-        "results": [],
-    }
-    for n_atoms in options.sizes:
-        print(f"{n_atoms} atoms ...", flush=True)
-        # Half of the kinetic energy goes to the bonds: 300 K are left.
-        system = systems.silicon(silicon_cells(n_atoms), 600.0, potential=options.potential)
-        engine = warm_engine(system, options.settle, precision=options.precision)
-        found = rebuild_cost(engine, system.timestep, options.seconds, options.repeats)
-        report["results"].append({"atoms": n_atoms, **found})
-        common.write_json(options.out, report)
-    show(report)
-    print(f"written: {options.out.name}")
+def crystal_cost(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
+    """`rebuild_cost` of one crystal."""
+    # Half of the kinetic energy goes to the bonds: 300 K are left.
+    system = systems.silicon(silicon_cells(n_atoms), 600.0, potential=options.potential)
+    engine = warm_engine(system, options.settle, precision=options.precision)
+    return rebuild_cost(engine, system.timestep, options.seconds, options.repeats)
 
 
 def outdate(engine: Any) -> None:
@@ -135,8 +119,6 @@ def show(report: dict[str, Any]) -> None:
         )
         for result in report["results"]
     ]
-    device = report["runtime"].get("device")
-    print(f"{report['potential']}, {report['precision']}, {report['runtime'].get('runtime')} on {device}")
     header = (
         "atoms", "ms/step, never", "ms/rebuild", "ms/step, rebuilt every 5", "loss of speed", "needed/steps",
     )  # fmt: skip

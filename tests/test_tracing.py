@@ -1,0 +1,116 @@
+"""Kernels are traced and shared as the runtimes would have it, only sooner."""
+
+import ast
+import importlib.util
+import inspect
+import linecache
+
+import numpy as np
+
+from taichimd import runtime
+from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.verlet import step_kernels
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.runtime import ti
+from taichimd.tracing import _keep, _kept_positions
+
+SOURCE = """
+from taichimd.runtime import ti
+
+
+def made(by):
+    @ti.func
+    def value(x):
+        return {formula} * by
+    return value
+"""
+
+
+def loaded(path, formula):
+    path.write_text(SOURCE.format(formula=formula))
+    linecache.checkcache(str(path))
+    spec = importlib.util.spec_from_file_location("own_functions", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def result(function, x):
+    numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def one(out: numbers):
+        for i in out:
+            out[i] = function(out[i])
+
+    out = ti.ndarray(ti.f64, 1)
+    out.fill(x)
+    one(out)
+    return out.to_numpy()[0]
+
+
+def test_closures_and_changed_files_are_told_apart(tmp_path):
+    runtime.start()
+    path = tmp_path / "own_functions.py"
+    module = loaded(path, "x * x")
+    assert [result(module.made(by), 3.0) for by in (1.0, 2.0)] == [9.0, 18.0]
+    assert result(loaded(path, "x + x").made(1.0), 3.0) == 6.0
+
+
+def test_lookups_are_kept_for_each_function(monkeypatch):
+    asked = []
+
+    class Module:
+        @staticmethod
+        def look_up(function):
+            asked.append(function)
+            return inspect.getsourcelines(function)
+
+    _keep(Module, "look_up")
+    first, second = (loop(by) for by in (1, 2))
+    for function in (first, second, result):
+        assert Module.look_up(function) == inspect.getsourcelines(function)
+    assert asked == [first, result], "closures of one factory have one source"
+
+
+def loop(by):
+    def inner(x):
+        return x * by
+
+    return inner
+
+
+def test_places_of_errors_are_kept_for_each_node():
+    class Context:
+        class func:  # noqa: N801
+            func = staticmethod(loop)
+
+    asked = []
+    kept = _kept_positions(lambda _, node: asked.append(node) or ast.dump(node))
+    nodes = [node for node in ast.walk(ast.parse(inspect.getsource(loop))) if hasattr(node, "lineno")]
+    for _ in range(2):
+        assert [kept(Context, node) for node in nodes] == [ast.dump(node) for node in nodes]
+    assert asked == nodes
+
+
+COUPLINGS = [
+    Coupling(),
+    Coupling("nvt-langevin"),
+    Coupling("nvt-bussi"),
+    Coupling("nvt-bussi", driven=True),
+    Coupling("nvt-nose-hoover", driven=True),
+    Coupling("npt-scr", "triclinic", "xyz", 5),
+    Coupling("npt-mtk", "isotropic", "xyz"),
+]
+
+
+def test_ensembles_share_the_kernels_that_do_not_know_them():
+    runtime.start()
+    terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(np.array(["Ar"])).terms
+    made = [step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each) for each in COUPLINGS]
+    groups = [0, 0, 0, 1, 1, 2, 2]
+    for kind in ("finish", "moved"):
+        for one, group in zip(made, groups, strict=True):
+            for other, its in zip(made, groups, strict=True):
+                assert (getattr(one, kind) is getattr(other, kind)) == (group == its)
+    assert len({id(one.steps) for one in made}) == len(made)
