@@ -82,8 +82,12 @@ def step_kernels(
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
     functions = moment_functions if terms.angle else functools.partial(gather_functions, straight=unroll == 1)
-    atom = functions(terms, real, term, by_slot)
-    shared = shared_pairs(terms, real, term, lanes) if lanes > 1 and not many_body else None
+    # A short three-body term reads the near list, the pair term then the Verlet list.
+    both = terms.short_body
+    of_pairs, of_bodies = terms.alone if both else (terms, terms)
+    atom = functions(of_bodies, real, term, by_slot)
+    pairs = gather_functions(of_pairs, real, term, by_slot).pairs if both or not many_body else None
+    shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and pairs else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
@@ -172,32 +176,43 @@ def step_kernels(
             drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
+    def pair_forces(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Force on atom i from its pairs, and what is wanted besides."""
+        if ti.static(cell and want != ALL):
+            if acts(ahead, ledger):
+                total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
+                sums.store(i, total, energy, force, virial, want)
+                thermostat.add_components(i, n, sums.virial(total, want), ledger)
+            else:
+                total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)
+                sums.store(i, total, energy, force, virial, FORCE)
+        else:
+            total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
+            sums.store(i, total, energy, force, virial, want)
+            if ti.static(driven and want != ALL):
+                force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+
+    @ti.func
+    def first_pass(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Partial forces of many-body terms; forces of pairs that are visited apart, and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
         elif ti.static(bool(shared) and want == FORCE):
-            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
-        else:
+            if ti.static(both):
+                shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
+            else:
+                shared(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
+        if ti.static(many_body or not (all_pairs or (bool(shared) and want == FORCE))):
             for i in range(n):
                 if control[frozen] == 0:
+                    if ti.static(both and not (bool(shared) and want == FORCE)):
+                        pair_forces(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, want, ahead, ledger, bath)  # fmt: skip
+                    elif ti.static(not many_body):
+                        pair_forces(i, n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, energy, force, virial, want, ahead, ledger, bath)  # fmt: skip
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
+                        e = atom.partials(i, n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
-                            energy[i] = e
-                    elif ti.static(cell and want != ALL):
-                        if acts(ahead, ledger):
-                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
-                            sums.store(i, total, energy, force, virial, want)
-                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
-                        else:
-                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, FORCE)  # fmt: skip
-                            sums.store(i, total, energy, force, virial, FORCE)
-                    else:
-                        total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
-                        sums.store(i, total, energy, force, virial, want)
-                        if ti.static(driven and want != ALL):
-                            force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+                            energy[i] = e + energy[i] if ti.static(both) else e
 
     @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
@@ -243,7 +258,7 @@ def step_kernels(
             # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
             ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
         for s in ti.static(range(unroll)):
-            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
+            first_pass(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
@@ -261,6 +276,8 @@ def step_kernels(
                     else:
                         g, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
                         f = g
+                    if ti.static(both):
+                        f += force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
                     if ti.static(not coupling.whole):
@@ -297,11 +314,14 @@ def step_kernels(
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
+        first_pass(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
                     f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                    if ti.static(both):
+                        f += force[i]
+                        w += load_matrix(virial, i)
                     force[i] = f
                     store_matrix(virial, i, w)
                 if ti.static(driven):
