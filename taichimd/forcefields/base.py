@@ -159,6 +159,11 @@ class ForceField:
         return self.cutoffs[-1]
 
     @property
+    def body_cutoff(self) -> float:
+        """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
+        return max(row["cutoff"] for row in self.body[-1].rows.values()) if self.body else self.cutoff
+
+    @property
     def cutoffs(self) -> list[float]:
         """The distinct cutoffs of all rows, angstrom, ascending."""
         return sorted({row["cutoff"] for table in self._tables().values() for row in table.rows.values()})
