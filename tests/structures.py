@@ -104,7 +104,7 @@ def silica_hot() -> Atoms:
 
 def silica_triclinic() -> Atoms:
     """One sheared cell, thinner than the cutoff of pairs; some atoms outside it."""
-    atoms = build_lattice("silica", 1)
+    atoms = build_lattice("silica", 1, a=7.4)
     strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
     _rattled(atoms, 0.08, seed=7)

@@ -86,8 +86,8 @@ def step_kernels(
     both = terms.short_body
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, by_slot)
-    pairs = gather_functions(of_pairs, real, term, by_slot).pairs if both or not many_body else None
-    shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and pairs else None
+    far = gather_functions(of_pairs, real, term, by_slot) if both else None
+    shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and (both or not many_body) else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
@@ -95,9 +95,11 @@ def step_kernels(
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     with_reverse = many_body and not terms.angle
+    # Threads that share an atom do its pairs beforehand.
+    helped = both and shared is not None and tally == FORCE
     prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell)
     # Where the second loop reads positions, a third one moves the atoms.
-    apart = terms.angle is not None
+    apart = terms.angle is not None or both
 
     @ti.func
     def acts(ahead, ledger: ti.template()):
@@ -176,43 +178,46 @@ def step_kernels(
             drift(i, n, v, dt, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def pair_forces(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Force on atom i from its pairs, and what is wanted besides."""
-        if ti.static(cell and want != ALL):
-            if acts(ahead, ledger):
-                total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
-                sums.store(i, total, energy, force, virial, want)
-                thermostat.add_components(i, n, sums.virial(total, want), ledger)
-            else:
-                total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)
-                sums.store(i, total, energy, force, virial, FORCE)
-        else:
-            total = pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
-            sums.store(i, total, energy, force, virial, want)
-            if ti.static(driven and want != ALL):
-                force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
-
-    @ti.func
-    def first_pass(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
-        """Partial forces of many-body terms; forces of pairs that are visited apart, and what is wanted besides."""
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ahead, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
-        elif ti.static(bool(shared) and want == FORCE):
-            if ti.static(both):
-                shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
-            else:
-                shared(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
-        if ti.static(many_body or not (all_pairs or (bool(shared) and want == FORCE))):
+        elif ti.static(bool(shared) and not both and want == FORCE):
+            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
+        else:
             for i in range(n):
                 if control[frozen] == 0:
-                    if ti.static(both and not (bool(shared) and want == FORCE)):
-                        pair_forces(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, want, ahead, ledger, bath)  # fmt: skip
-                    elif ti.static(not many_body):
-                        pair_forces(i, n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, energy, force, virial, want, ahead, ledger, bath)  # fmt: skip
                     if ti.static(many_body):
-                        e = atom.partials(i, n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
+                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
-                            energy[i] = e + energy[i] if ti.static(both) else e
+                            energy[i] = e
+                    elif ti.static(cell and want != ALL):
+                        if acts(ahead, ledger):
+                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                            sums.store(i, total, energy, force, virial, want)
+                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
+                        else:
+                            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, FORCE)  # fmt: skip
+                            sums.store(i, total, energy, force, virial, FORCE)
+                    else:
+                        total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                        sums.store(i, total, energy, force, virial, want)
+                        if ti.static(driven and want != ALL):
+                            force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+
+    @ti.func
+    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), want: ti.template()):  # fmt: skip
+        """Force and virial of atom i after the first pass; energy of pairs that read the Verlet list."""
+        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
+        e = ti.cast(0.0, real)
+        if ti.static(helped and not want):
+            f += force[i]
+        elif ti.static(both):
+            total = far.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, ti.static(ALL if want else FORCE))  # fmt: skip
+            f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
+            f += f_pairs
+            w += w_pairs
+        return f, w, e
 
     @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
@@ -258,26 +263,26 @@ def step_kernels(
             # Once for all steps of the pass: in the loops below one atom counts DONE while others read.
             ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
         for s in ti.static(range(unroll)):
-            first_pass(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
+            first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, FROZEN + s, tally, s, ledger, bath)  # fmt: skip
+            if ti.static(helped):
+                shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, FROZEN + s)  # fmt: skip
             for i in range(n):
                 if control[FROZEN + s] == 0:
                     f = vec(0.0)
                     if ti.static(not many_body):
                         f = force[i]
                     elif ti.static(tally == FORCE):
-                        f, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
+                        f, _, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, False)  # fmt: skip
                     elif ti.static(driven):
-                        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                        f, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, True)  # fmt: skip
                         f += thermostat.drive(w, bath)
                     elif acts(s, ledger):
-                        g, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                        g, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, True)  # fmt: skip
                         f = g
                         thermostat.add_virial(i, n, w, ledger)
                     else:
-                        g, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # fmt: skip
+                        g, _, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, False)  # fmt: skip
                         f = g
-                    if ti.static(both):
-                        f += force[i]
                     kick = (0.5 * dt * inverse_mass[i]) * f
                     v = vel[i] + kick
                     if ti.static(not coupling.whole):
@@ -314,16 +319,15 @@ def step_kernels(
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        first_pass(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, 0, bath, bath)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
-                    if ti.static(both):
-                        f += force[i]
-                        w += load_matrix(virial, i)
+                    f, w, e = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
+                    if ti.static(both):
+                        energy[i] += e
                 if ti.static(driven):
                     force[i] += thermostat.drive(load_matrix(virial, i), bath)
                 if dt > 0.0:
