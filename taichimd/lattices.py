@@ -49,12 +49,8 @@ class Lattice:
 
 LATTICES = {
     "silica": Lattice("beta-cristobalite, ideal cubic", beta_cristobalite, 7.16, ("Si", "O"), 24),
-    "silicon": Lattice(
-        "diamond", lambda a, e: bulk(e[0], "diamond", a=a, cubic=True), 5.431, ("Si",), 8
-    ),
-    "argon": Lattice(
-        "face-centred cubic", lambda a, e: bulk(e[0], "fcc", a=a, cubic=True), 5.26, ("Ar",), 4
-    ),
+    "silicon": Lattice("diamond", lambda a, e: bulk(e[0], "diamond", a=a, cubic=True), 5.431, ("Si",), 8),
+    "argon": Lattice("face-centred cubic", lambda a, e: bulk(e[0], "fcc", a=a, cubic=True), 5.26, ("Ar",), 4),
     "rocksalt": Lattice(
         "rocksalt", lambda a, e: bulk("".join(e), "rocksalt", a=a, cubic=True), 5.64, ("Na", "Cl"), 8
     ),
@@ -78,10 +74,9 @@ def build_lattice(
     if name not in LATTICES:
         raise SettingsError(f"no lattice '{name}', expected one of {', '.join(LATTICES)}")
     lattice = LATTICES[name]
-    if cells < 1 or lattice.atoms * cells**3 > MOST_ATOMS:
-        raise SettingsError(
-            f"cells is {cells}, expected 1 to {int((MOST_ATOMS / lattice.atoms) ** (1 / 3))} in each direction"
-        )
+    most = int((MOST_ATOMS / lattice.atoms) ** (1 / 3))
+    if not 1 <= cells <= most:
+        raise SettingsError(f"cells is {cells}, expected 1 to {most} in each direction")
     length = lattice.a if a is None else a
     if not 0.0 < length < np.inf:
         raise SettingsError(f"lattice constant is {length} angstrom, expected a positive length")

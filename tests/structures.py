@@ -121,7 +121,7 @@ def silica_cluster() -> Atoms:
 
 
 def indium_phosphide() -> Atoms:
-    """Zincblende InP, 3x3x3 primitive cells with a tenth of the atoms exchanged, displaced by 0.15 angstrom."""
+    """Zincblende InP, 3x3x3 primitive cells, four pairs of atoms exchanged, displaced by 0.15 angstrom."""
     atoms = bulk("InP", "zincblende", a=5.87).repeat(3)
     atoms.numbers[[0, 7, 12, 31]] = atoms.numbers[[1, 8, 13, 30]]
     return _rattled(atoms, 0.15, seed=17)

@@ -37,7 +37,8 @@ def test_silica_is_corner_sharing_tetrahedra():
 
 
 @pytest.mark.parametrize(
-    ("name", "bond", "neighbours"), [("silicon", 3**0.5 / 4, 4), ("argon", 0.5**0.5, 12), ("rocksalt", 0.5, 6)]
+    ("name", "bond", "neighbours"),
+    [("silicon", 3**0.5 / 4, 4), ("argon", 0.5**0.5, 12), ("rocksalt", 0.5, 6)],
 )
 def test_other_lattices_have_their_nearest_neighbours(name, bond, neighbours):
     lattice = LATTICES[name]

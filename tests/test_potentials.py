@@ -92,7 +92,7 @@ class Lammps(Calculator):
 
 
 def other_program(name: str) -> Calculator:
-    """ASE's implementation of the same formulas; it has none of Stillinger and Weber's or Vashishta's, LAMMPS has."""
+    """ASE's implementation of the same formulas; what it has none of, LAMMPS has."""
     if name.endswith((".sw", ".vashishta")):
         if not lammps_available():
             pytest.skip(lammps_reason())
@@ -236,7 +236,9 @@ def assert_same_numbers(
     ours: TripleFile, theirs: TripleFile, labels: dict[str, str], rounding: float
 ) -> None:
     """Compare the numbers that count."""
-    unlike = {*sw.ANGLE_FIELDS, *vashishta.ANGLE_FIELDS} | (set(tersoff.FIELDS) - set(tersoff.TWO_BODY_FIELDS))
+    unlike = {*sw.ANGLE_FIELDS, *vashishta.ANGLE_FIELDS} | (
+        set(tersoff.FIELDS) - set(tersoff.TWO_BODY_FIELDS)
+    )
     for triple, entry in ours.entries.items():
         other = theirs.entries[tuple(labels.get(element, element) for element in triple)]
         for field in vars(entry):

@@ -1,4 +1,4 @@
-"""Vashishta: values, the end of the terms, lists of their own, and files whose entries do not fit together."""
+"""Vashishta: values, ends of the terms, lists of their own, and files whose entries do not fit together."""
 
 from math import exp, log
 
@@ -27,7 +27,8 @@ def raw(r, p):
     charge = COULOMB * p["Zi"] * p["Zj"]
     screened, dipole = exp(-r / p["lambda1"]), p["D"] * exp(-r / p["lambda4"])
     value = p["H"] * r ** -p["eta"] + charge / r * screened - dipole / r**4 - p["W"] / r**6
-    slope = -p["eta"] * p["H"] * r ** (-p["eta"] - 1) - charge * screened * (1 / r**2 + 1 / (r * p["lambda1"]))
+    slope = -p["eta"] * p["H"] * r ** (-p["eta"] - 1)
+    slope -= charge * screened * (1 / r**2 + 1 / (r * p["lambda1"]))
     return value, slope + dipole * (4 / r**5 + 1 / (r**4 * p["lambda4"])) + 6 * p["W"] / r**7
 
 
@@ -161,7 +162,7 @@ def test_an_angle_that_does_not_decay_ends_in_finite_numbers(carbide, gamma):
 
 @pytest.mark.parametrize("zero", ["H", "Zi", "D", "W", "B"])
 def test_terms_left_out_cost_nothing_wrong(carbide, zero):
-    """Silicon with carbon that lacks a term of its own; screening lengths of what is not there may be zero."""
+    """Silicon with carbon that lacks a term of its own; screening lengths of no charge may be zero."""
     without = {t: {zero: 0.0} for t in ELEMENTS if t[0] == "C" and t[1:] == ("C", "C")}
     if zero in ("Zi", "D"):
         without["C", "C", "C"] |= {"lambda1" if zero == "Zi" else "lambda4": 0.0}

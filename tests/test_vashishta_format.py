@@ -134,8 +134,12 @@ def test_require_lists_missing_and_defined_triples(vashishta):
     file = vashishta(entry() + entry("C C C") + entry("Si C C") + entry("C Si Si"))
     with pytest.raises(MissingParameterError) as caught:
         file.require(["Si", "C"])
-    assert str(caught.value).split("Si.vashishta", 1)[1].startswith(
-        " has no entry for (C, C, Si), (C, Si, C), (Si, C, Si), (Si, Si, C); it defines (Si, Si, Si), "
+    assert (
+        str(caught.value)
+        .split("Si.vashishta", 1)[1]
+        .startswith(
+            " has no entry for (C, C, Si), (C, Si, C), (Si, C, Si), (Si, Si, C); it defines (Si, Si, Si), "
+        )
     )
 
 

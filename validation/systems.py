@@ -116,7 +116,7 @@ def silicon(
 def silica(
     cells: int, temperature: float = 300.0, *, a: float = 7.16, timestep_fs: float = 1.0, seed: int = 1990
 ) -> System:
-    """Beta-cristobalite with Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
+    """Beta-cristobalite, Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
     from taichimd.lattices import build_lattice
 
     potential = "SiO2_1990.vashishta"

@@ -17,7 +17,7 @@ Row = Mapping[str, float]
 ANY = "*"
 """Stands for every element in the key of a parameter row."""
 SHORT = 0.7
-"""Part of the pair term's cutoff within which a three-body term has a list of its own: a third of the volume."""
+"""Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
 
 @dataclass(frozen=True)

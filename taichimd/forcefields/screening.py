@@ -1,4 +1,4 @@
-"""What Stillinger-Weber's and Vashishta's angles share: a weight exp[decay/(r - end)] of each side, and its end."""
+"""Angles of Stillinger-Weber and Vashishta: a weight exp[decay/(r - end)] of each side, its end."""
 
 from collections.abc import Mapping
 from math import isclose

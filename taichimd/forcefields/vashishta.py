@@ -5,14 +5,15 @@
     U2(r) = V(r) - V(rc) - (r - rc) V'(rc),  r < rc
     U3 = B x^2/(1 + C x^2) exp[gamma_ij/(r_ij - r0_ij) + gamma_ik/(r_ik - r0_ik)],  x = cos theta - cos theta0
 
-Steric repulsion, screened Coulomb, screened charge-dipole and van der Waals terms; energy and force end at zero.
-U2 takes its parameters from the entry (i, j, j); U3 takes B, C, cos theta0 from (i, j, k), gamma and r0 from
-(i, j, j) and (i, k, k). Angles end at r0; where no float64 could show them (`NEGLIGIBLE`) they are left out. Those
-of a file with C = 0 are quadratic in the cosine (`AngleTerm`).
+V has steric repulsion, screened Coulomb, screened charge-dipole and van der Waals terms; energy and force
+end at zero. U2 takes its parameters from the entry (i, j, j); U3 takes B, C, cos theta0 from (i, j, k),
+gamma and r0 from (i, j, j) and (i, k, k). Angles end at r0; where no float64 could show them (`NEGLIGIBLE`)
+they are left out. Those of a file with C = 0 are quadratic in the cosine (`AngleTerm`).
 
-P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990), doi:10.1103/PhysRevB.41.12197;
-with C and W: P. Vashishta, R. K. Kalia, A. Nakano, J. P. Rino, J. Appl. Phys. 101, 103515 (2007),
-doi:10.1063/1.2724570; several elements as in the LAMMPS manual, page pair_style vashishta.
+P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990),
+doi:10.1103/PhysRevB.41.12197; with C and W: P. Vashishta, R. K. Kalia, A. Nakano, J. P. Rino, J. Appl.
+Phys. 101, 103515 (2007), doi:10.1063/1.2724570; several elements as in the LAMMPS manual, page pair_style
+vashishta.
 """
 
 from math import log
@@ -31,7 +32,8 @@ PAIR = ("H", "eta", "charges", "screening1", "D", "screening4", "W", "cutoff")
 ANGLE = ("strength", "costheta0", "decay", "end", "range", "cutoff")
 TRIPLET = ("strength", "C", "costheta0", "decay_j", "end_j", "decay_k", "end_k", "cutoff")
 NAMES = {
-    "charges": "Zi Zj e^2", "screening1": "1/lambda1", "screening4": "1/lambda4", "cutoff": "rc", "strength": "B",
+    "charges": "Zi Zj e^2", "screening1": "1/lambda1", "screening4": "1/lambda4", "cutoff": "rc",
+    "strength": "B",
 }  # fmt: skip
 MOST_POWER = 15
 """Largest power that is made of squares."""

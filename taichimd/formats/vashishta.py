@@ -2,13 +2,14 @@
 
     i j k  H eta Zi Zj lambda1 D lambda4 W rc B gamma r0 C costheta0
 
-`i` is the centre of the angle j-i-k. **Which numbers of an entry are used.** B, C and costheta0 belong to the
-angle, so they count in every entry. An entry with j == k defines the pair i-j: H, eta, Zi, Zj, lambda1, D,
-lambda4, W and rc of the two-body term, gamma and r0 of i-j in every angle centred on i; in one with j != k these
-are ignored and mostly written as 0. The two-body term does not depend on the order of its ends, so `i j j` and
-`j i i` must describe one pair; `i j k` and `i k j` one angle. gamma and r0 may depend on which end is the centre.
+`i` is the centre of the angle j-i-k. **Which numbers of an entry are used.** B, C and costheta0 belong to
+the angle, so they count in every entry. An entry with j == k defines the pair i-j: H, eta, Zi, Zj, lambda1,
+D, lambda4, W and rc of the two-body term, gamma and r0 of i-j in every angle centred on i; in other
+entries they are ignored and mostly written as 0. The two-body term does not depend on the order of its ends,
+so `i j j` and `j i i` must describe one pair; `i j k` and `i k j` one angle. gamma and r0 may depend on which
+end is centre.
 
-Units are LAMMPS's "metal": H in eV angstrom^eta, D in eV angstrom^4, W in eV angstrom^6, B in eV; Zi and Zj in
+Units are LAMMPS's "metal": H in eV angstrom^eta, D in eV angstrom^4, W in eV angstrom^6, B in eV; Zi, Zj in
 elementary charges; lambda1, lambda4, rc, gamma, r0 in angstrom; the rest are plain numbers.
 
 Source: LAMMPS manual, page pair_style vashishta, with the notation of P. S. Branicio, J. P. Rino, C. K. Gan,
@@ -102,11 +103,11 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
         return "costheta0", "a cosine, between -1 and 1"
     if triple[1] != triple[2]:
         return None
-    screened = {"lambda1": of["Zi"] * of["Zj"], "lambda4": of["D"]}
-    for length, strength in screened.items():
+    charges = of["Zi"] * of["Zj"]
+    for length, strength in (("lambda1", charges), ("lambda4", of["D"])):
         if strength and of[length] == 0.0:
             return length, "a positive screening length"
-    if of["rc"] == 0.0 and (of["H"] or of["Zi"] * of["Zj"] or of["D"] or of["W"]):
+    if of["rc"] == 0.0 and (of["H"] or charges or of["D"] or of["W"]):
         return "rc", "a positive number: an entry with j = k says how far the pair i-j reaches"
     if of["r0"] > of["rc"]:
         return "r0", f"at most rc, {of['rc']:g}: three-body terms end within the two-body term"
