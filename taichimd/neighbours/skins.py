@@ -22,9 +22,9 @@ class Costs:
     build: float
 
 
-PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.1, 0.5)
-"""Pair terms alone; three-body terms; both, each with a list of its own, from Vashishta's silica on a CPU: its pair
-term costs so much that entries beyond the cutoff and builds cost little beside it."""
+PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
+"""Pair terms alone; three-body terms; both, each with a list of its own. The last, loop and build, are of Vashishta's
+silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
