@@ -23,6 +23,7 @@ _PUBLIC = {
     "LennardJones": "taichimd.forcefields.lennard_jones",
     "StillingerWeber": "taichimd.forcefields.stillinger_weber",
     "Tersoff": "taichimd.forcefields.tersoff",
+    "Vashishta": "taichimd.forcefields.vashishta",
     "pair_potential": "taichimd.forcefields.declare",
     "triplet_potential": "taichimd.forcefields.declare",
     "check_forcefield": "taichimd.forcefields.check",

@@ -74,7 +74,8 @@ class Device:
         self.set_cell(cell)
         many_body = bound.terms.many_body
         self.unroll = steps_per_pass(backend, state.n, many_body, bath.moves_cell)
-        shared = 1 if many_body or all_pairs else lanes.threads_per_atom(backend, state.n)
+        one = all_pairs or (many_body and not bound.terms.short_body)
+        shared = 1 if one else lanes.threads_per_atom(backend, state.n)
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
@@ -83,6 +84,7 @@ class Device:
         self.lists = Lists(
             state,
             bound.cutoffs,
+            bound.near_cutoffs,
             many_body=many_body,
             per_atom=bound.terms.per_atom,
             all_pairs=all_pairs,

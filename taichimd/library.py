@@ -14,7 +14,7 @@ from taichimd.formats.header import Header, read_header
 
 SEARCH_PATH = "TAICHIMD_POTENTIALS"
 """Environment variable: folders to search before the shipped files, separated as in PATH."""
-KINDS = {".tersoff": "tersoff", ".sw": "sw", ".lj": "lj"}
+KINDS = {".tersoff": "tersoff", ".sw": "sw", ".vashishta": "vashishta", ".lj": "lj"}
 """What a file's last extension says about its format."""
 
 _PACKAGE = Path(__file__).resolve().parent
@@ -27,7 +27,7 @@ class ShippedFile:
 
     Attributes:
         name: file name, which `find` and the command line take.
-        kind: "tersoff", "sw" or "lj".
+        kind: "tersoff", "sw", "vashishta" or "lj".
         elements: chemical symbols that the file defines.
         header: paper, DOI and the rest of what the file says about itself.
         path: where it lies.

@@ -1,7 +1,9 @@
 """Velocities to start from: Maxwell-Boltzmann, on the host, so that they are the same for every backend."""
 
 import numpy as np
+from ase import Atoms
 
+from taichimd.errors import SettingsError
 from taichimd.protocols import Array
 from taichimd.units import KB
 
@@ -33,3 +35,16 @@ def maxwell_boltzmann(masses: Array, temperature: float, seed: int) -> Array:
     kinetic = 0.5 * float((masses[:, None] * velocities**2).sum())
     wanted = 0.5 * degrees_of_freedom(len(masses)) * KB * temperature
     return velocities * np.sqrt(wanted / kinetic)
+
+
+def set_temperature(atoms: Atoms, temperature: float, seed: int) -> None:
+    """Give atoms velocities from `maxwell_boltzmann`.
+
+    Raises:
+        SettingsError: a temperature (K) that is negative or not a number, a negative seed.
+    """
+    if not 0.0 <= temperature < np.inf:
+        raise SettingsError(f"temperature is {temperature} K, expected a number that is not negative")
+    if seed < 0:
+        raise SettingsError(f"seed is {seed}, expected a whole number that is not negative")
+    atoms.set_velocities(maxwell_boltzmann(atoms.get_masses(), temperature, seed))

@@ -85,6 +85,11 @@ def silicon():
     return _trajectory(bulk("Si", cubic=True).repeat(2), load_forcefield("Si.tersoff"), 2.0, 200, 1)
 
 
+def silica():
+    """24 atoms of hot silica in a cell thinner than the cutoff, 100 steps of 1 fs."""
+    return _trajectory(structures.silica_triclinic(), load_forcefield("SiO2_1990.vashishta"), 1.0, 100, 3)
+
+
 def melt():
     """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -152,6 +157,7 @@ SYSTEMS = {
     "random": random_numbers,
     "samplers": samplers,
     "silicon": silicon,
+    "silica": silica,
     "melt": melt,
     "thermostats": thermostats,
     "relaxation": relaxation,

@@ -8,6 +8,8 @@ import numpy as np
 from ase import Atoms, units
 from ase.build import bulk, make_supercell
 
+from taichimd.lattices import build_lattice
+
 ARGON = {"epsilon": 0.0104, "sigma": 3.40}
 """Lennard-Jones argon: epsilon (eV), sigma (angstrom)."""
 
@@ -85,6 +87,44 @@ def silicon_primitive_displaced() -> Atoms:
 def gallium_nitride_wurtzite() -> Atoms:
     """Wurtzite GaN, 5x3x3 primitive cells (180 atoms), displaced by 0.07 angstrom."""
     return _rattled(bulk("GaN", "wurtzite", a=3.19, c=5.19).repeat((5, 3, 3)), 0.07, seed=9)
+
+
+def silica_192() -> Atoms:
+    """Beta-cristobalite, 2x2x2 cubic cells of a = 7.16 angstrom, displaced by 0.1 angstrom."""
+    return _rattled(build_lattice("silica", 2), 0.1, seed=13)
+
+
+def silica_hot() -> Atoms:
+    """Far from any crystal: a = 8.4 angstrom, displaced by 0.25 angstrom, a tenth of the atoms exchanged."""
+    atoms = build_lattice("silica", 2, a=8.4)
+    chosen = np.random.default_rng(15).permutation(len(atoms))[:20]
+    atoms.numbers[chosen] = atoms.numbers[chosen[::-1]]
+    return _rattled(atoms, 0.25, seed=14)
+
+
+def silica_triclinic() -> Atoms:
+    """One sheared cell, thinner than the cutoff of pairs; some atoms outside it."""
+    atoms = build_lattice("silica", 1, a=7.4)
+    strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
+    atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
+    _rattled(atoms, 0.08, seed=7)
+    atoms.positions[5] += 2 * atoms.cell[0] - atoms.cell[2]
+    return atoms
+
+
+def silica_cluster() -> Atoms:
+    """A free ball of silica, no cell at all."""
+    crystal = build_lattice("silica", 3)
+    offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
+    ball = crystal[np.linalg.norm(offset, axis=1) < 8.0]
+    return _rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=16)
+
+
+def indium_phosphide() -> Atoms:
+    """Zincblende InP, 3x3x3 primitive cells, four pairs of atoms exchanged, displaced by 0.15 angstrom."""
+    atoms = bulk("InP", "zincblende", a=5.87).repeat(3)
+    atoms.numbers[[0, 7, 12, 31]] = atoms.numbers[[1, 8, 13, 30]]
+    return _rattled(atoms, 0.15, seed=17)
 
 
 def supercell_4x4x4(atoms: Atoms) -> Atoms:

@@ -29,7 +29,7 @@ LAMMPS_TRUNCATION = {
     "force-shifted": (f"lj/smooth/linear {CUTOFF}", ()),
 }
 ARGON_COEFF = f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}"
-TRIPLE_FILES = [file for file in shipped() if file.kind in ("tersoff", "sw")]
+TRIPLE_FILES = [file for file in shipped() if file.kind in ("tersoff", "sw", "vashishta")]
 
 
 def _assert_agrees(atoms, forcefield, reference, *, per_atom=False):
@@ -74,6 +74,12 @@ def _from_file(name):
         (structures.silicon_slab, "Si.sw"),
         (structures.silicon_primitive_displaced, "Si.sw"),
         (structures.gallium_nitride_wurtzite, "GaN_2006.sw"),
+        (structures.silica_192, "SiO2_1990.vashishta"),
+        (structures.silica_hot, "SiO2_1990.vashishta"),
+        (structures.silica_triclinic, "SiO2_1990.vashishta"),
+        (structures.silica_cluster, "SiO2_1990.vashishta"),
+        (structures.silicon_carbide_512, "SiC_2007.vashishta"),
+        (structures.indium_phosphide, "InP_2009.vashishta"),
     ],
 )
 def test_many_body_potential_agrees_with_lammps(build, name):
@@ -222,6 +228,7 @@ def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
         (structures.silicon_216, "Si.tersoff"),
         (structures.silicon_cluster, "Si.tersoff"),
         (structures.silicon_216, "Si.sw"),
+        (structures.silica_192, "SiO2_1990.vashishta"),
     ],
 )
 def test_twenty_steps_agree_with_lammps(build, name):

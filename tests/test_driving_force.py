@@ -27,13 +27,18 @@ def argon():
     return structures.with_velocities(atoms, 60.0, 2), forcefield, 4.0 * units.FS
 
 
-SYSTEMS = {"silicon": silicon, "argon": argon}
+def silica():
+    forcefield = load_forcefield("SiO2_1990.vashishta")
+    return structures.with_velocities(structures.silica_192(), 600.0, 5), forcefield, 1.0 * units.FS
+
+
+SYSTEMS = {"silicon": silicon, "argon": argon, "silica": silica}
 MAIN = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def made(name, pull=PULL, **options):
     atoms, forcefield, dt = SYSTEMS[name]()
-    ensemble = NoseHoover(300.0 if name == "silicon" else 60.0, coupling_time=100.0)
+    ensemble = NoseHoover(60.0 if name == "argon" else 300.0, coupling_time=100.0)
     return Engine(atoms, forcefield, ensemble=ensemble, driving_force=pull, **options), dt
 
 

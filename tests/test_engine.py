@@ -34,6 +34,11 @@ def silicon():
     return structures.with_velocities(atoms, 1500.0, 3)
 
 
+def silica():
+    """24 atoms in a sheared cell thinner than the cutoff: pairs and angles have lists of their own."""
+    return structures.with_velocities(structures.silica_triclinic(), 3000.0, 3)
+
+
 def cluster():
     atoms = melt()
     return Atoms(atoms.symbols, atoms.positions, velocities=atoms.get_velocities())
@@ -45,6 +50,7 @@ SYSTEMS = {
     "lj-cluster": (cluster, lambda: LennardJones(**SMOOTH), 4.0),
     "tersoff": (silicon, lambda: load_forcefield("Si.tersoff"), 1.0),
     "sw": (silicon, lambda: load_forcefield("Si.sw"), 1.0),
+    "vashishta": (silica, lambda: load_forcefield("SiO2_1990.vashishta"), 1.0),
     "morse+angle": (silicon, lambda: morse(**MORSE_VALUES) + angle(**ANGLE_VALUES), 1.0),
 }
 EVERY = pytest.mark.parametrize("name", SYSTEMS)
@@ -326,14 +332,14 @@ def test_single_precision_repeats_its_bits_too(name):
     assert_same_bits(state(second), state(first))
 
 
-@pytest.mark.parametrize("name", ["silicon", "melt", "relaxation"])
+@pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
 def test_one_thread_gives_the_bits_of_many(name):
     """200 steps, to the last bit: positions, velocities, forces and totals."""
     assert elsewhere()[name] == here(name)
 
 
 @needs_other_runtime
-@pytest.mark.parametrize("name", ["silicon", "melt", "relaxation"])
+@pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
 def test_both_runtimes_give_the_same_trajectory(name):
     assert elsewhere()[name] == here(name)
 

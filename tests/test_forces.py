@@ -114,6 +114,8 @@ PERIODIC = {
     "SiC_1989.tersoff": _alloy,
     "Si.sw": _silicon,
     "GaN_2006.sw": _nitride,
+    "SiO2_1990.vashishta": structures.silica_triclinic,
+    "SiC_2007.vashishta": _alloy,
     "morse+angle": _silicon,
     "two-angles": _alloy,
 }

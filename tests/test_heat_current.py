@@ -28,7 +28,7 @@ def thermal_cluster(forcefield, seed=0, n_side=3):
     """A loose cube of all elements of a force field, in motion, no pair about to cross a cutoff."""
     rng = np.random.default_rng(seed)
     species = list(forcefield.elements or ["Ar"])
-    spacing = max(0.6 * forcefield.cutoff, 2.1)
+    spacing = max(0.6 * forcefield.body_cutoff, 2.1)
     corners = np.array(list(np.ndindex(n_side, n_side, n_side))) * spacing
     symbols = [species[k % len(species)] for k in rng.permutation(len(corners))]
     while True:

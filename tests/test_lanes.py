@@ -10,6 +10,7 @@ from taichimd.enumerate import lanes
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.load import load_forcefield
 from taichimd.runtime import backend, ti
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
@@ -54,13 +55,16 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
 
 
 @pytest.mark.parametrize("threads", [2, 8, 32])
-def test_a_run_has_the_same_bits(monkeypatch, threads):
+@pytest.mark.parametrize("name", ["argon", "silica"])
+def test_a_run_has_the_same_bits(monkeypatch, name, threads):
     if backend() != "cuda":
         pytest.skip("threads share an atom on CUDA only")
     found = []
     for number in (1, threads):
         monkeypatch.setattr(lanes, "threads_per_atom", lambda *_, k=number: k)
-        engine = Engine(structures.with_velocities(structures.argon_256(), 300.0, 1), ARGON)
-        engine.advance(50, 4.0 * units.fs)
+        atoms = structures.argon_256() if name == "argon" else structures.silica_192()
+        forcefield = ARGON if name == "argon" else load_forcefield("SiO2_1990.vashishta")
+        engine = Engine(structures.with_velocities(atoms, 300.0, 1), forcefield)
+        engine.advance(50, (4.0 if name == "argon" else 1.0) * units.fs)
         found.append(engine.positions())
     np.testing.assert_array_equal(*found)

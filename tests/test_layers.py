@@ -21,7 +21,7 @@ LAYERS = [
     ["device"],
     ["engine", "forcefields.check"],
     ["minimise"],
-    ["protocols", "config", "signals", "velocities", "io"],
+    ["protocols", "config", "signals", "velocities", "lattices", "io"],
     ["simulation"],
     ["outputs", "progress", "summary", "analyze", "restart"],
     ["observing", "transport"],

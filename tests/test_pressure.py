@@ -207,6 +207,7 @@ SYSTEMS = {
     "scr": (StochasticCellRescaling, "triclinic", None),
     "mtk": (MartynaTobiasKlein, "triclinic", None),
     "mtk, silicon": (MartynaTobiasKlein, "orthorhombic", "Si.sw"),
+    "mtk, silica": (MartynaTobiasKlein, "isotropic", "SiO2_1990.vashishta"),
 }
 MAIN = pytest.mark.parametrize("name", SYSTEMS)
 
@@ -217,10 +218,12 @@ def run_of(name, **options):
     settings = {"final_pressure": 0.6, "ramp": (10, 50), "final_temperature": 300.0, "engine": options}
     if potential is None:
         return made(kind, control, **settings, pressure_coupling_time=100.0), 4.0 * units.FS
-    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    silicon = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    atoms = silicon if potential == "Si.sw" else structures.silica_triclinic()
     atoms = structures.with_velocities(atoms, 600.0, 5)
     settings["final_pressure"] = 20.0
-    engine = made(kind, control, atoms, load_forcefield(potential), pressure_coupling_time=40.0, **settings)
+    settings["pressure_coupling_time"] = 40.0 if potential == "Si.sw" else 300.0
+    engine = made(kind, control, atoms, load_forcefield(potential), **settings)
     return engine, 1.0 * units.FS
 
 

@@ -22,6 +22,7 @@ BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", README, flags=re.MULTIL
 TINY = {
     "--time 10ps": "--steps 20",
     "--time 1ns --window 100ps": "--equilibrate 5fs --time 100fs --window 20fs",
+    "--cells 8": "--cells 1",
     "--runs 10": "--runs 2",
     "--steps 1000": "--steps 20",
     "--steps 500": "--steps 20",

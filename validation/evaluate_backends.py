@@ -28,6 +28,9 @@ STRUCTURES = {
     "silicon_slab": "Si.tersoff",
     "silicon_primitive_displaced": "Si.tersoff",
     "gallium_nitride_wurtzite": "GaN_2006.sw",
+    "silica_192": "SiO2_1990.vashishta",
+    "silica_triclinic": "SiO2_1990.vashishta",
+    "indium_phosphide": "InP_2009.vashishta",
     "argon_256": "lj",
 }
 QUANTITIES = ("energy", "energies", "forces", "virials", "heat_current")

@@ -113,6 +113,25 @@ def silicon(
     )
 
 
+def silica(
+    cells: int, temperature: float = 300.0, *, a: float = 7.16, timestep_fs: float = 1.0, seed: int = 1990
+) -> System:
+    """Beta-cristobalite, Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
+    from taichimd.lattices import build_lattice
+
+    potential = "SiO2_1990.vashishta"
+    return System(
+        name="vashishta-sio2",
+        atoms=with_velocities(build_lattice("silica", cells, a=a), temperature, seed),
+        forcefield=lambda: shipped_forcefield(potential),
+        timestep=timestep_fs * units.fs,
+        lammps=LammpsInput(
+            "vashishta", lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
+        ),
+        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
+    )
+
+
 def lj_melt(
     cells: int, *, timestep: float = 0.005, truncation: str = "truncated", seed: int = 87287
 ) -> System:

@@ -7,7 +7,7 @@ from io import TextIOWrapper
 import typer
 
 from taichimd import __version__
-from taichimd.cli import analyze, check, demo, energy, info, kappa, potentials, relax, run
+from taichimd.cli import analyze, build, check, demo, energy, info, kappa, potentials, relax, run
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -16,6 +16,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(relax.relax)
+app.command()(build.build)
 app.command()(analyze.analyze)
 app.command()(kappa.kappa)
 app.command()(energy.energy)

@@ -26,8 +26,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics.barostats import RAN_AWAY
 from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.dynamics.passes import pass_functions
 from taichimd.dynamics.thermostats import FIRST, OPENS
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
@@ -102,8 +102,12 @@ def step_kernels(
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
     functions = moment_functions if terms.angle else functools.partial(gather_functions, straight=unroll == 1)
-    atom = functions(terms, real, term, by_slot)
-    shared = shared_pairs(terms, real, term, lanes) if lanes > 1 and not many_body else None
+    # A short three-body term reads the near list, the pair term then the Verlet list.
+    both = terms.short_body
+    of_pairs, of_bodies = terms.alone if both else (terms, terms)
+    atom = functions(of_bodies, real, term, by_slot)
+    far = gather_functions(of_pairs, real, term, by_slot) if both else None
+    shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and (both or not many_body) else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
@@ -112,13 +116,14 @@ def step_kernels(
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     with_reverse = many_body and not terms.angle
+    # Threads that share an atom do its pairs beforehand.
+    helped = both and shared is not None
     prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
     # Where the second loop reads positions, a third one moves the atoms.
-    apart = terms.angle is not None
+    apart = terms.angle is not None or both
 
-    # What acts on the whole system does so in every step, or in some, which are then steps of their own.
-    sometimes = cell and coupling.period > 1
-    every = coupling.whole and not sometimes
+    flags = pass_functions(coupling, thermostat, near_list, unroll)
+    every, sometimes = flags.every, flags.sometimes
 
     @ti.func
     def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -141,23 +146,6 @@ def step_kernels(
             ti.atomic_min(control[BLOWN], ident[i])
             control[frozen] = 1
 
-    @ti.func
-    def deform(control: ti.template(), frozen, bath: ti.template()):
-        """Begin the drift of the cell; a cell that runs away ends the run. Serial."""
-        if thermostat.deform(bath) == 0:
-            control[BLOWN] = RAN_AWAY
-            control[frozen] = 1
-
-    @ti.func
-    def count_step(i, control: ti.template(), frozen):
-        """Count a step that was done; freeze the next one after one that was not."""
-        if i == 0:
-            if control[frozen] == 0:
-                control[DONE] += 1
-                control[REMAINING] -= 1
-            else:
-                control[frozen + 1] = 1
-
     @ti.kernel
     def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, shift_bits: ti.i32, shifts: vecs, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
         """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
@@ -174,7 +162,7 @@ def step_kernels(
         if ti.static(cell):
             deforming = thermostat.due(first)
             if deforming == 1:
-                deform(control, FROZEN, bath)
+                flags.deform(control, FROZEN, bath)
         for i in range(n):
             if ti.static(cell):
                 if deforming == 1:
@@ -188,7 +176,7 @@ def step_kernels(
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
-        elif ti.static(bool(shared) and want == FORCE):
+        elif ti.static(bool(shared) and not both and want == FORCE):
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
         else:
             for i in range(n):
@@ -206,6 +194,20 @@ def step_kernels(
                             thermostat.add_components(i, n, sums.virial(total, want), ledger)
 
     @ti.func
+    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), want: ti.template()):  # fmt: skip
+        """Force and virial of atom i after the first pass; energy of pairs that read the Verlet list."""
+        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
+        e = ti.cast(0.0, real)
+        if ti.static(helped and not want):
+            f += force[i]
+        elif ti.static(both):
+            total = far.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, ti.static(ALL if want else FORCE))  # fmt: skip
+            f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
+            f += f_pairs
+            w += w_pairs
+        return f, w, e
+
+    @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
         if ti.static(near_list):
             prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
@@ -220,7 +222,7 @@ def step_kernels(
                         thermostat.collect(k, ledger)
             if control[at] == 0:
                 thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
-                deform(control, at + 1, bath)
+                flags.deform(control, at + 1, bath)
         elif control[at] == 0:
             thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
         for i in range(n):
@@ -230,21 +232,23 @@ def step_kernels(
                 v = thermostat.rescaled(vel[i], bath) + (0.5 * dt * inverse_mass[i]) * force[i]
                 vel[i] = v
                 drift(i, n, v, dt, ahead, 1, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
-            count_step(i, control, at)
+            flags.count_step(i, control, at)
 
     @ti.func
-    def step(at, ahead, acting: ti.template(), n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
         first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath)  # fmt: skip
+        if ti.static(helped and want == FORCE):
+            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at)  # fmt: skip
         for i in range(n):
             if control[at] == 0:
                 f = vec(0.0)
                 if ti.static(not many_body):
                     f = force[i]
                 else:
-                    g, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, with_virial)  # fmt: skip
+                    g, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, with_virial)  # fmt: skip
                     f = g
                     if ti.static(driven):
                         f += thermostat.drive(w, bath)
@@ -263,60 +267,27 @@ def step_kernels(
                     if ti.static(not apart):
                         drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
             if ti.static(not acting and not apart):
-                count_step(i, control, at)
+                flags.count_step(i, control, at)
         if ti.static(apart and not acting):
             for i in range(n):
                 if control[at] == 0:
                     drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
-                count_step(i, control, at)
+                flags.count_step(i, control, at)
         if ti.static(acting):
             close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
 
     @ti.func
-    def halted(control: ti.template()):
-        """Whether no step can be done: none is left, or the lists must be seen to. Serial."""
-        halt = 0
-        if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
-            halt = 1
-        if ti.static(near_list):
-            if control[STALE] != 0:
-                halt = 1
-        return halt
-
-    @ti.func
-    def open_pass(control: ti.template(), going: ti.template(), ledger: ti.template()):
-        """Which of the next `unroll` steps are to be done; `going` says whether any is. Serial."""
-        if ti.static(not coupling.none):
-            # Once for all steps of the pass: in their loops one atom counts DONE while others read.
-            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
-        halt = halted(control)
-        for s in ti.static(range(unroll)):
-            if s >= control[REMAINING]:
-                halt = 1
-            if ti.static(sometimes):
-                if thermostat.due(ledger[OPENS] + s) == 1:
-                    halt = 1
-            control[FROZEN + s] = halt
-        control[FROZEN + unroll] = 0
-        going[None] = 1 - control[FROZEN]
-
-    @ti.func
-    def some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, s, every, n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+            step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @ti.func
-    def acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if the next one is that."""
         if ti.static(sometimes):
-            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
-            halt = halted(control)
-            if thermostat.due(ledger[OPENS]) == 0:
-                halt = 1
-            control[FROZEN + unroll + 1] = halt
-            control[FROZEN + unroll + 2] = 0
-            step(FROZEN + unroll + 1, 0, True, n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+            flags.open_acting(control, ledger)
+            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
@@ -325,16 +296,13 @@ def step_kernels(
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
                 cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-                open_pass(control, going, ledger)
+                flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
-                    if control[DONE] - control[BUILT] >= most_age and control[REMAINING] > 0:
-                        control[REBUILD] = 1
-                    open_pass(control, going, ledger)
-                acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
-                cutting[None] = 1
-                if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
-                    cutting[None] = 0
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                    flags.limit_age(most_age, control)
+                    flags.open_pass(control, going, ledger)
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width:  # fmt: skip
                 control[BUILDING] = 1
@@ -354,9 +322,9 @@ def step_kernels(
     def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
         cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        open_pass(control, going, ledger)
-        some_steps(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
-        acting_step(n, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+        flags.open_pass(control, going, ledger)
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
@@ -366,9 +334,11 @@ def step_kernels(
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, True)  # fmt: skip
+                    f, w, e = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
+                    if ti.static(both):
+                        energy[i] += e
                 if ti.static(driven):
                     force[i] += thermostat.drive(load_matrix(virial, i), bath)
                 if dt > 0.0:
@@ -384,8 +354,9 @@ def step_kernels(
     outside = SimpleNamespace(finish=finish, moved=moved)
     if coupling != coupling.outside_steps:
         outside = step_kernels(
-            terms, real, term, backend, unroll, all_pairs, near_list, blocks, coupling.outside_steps
-        )
+            terms, real, term, backend, unroll, all_pairs, near_list, blocks, coupling.outside_steps,
+            lanes, search, search_lanes,
+        )  # fmt: skip
     return SimpleNamespace(
         open_step=open_step,
         steps=steps if DEVICE_LOOPS else unrolled_steps,

@@ -52,7 +52,9 @@ def symmetric(six):
 
 @cache
 def pair_sums(real: Any) -> Any:
-    """Device functions for force, energy and virial of an atom from its pairs: `empty`, `add`, `store`, `virial`.
+    """Device functions for force, energy and virial of an atom from its pairs.
+
+    They are `empty`, `add`, `store`, `results` (of `FORCE` or `ALL`) and `virial` (of the others).
 
     `length` is that of the sums of a force alone.
     """
@@ -95,9 +97,26 @@ def pair_sums(real: Any) -> Any:
                 virial[9 * i + k - 4] = total
 
     @ti.func
+    def results(sums, want: ti.template()):
+        """Force, energy and 3x3 virial; with `FORCE` the last two are zero."""
+        terms = ti.static(_TERMS[want])
+        force, energy, virial = ti.Vector.zero(real, 3), ti.cast(0.0, real), ti.Matrix.zero(real, 3, 3)
+        for k in ti.static(range(terms)):
+            total = ti.cast(sums[k] + sums[terms + k], real)
+            if ti.static(k < 3):
+                force[k] = total
+            elif ti.static(k == 3):
+                energy = total
+            else:
+                virial[(k - 4) // 3, (k - 4) % 3] = total
+        return force, energy, virial
+
+    @ti.func
     def virial(sums, want: ti.template()):
         """Of `TRACE`, `DIAGONAL` or `SYMMETRIC`: its components, a vector."""
         terms = ti.static(_TERMS[want])
         return ti.Vector([sums[k] + sums[terms + k] for k in ti.static(range(3, terms))])
 
-    return SimpleNamespace(empty=empty, add=add, store=store, virial=virial, length=2 * _TERMS[FORCE])
+    return SimpleNamespace(
+        empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE]
+    )  # fmt: skip

@@ -16,6 +16,8 @@ Key = tuple[str, ...]
 Row = Mapping[str, float]
 ANY = "*"
 """Stands for every element in the key of a parameter row."""
+SHORT = 0.7
+"""Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,14 @@ class Bound:
         terms: what to compile.
         pair_table, body_table: flat parameter arrays, row by row.
         cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
+        near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
     """
 
     terms: Terms
     pair_table: NDArray[np.float64]
     body_table: NDArray[np.float64]
     cutoffs: NDArray[np.float64]
+    near_cutoffs: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -155,6 +159,11 @@ class ForceField:
         return self.cutoffs[-1]
 
     @property
+    def body_cutoff(self) -> float:
+        """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
+        return max(row["cutoff"] for row in self.body[-1].rows.values()) if self.body else self.cutoff
+
+    @property
     def cutoffs(self) -> list[float]:
         """The distinct cutoffs of all rows, angstrom, ascending."""
         return sorted({row["cutoff"] for table in self._tables().values() for row in table.rows.values()})
@@ -190,7 +199,8 @@ class ForceField:
                 f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
             )
         n = len(species)
-        cutoffs = np.full((n, n), -1.0)
+        cutoffs = near_cutoffs = np.full((n, n), -1.0)
+        short = False
         pair_table = body_table = np.zeros(1)
         pair = triplet = bond_order = angle = None
         # First: where one file gives both terms, it is its triples that a user looks for.
@@ -198,7 +208,7 @@ class ForceField:
             table = self.body[-1]
             rows = table.values(species, self.name)
             reach = _reaches(np.reshape([row["cutoff"] for row in rows], (n, n, n)), bool(self.bond_order))
-            cutoffs = np.maximum(cutoffs, reach)
+            cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
             columns = (*table.columns, "reach")
             flat = np.array([[row[c] for c in table.columns] for row in rows])
             body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
@@ -212,6 +222,7 @@ class ForceField:
             function, table = self.pair
             rows = table.values(species, self.name)
             cutoffs = np.maximum(cutoffs, np.reshape([row["cutoff"] for row in rows], (n, n)))
+            short = bool(self.body) and near_cutoffs.max() < SHORT * cutoffs.max()
             flat = np.array([[row[c] for c in table.columns] for row in rows])
             columns = table.columns
             if self.truncation != "truncated":
@@ -219,7 +230,8 @@ class ForceField:
                 columns = (*columns, *EXTRA)
             pair_table = flat.ravel()
             pair = PairTerm(truncated(function, self.truncation), columns)
-        return Bound(Terms(pair, triplet, bond_order, n, angle), pair_table, body_table, cutoffs)
+        terms = Terms(pair, triplet, bond_order, n, angle, short)
+        return Bound(terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs)
 
 
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:

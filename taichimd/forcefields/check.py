@@ -76,7 +76,9 @@ def check_forcefield(
     rng = np.random.default_rng(seed)
     worst = np.zeros(4)
     for k in range(clusters):
-        spacing = forcefield.cutoff * (0.4, 0.55, 0.7)[k % 3]
+        # Every second one is dense enough for three-body terms that end before the pair term.
+        reach = (forcefield.cutoff, forcefield.body_cutoff)[k % 2]
+        spacing = reach * (0.4, 0.55, 0.7)[k % 3]
         atoms = _cluster(species, spacing, forcefield.cutoffs, rng)
         worst = np.maximum(worst, _errors(atoms, forcefield, rng))
     if not np.isfinite(worst).all():

@@ -44,6 +44,10 @@ def load_forcefield(spec: Any) -> ForceField:
         from taichimd.forcefields.stillinger_weber import StillingerWeber
 
         return StillingerWeber(path)
+    if path.suffix == ".vashishta":
+        from taichimd.forcefields.vashishta import Vashishta
+
+        return Vashishta(path)
     if path.suffix == ".lj":
         return _lennard_jones(path)
     raise ParameterFileError(

@@ -13,28 +13,21 @@ F. H. Stillinger and T. A. Weber, Phys. Rev. B 31, 5262 (1985), doi:10.1103/Phys
 several elements as in the LAMMPS manual, page pair_style sw.
 """
 
-from math import isclose
 from pathlib import Path
 
 from taichimd import library
-from taichimd.errors import ParameterFileError
 from taichimd.forcefields.base import ForceField, Key, Row, Table
+from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, agree, weight
 from taichimd.formats.sw import SWEntry, SWFile, read_sw
-from taichimd.formats.triples import name_of
 from taichimd.math import exp, power
 from taichimd.runtime import ti
 
 PAIR = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
 ANGLE = ("strength", "costheta0", "decay", "end", "range", "cutoff")
-ROUNDING = 1e-5
-"""Relative difference of numbers that a file gives twice: files round them to six or more digits."""
-NOWHERE = 1e-3
-"""Cutoff of what does not act (angstrom): shorter than any distance of two atoms."""
-NEGLIGIBLE = 1e-30
-"""Terms are left out where their exponentials are smaller. Silicon's potential ends at 3.771 angstrom and its
-second neighbours are at 3.84: every fourth of them comes closer at 300 K, for nothing."""
-GAP = 1e-6
-"""Least distance between cutoff and a sigma (angstrom), so that nothing is divided by zero for any gamma."""
+NAMES = {
+    "attraction": "A epsilon", "repulsion": "A B epsilon", "strength": "lambda epsilon", "end": "a sigma",
+    "cutoff": "the cutoff that tol makes",
+}  # fmt: skip
 
 
 def make_pair(general: bool):
@@ -65,15 +58,6 @@ def make_pair(general: bool):
         return u, w
 
     return pair
-
-
-@ti.func
-def weight(r, p):
-    """exp[gamma sigma/(r - a sigma)] of one side of an angle, and its slope."""
-    inverse_gap = 1.0 / (r - p.end)
-    x = p.decay * inverse_gap
-    w = exp(x)
-    return w, -w * x * inverse_gap
 
 
 PAIRS = {flag: make_pair(flag) for flag in (False, True)}
@@ -158,14 +142,5 @@ def _agree(parsed: SWFile, first: Key, second: Key, one: Row, two: Row) -> None:
         ParameterFileError: naming the entries and the parameter.
     """
     strengths = ("attraction", "strength")
-    if not any(row.get(name) for row in (one, two) for name in strengths):
-        return
-    for name, value in one.items():
-        if not isclose(value, two[name], rel_tol=ROUNDING):
-            what = {"attraction": "A epsilon", "repulsion": "A B epsilon", "strength": "lambda epsilon"}
-            what |= {"end": "a sigma", "cutoff": "the cutoff that tol makes"}
-            raise ParameterFileError(
-                f"{parsed.path}: entries {name_of(first)} and {name_of(second)} describe one "
-                f"{'pair' if first[1] == first[2] else 'angle'}, but {what.get(name, name)} is {value:g} in "
-                f"one and {two[name]:g} in the other; make them agree"
-            )
+    if any(row.get(name) for row in (one, two) for name in strengths):
+        agree(parsed, first, second, one, two, NAMES)

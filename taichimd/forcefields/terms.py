@@ -4,7 +4,7 @@ Terms are hashable: kernels are made once per set of terms and precision, and ev
 terms uses them, whatever its atoms or parameter values.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 MOMENTS = 10
@@ -67,13 +67,24 @@ class BondOrderTerm:
 
 @dataclass(frozen=True)
 class Terms:
-    """The terms of one force field on a number of species."""
+    """The terms of one force field on a number of species.
+
+    Attributes:
+        short_body: the three-body term ends so much before the pair term that each has a list of its own.
+    """
 
     pair: PairTerm | None
     triplet: TripletTerm | None
     bond_order: BondOrderTerm | None
     n_kinds: int
     angle: AngleTerm | None = None
+    short_body: bool = False
+
+    @property
+    def alone(self) -> tuple["Terms", "Terms"]:
+        """The pair term without the three-body term, and the other way round."""
+        no_body = replace(self, triplet=None, bond_order=None, angle=None, short_body=False)
+        return no_body, replace(self, pair=None, short_body=False)
 
     @property
     def one_species(self) -> bool:

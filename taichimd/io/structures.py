@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
-from taichimd.errors import StructureError
+from taichimd.errors import OutputError, SettingsError, StructureError
 
+_WITH_VELOCITIES = (".xyz", ".extxyz")
 _LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
 _ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
 
@@ -36,6 +37,36 @@ def read_structure(path: str | Path) -> Atoms:
     _check(atoms, path)
     atoms.calc = None
     return atoms
+
+
+def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
+    """Write atoms with ASE.
+
+    Args:
+        path: the file; its suffix says the format.
+        atoms: with velocities or without.
+        overwrite: whether a file that is there may be replaced.
+
+    Raises:
+        SettingsError: a suffix that ASE does not know, or velocities for a format that may drop them.
+        OutputError: the file is there, or cannot be written.
+    """
+    from ase.io import write
+
+    if has_velocities(atoms) and path.suffix not in _WITH_VELOCITIES:
+        raise SettingsError(f"{path}: velocities need a file named *{' or *'.join(_WITH_VELOCITIES)}")
+    if path.exists() and not overwrite:
+        raise OutputError(f"{path} is there already; give --overwrite to replace it, or another --out")
+    try:
+        write(path, atoms)
+    except OSError as error:
+        raise OutputError(f"cannot write {path}: {error.strerror}; choose another --out") from error
+    # ASE's writers, like its readers, fail in any way on what they do not know.
+    except Exception as error:
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise SettingsError(
+            f"{path} cannot be written: {reason}; expected a suffix that ASE writes, such as .xyz or .cif"
+        ) from None
 
 
 def _read(path: Path) -> Atoms:

@@ -36,6 +36,7 @@ class Lists:
     Args:
         state: the atoms.
         cutoffs: (species, species) list cutoff of each pair, angstrom; not positive where nothing acts.
+        near_cutoffs: the same of the near list, where it serves three-body terms alone; else `cutoffs`.
         many_body: whether there are three-body terms.
         per_atom: numbers that their loops keep per atom; 0 if they keep partial forces per entry.
         all_pairs: no lists at all; only the lattice, for nearest images.
@@ -56,6 +57,7 @@ class Lists:
         self,
         state: State,
         cutoffs: NDArray[np.float64],
+        near_cutoffs: NDArray[np.float64],
         *,
         many_body: bool,
         per_atom: int,
@@ -64,7 +66,7 @@ class Lists:
         skin: float | None,
     ) -> None:
         self._state = state
-        self._cutoffs = cutoffs
+        self._near_cutoffs = near_cutoffs
         self._many_body = many_body
         self._per_atom = per_atom
         self._all_pairs = all_pairs
@@ -77,7 +79,10 @@ class Lists:
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
         idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
-        self.skins = Skins(self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1])
+        self.skins = Skins(
+            self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1],
+            both=near_cutoffs is not cutoffs,
+        )  # fmt: skip
         self.verlet = VerletList(state)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
@@ -234,7 +239,8 @@ class Lists:
             self.verlet.entries = self._reverse
 
     def _set_limits(self) -> None:
-        near = np.where(self._cutoffs > 0, (self._cutoffs + self.skins.inner) ** 2, -1.0)
+        cutoffs = self._near_cutoffs
+        near = np.where(cutoffs > 0, (cutoffs + self.skins.inner) ** 2, -1.0)
         self._limits2.from_numpy(near.ravel().astype(self._state.numpy_real))
 
     def _set_lattice(self, frame: Frame) -> None:

@@ -22,7 +22,9 @@ class Costs:
     build: float
 
 
-PAIR, BODY = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0)
+PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
+"""Pair terms alone; three-body terms; both, each with a list of its own. The last, loop and build, are of Vashishta's
+silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
@@ -37,6 +39,7 @@ class Skins:
     Attributes:
         cutoff: longest cutoff, angstrom. many_body: whether there are three-body terms.
         near_list: whether there is a near list.
+        both: whether pair terms read the Verlet list beside it.
         fixed: the user's outer skin, or None.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
@@ -48,9 +51,10 @@ class Skins:
     fixed: float | None = None
     idle_cut: float = 0.0
     idle_build: float = 0.0
+    both: bool = False
 
     def __post_init__(self) -> None:
-        self.outer = self.fixed or (0.32 if self.near_list else 0.13) * self.cutoff
+        self.outer = self.fixed or (0.32 if self.near_list and not self.both else 0.13) * self.cutoff
         self.inner = min(0.11 * self.cutoff, 0.4 * self.outer) if self.near_list else self.outer
 
     @property
@@ -83,9 +87,10 @@ class Skins:
 
     def _cost(self, outer: np.ndarray, inner: np.ndarray, steps: int, cuts: int) -> np.ndarray:
         """Of a step, with lists that outdate as fast as the last ones."""
-        costs = BODY if self.many_body else PAIR
+        costs = BOTH if self.both else BODY if self.many_body else PAIR
         covered = _volume(outer / self.cutoff)
-        cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
+        read = covered if self.both else _volume(inner / self.cutoff)
+        cost = 1.0 + costs.loop * (read - 1.0)
         if not self.near_list:
             return cost + (costs.build * covered + self.idle_build) * (self.near / steps) / (0.5 * outer)
         power = self._power(cuts)

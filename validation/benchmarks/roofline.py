@@ -36,6 +36,10 @@ SW_PAIR_FLOPS = 25
 """Powers, exponential, slope and force."""
 
 
+VASHISHTA_PAIR_FLOPS = 30
+"""Square root, division, two exponentials, powers, sums of the four terms and of the slope, force."""
+
+
 @dataclass(frozen=True)
 class Machine:
     """Measured limits of this machine under this runtime.
@@ -136,6 +140,10 @@ def floor(small: System) -> Floor:
     elif small.name.startswith("sw"):
         n_bytes += SW_BYTES
         flops += (SW_PAIR_FLOPS + SW_ANGLE_FLOPS) * inside
+    elif small.name.startswith("vashishta"):
+        # Angles are of few neighbours: their ten sums move through memory as well.
+        n_bytes += SW_BYTES
+        flops += VASHISHTA_PAIR_FLOPS * inside
     else:
         flops += LJ_PAIR_FLOPS * inside
     return Floor(n_bytes, flops)

@@ -51,6 +51,13 @@ CASES = {
         cuda_sizes=(8_000, 64_000, 512_000),
         what="Stillinger-Weber Si (1985), a = 5.432 angstrom, 300 K, 1 fs",
     ),
+    "vashishta-sio2": Case(
+        build=systems.silica,
+        atoms_per_cell=24,
+        cpu_sizes=(1_536, 12_288),
+        cuda_sizes=(12_288, 98_304, 786_432),
+        what="Vashishta SiO2 (1990), cutoff 10 angstrom, beta-cristobalite a = 7.16 angstrom, 300 K, 1 fs",
+    ),
     "lj-melt": Case(
         build=systems.lj_melt,
         atoms_per_cell=4,

@@ -1,0 +1,54 @@
+"""Angles of Stillinger-Weber and Vashishta: a weight exp[decay/(r - end)] of each side, its end."""
+
+from collections.abc import Mapping
+from math import isclose
+
+from taichimd.errors import ParameterFileError
+from taichimd.forcefields.base import Key, Row
+from taichimd.formats.triples import TripleFile, name_of
+from taichimd.math import exp
+from taichimd.runtime import ti
+
+ROUNDING = 1e-5
+"""Relative difference of numbers that a file gives twice: files round them to six or more digits."""
+NOWHERE = 1e-3
+"""Cutoff of what does not act (angstrom): shorter than any distance of two atoms."""
+NEGLIGIBLE = 1e-30
+"""Terms are left out where their exponentials are smaller. Silicon's potential ends at 3.771 angstrom and its
+second neighbours are at 3.84: every fourth of them comes closer at 300 K, for nothing."""
+GAP = 1e-6
+"""Least distance between cutoff and end (angstrom), so that nothing is divided by zero for any decay."""
+
+
+@ti.func
+def weight(r, p):
+    """exp[p.decay/(r - p.end)] of one side of an angle, and its slope, for r < p.end."""
+    inverse_gap = 1.0 / (r - p.end)
+    x = p.decay * inverse_gap
+    w = exp(x)
+    return w, -w * x * inverse_gap
+
+
+def agree(
+    parsed: TripleFile, first: Key, second: Key, one: Row, two: Row, names: Mapping[str, str] | None = None
+) -> None:
+    """Refuse two entries that describe one thing differently.
+
+    Args:
+        parsed: the file.
+        first: elements of one entry.
+        second: elements of the other.
+        one: what the first says.
+        two: what the second says.
+        names: what columns are called in the message, where that is not their name.
+
+    Raises:
+        ParameterFileError: naming the entries and the parameter.
+    """
+    for name, value in one.items():
+        if not isclose(value, two[name], rel_tol=ROUNDING):
+            raise ParameterFileError(
+                f"{parsed.path}: entries {name_of(first)} and {name_of(second)} describe one "
+                f"{'pair' if first[1] == first[2] else 'angle'}, but {(names or {}).get(name, name)} is "
+                f"{value:g} in one and {two[name]:g} in the other; make them agree"
+            )
