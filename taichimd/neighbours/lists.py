@@ -26,6 +26,7 @@ FULL_DEVICE = 300_000
 """Atoms from which one thread per atom keeps a large GPU busy."""
 
 
+NEVER = 2**31 - 1
 MOST_BUILDS = 63
 """On the device, before the host looks how long lists last."""
 
@@ -50,7 +51,8 @@ class Lists:
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
-        most_age: steps after which a loop on the device builds anew without need, for measurements.
+        most_age: steps after which a loop on the device builds anew without need, and learns nothing from that; for
+            measurements.
     """
 
     def __init__(
@@ -92,7 +94,7 @@ class Lists:
         self.age = 0
         self._pace = float(unroll)
         self._trust = 0
-        self.most_age = 2**31 - 1
+        self.most_age = NEVER
         n = state.n
         self._limits2 = ti.ndarray(state.real, cutoffs.size)
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
@@ -158,7 +160,8 @@ class Lists:
     def builds_allowed(self) -> int:
         """Builds that a loop on the device may do before the host looks: more, the less skins have to learn."""
         # Where atoms can leave the bins, the host lays them out anew.
-        return self._trust if self.verlet.periodic else 0
+        allowed = self._trust if self.most_age == NEVER else MOST_BUILDS
+        return allowed if self.verlet.periodic else 0
 
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
@@ -181,7 +184,7 @@ class Lists:
             if self.near_list and seen[LONGEST] > self._near_width:
                 self._near_width = int(seen[LONGEST]) + int(seen[LONGEST]) // 8 + 1
                 self._reserve()
-            elif self.age:
+            elif self.age and self.most_age == NEVER:
                 self.expected = 0.5 * (self.expected + self.age)
                 self._trust = min(2 * self._trust + 1, MOST_BUILDS)
                 if self.skins.learn(self.age, int(seen[CUTS])):

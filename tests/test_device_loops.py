@@ -1,0 +1,113 @@
+"""Lists rebuilt inside the loop on the device: no trace in a result, and the host when it is needed."""
+
+import numpy as np
+import pytest
+import structures
+from ase import units
+from ase.build import bulk
+
+from taichimd import runtime
+from taichimd.dynamics.ensembles import NVE, Bussi
+from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
+from taichimd.engine import Engine
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.load import load_forcefield
+from taichimd.neighbours.lists import NEVER, Lists
+from taichimd.neighbours.verlet_list import VerletList
+
+pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no loops on the device")
+
+ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+ENSEMBLES = {
+    "nve": NVE(),
+    "bussi": Bussi(200.0, coupling_time=50.0),
+    "berendsen": BerendsenNPT(200.0, coupling_time=50.0, pressure=0.3, bulk_modulus=3.0, period=7),
+    "mtk": MartynaTobiasKlein(200.0, coupling_time=50.0, pressure=0.3, bulk_modulus=3.0, control="triclinic"),
+}
+
+
+def argon(ensemble=None):
+    atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    return Engine(atoms, ARGON, ensemble=ensemble)
+
+
+def state(engine):
+    return [engine.positions(), engine.velocities(), engine.forces(), engine.cell]
+
+
+def same(one, other):
+    return all(np.array_equal(a, b) for a, b in zip(state(one), state(other), strict=True))
+
+
+@pytest.mark.parametrize("name", ENSEMBLES)
+def test_builds_on_the_device_leave_no_trace(name, monkeypatch):
+    found, by_host = {}, []
+    build = VerletList.build
+    monkeypatch.setattr(VerletList, "build", lambda *args: (by_host.append(1), build(*args)))
+    for allowed in (0, 63):
+        monkeypatch.setattr(Lists, "builds_allowed", allowed)
+        by_host.clear()
+        engine = argon(ENSEMBLES[name])
+        engine.advance(120, 4.0 * units.fs)
+        engine.advance(30, 4.0 * units.fs)
+        found[allowed] = engine
+    assert found[63].device.lists.verlet.builds > len(by_host) + 2
+    assert same(found[0], found[63])
+
+
+def test_a_build_on_the_device_with_too_little_room_is_mended_by_the_host():
+    forced, free = argon(), argon()
+    lists = forced.device.lists
+    forced.advance(5, 4.0 * units.fs)
+    # The near list serves until the first build, whose rows are then too short.
+    lists.verlet.width = 24
+    lists.most_age = 1
+    forced.advance(20, 4.0 * units.fs)
+    assert lists.verlet.width >= lists.verlet.count.to_numpy().max() > 24
+    lists.most_age = NEVER
+    free.advance(25, 4.0 * units.fs)
+    assert same(forced, free)
+
+
+def test_a_near_list_with_too_little_room_is_mended_by_the_host():
+    atoms = structures.with_velocities(structures.silicon_216(), 600.0, 4)
+    forced, free = (Engine(atoms, load_forcefield("Si.sw")) for _ in range(2))
+    lists = forced.device.lists
+    lists._near_width = 2
+    lists._reserve()
+    lists.most_age = 3
+    forced.advance(20, 1.0 * units.fs)
+    assert lists._near_width > 4
+    free.advance(20, 1.0 * units.fs)
+    assert same(forced, free)
+
+
+def test_forced_builds_are_counted_and_teach_nothing():
+    engine = argon()
+    engine.advance(60, 4.0 * units.fs)
+    lists = engine.device.lists
+    before, skins = lists.verlet.builds, (lists.skins.outer, lists.skins.inner)
+    lists.most_age = 5
+    engine.advance(101, 4.0 * units.fs)
+    assert 18 <= lists.verlet.builds - before <= 24
+    assert (lists.skins.outer, lists.skins.inner) == skins
+    lists.most_age = NEVER
+    other = argon()
+    other.advance(161, 4.0 * units.fs)
+    assert same(engine, other)
+
+
+def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():
+    """Under 3 GPa argon shrinks by more than bins have to spare."""
+    engine = argon(BerendsenNPT(50.0, pressure=3.0, bulk_modulus=20.0, pressure_coupling_time=200.0))
+    grids = set()
+    volume = engine.volume
+    for _ in range(6):
+        engine.advance(40, 4.0 * units.fs)
+        grids.add(tuple(engine.device.lists.verlet._bins))
+        found = engine.evaluate()
+        atoms = bulk("Ar", cubic=True, a=5.5).repeat(3)
+        atoms.cell, atoms.positions = engine.cell, engine.positions()
+        fresh = Engine(atoms, ARGON).evaluate()
+        assert np.array_equal(found.forces, fresh.forces)
+    assert engine.volume < 0.8 * volume
