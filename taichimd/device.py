@@ -10,6 +10,7 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate import lanes
 from taichimd.forcefields.base import Bound
+from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
 from taichimd.neighbours.lists import FULL_DEVICE, Lists
@@ -19,14 +20,17 @@ from taichimd.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, lite
 from taichimd.state import State
 
 
-def steps_per_pass(backend: str, n_atoms: int, many_body: bool, moves_cell: bool) -> int:
-    """Steps that one kernel call unrolls: a call costs as much as several loops, a step compile time.
+def steps_per_pass(backend: str, n_atoms: int, terms: Terms, moves_cell: bool) -> int:
+    """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
-    On a full device the host's part of a call passes while the device works. A barostat's serial part takes
-    as long to compile as everything else.
+    A call costs as much as several loops over atoms, a round as much as three, a step compile time: bond
+    orders take longest. On a full device the host's part of a call passes while the device works. A barostat's
+    serial part takes as long to compile as everything else.
     """
-    full = n_atoms >= FULL_DEVICE
-    if DEVICE_LOOPS or moves_cell or (many_body and (backend == "cpu" or full)):
+    full, many_body = n_atoms >= FULL_DEVICE, terms.many_body
+    if DEVICE_LOOPS:
+        return 2 if backend == "cuda" and not full and terms.bond_order is None else 1
+    if moves_cell or (many_body and (backend == "cpu" or full)):
         return 1
     if backend == "cpu" or full:
         return 2 if QUICK_COMPILE else 4
@@ -73,7 +77,7 @@ class Device:
         self._cell_known = True
         self.set_cell(cell)
         many_body = bound.terms.many_body
-        self.unroll = steps_per_pass(backend, state.n, many_body, bath.moves_cell)
+        self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.moves_cell)
         one = all_pairs or (many_body and not bound.terms.short_body)
         shared = 1 if one else lanes.threads_per_atom(backend, state.n)
         self._blocks = blocks_for(state.n * shared)
@@ -156,7 +160,7 @@ class Device:
         """Kernels for what the lists search with; it hardly ever changes."""
         verlet = self.lists.verlet
         if verlet.searched != self._compiled_for:
-            search = (verlet.searched, verlet.lanes) if DEVICE_LOOPS else ()
+            search = (verlet.searched, verlet.lanes) if DEVICE_LOOPS else (None, 1)
             self._run = step_kernels(*self._variant, *search)
             self._compiled_for = verlet.searched
 

@@ -107,7 +107,9 @@ COUPLINGS = [
 def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
     terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(np.array(["Ar"])).terms
-    made = [step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each) for each in COUPLINGS]
+    made = [
+        step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each, 1, None, 1) for each in COUPLINGS
+    ]
     groups = [0, 0, 0, 1, 1, 2, 2]
     for kind in ("finish", "moved"):
         for one, group in zip(made, groups, strict=True):

@@ -65,9 +65,9 @@ def step_kernels(
     near_list: bool,
     blocks: int,
     coupling: Coupling,
-    lanes: int = 1,
-    search: Any = None,
-    search_lanes: int = 1,
+    lanes: int,
+    search: Any,
+    search_lanes: int,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -83,7 +83,7 @@ def step_kernels(
             are different ones.
         coupling: what acts on atoms and cell besides forces.
         lanes: threads that share an atom of a pair potential in `steps`.
-        search: type of the positions that the neighbour search compares.
+        search: type of the positions that the neighbour search of loops on the device compares, or None.
         search_lanes: its threads per atom.
     """
     by_slot = backend == "cuda"

@@ -19,7 +19,7 @@ from typing import Any
 
 from validation import common, systems
 from validation.benchmarks import gpumd_plot, roofline
-from validation.benchmarks.rebuild_cost import rebuild_cost
+from validation.benchmarks.rebuild_cost import SKIN, rebuild_cost
 from validation.benchmarks.stepping import seconds, silicon_cells, warm_engine
 
 SIZES = (1_000, 8_000, 27_000, 64_000, 216_000, 512_000, 1_000_000, 2_744_000)
@@ -151,7 +151,7 @@ def figure_4(options: argparse.Namespace, precision: str) -> dict[str, Any]:
     """Speed with a rebuild every 5 steps, and what the rebuilds cost."""
     print(f"figure 4, {precision} {options.figure_4} ...", flush=True)
     system = systems.silicon(silicon_cells(options.figure_4), 2.0 * TEMPERATURE)
-    engine = warm_engine(system, options.settle, precision=precision)
+    engine = warm_engine(system, options.settle, precision=precision, skin=SKIN)
     length = 0.5 if engine.backend == "cuda" else 1.0
     cost = rebuild_cost(engine, system.timestep, length, options.repeats)
     return {"potential": "tersoff", "precision": precision, "atoms": options.figure_4, **cost}

@@ -1,0 +1,143 @@
+"""Where the time goes: registers, occupancy, bandwidth and pipes of each kernel, by Nsight Compute.
+
+    python -m validation.benchmarks.profile_kernels --cases tersoff-si:64000 lj-melt:1048576
+
+Runs every system under `ncu`, which must be on the PATH, without loops on the device: ncu sees no kernels
+inside them. Loops are numbered in the order of the source, see `kernel_times`. ncu empties caches between
+kernels and so finds them slower than a run does; what it says of a kernel's limits holds.
+"""
+
+import argparse
+import csv
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from validation import common
+
+METRICS = {
+    "us": "gpu__time_duration.sum",
+    "registers": "launch__registers_per_thread",
+    "occupancy": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "float64": "sm__inst_executed_pipe_fp64.avg.pct_of_peak_sustained_active",
+    "issue": "sm__inst_issued.avg.pct_of_peak_sustained_active",
+    "l1": "l1tex__throughput.avg.pct_of_peak_sustained_active",
+    "l1_hit": "l1tex__t_sector_hit_rate.pct",
+    "l2": "lts__throughput.avg.pct_of_peak_sustained_elapsed",
+    "memory": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "bytes": "dram__bytes.sum",
+}
+"""Name in our tables -> ncu's. Percentages of the device's peak, but for us, registers and bytes."""
+
+
+def main() -> None:
+    """Parse the command line, profile, write JSON as it grows, print a table last."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--cases", nargs="+", default=["tersoff-si:64000", "sw-si:512000", "lj-melt:1048576"])
+    parser.add_argument("--settle", type=int, default=200, help="steps before the profile")
+    parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=120, help="limit of one system")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "kernels_ncu.json")
+    parser.add_argument("--child", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.child:
+        run(options.child, options.settle, options.steps)
+        return
+    report: dict[str, Any] = {"cases": {}}
+    for case in options.cases:
+        print(f"{case} ...", flush=True)
+        report["cases"][case] = profile(case, options)
+        common.write_json(options.out, {**common.provenance(), **report})
+    show(report)
+    print(f"written: {options.out.name}")
+
+
+def profile(case: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """Every kernel that takes a hundredth of the profiled time or more, the longest of its launches."""
+    child = [sys.executable, "-m", "validation.benchmarks.profile_kernels", "--child", case]
+    child += ["--settle", str(options.settle), "--steps", str(options.steps)]
+    ncu = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv"]
+    done = subprocess.run(
+        [*ncu, "--metrics", ",".join(METRICS.values()), *child],
+        capture_output=True, text=True, timeout=options.seconds, check=False,
+    )  # fmt: skip
+    rows = list(csv.reader(io.StringIO(done.stdout[done.stdout.find('"ID"') :])))
+    if len(rows) < 3:
+        raise SystemExit(f"ncu has measured nothing:\n{done.stdout[-800:]}{done.stderr[-800:]}")
+    return summary(rows)
+
+
+def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
+    """The kernels of ncu's table, one line for each launch and metric."""
+    header = rows[0]
+    at_id, at_name, at_metric, at_unit, at_value = (
+        header.index(name) for name in ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
+    )
+    launches: dict[tuple[str, str], dict[str, float]] = {}
+    names = {metric: name for name, metric in METRICS.items()}
+    scales = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3,
+              "Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9}  # fmt: skip
+    for row in rows[1:]:
+        if len(row) == len(header) and row[at_metric] in names:
+            value = float(row[at_value].replace(",", "") or "nan") * scales.get(row[at_unit], 1.0)
+            launches.setdefault((row[at_name], row[at_id]), {})[names[row[at_metric]]] = value
+    total = sum(launch["us"] for launch in launches.values())
+    kernels = []
+    for name in dict.fromkeys(name for name, _ in launches):
+        mine = [launch for (kernel, _), launch in launches.items() if kernel == name]
+        part = sum(launch["us"] for launch in mine) / total
+        if part >= 0.01:
+            longest = max(mine, key=lambda launch: launch["us"])
+            kernels.append({"kernel": name, "launches": len(mine), "part_of_time": part, **longest})
+    return kernels
+
+
+def run(case: str, settle: int, steps: int) -> None:
+    """The child: steps without loops on the device, seen by the profiler after some that are not."""
+    import ctypes
+
+    name, atoms = case.split(":")
+    os.environ["TAICHIMD_PROFILE"] = ""
+    from taichimd import runtime
+
+    # Before the modules that take it from there.
+    runtime.DEVICE_LOOPS = False
+    from taichimd import device, engine
+    from validation.benchmarks.systems import CASES
+
+    device.steps_per_pass = lambda *_: 1
+    system = CASES[name].system(int(atoms))
+    simulation = engine.Engine(system.atoms, system.forcefield(), backend="cuda")
+    simulation.advance(settle, system.timestep)
+    simulation.synchronize()
+    driver = ctypes.CDLL("libcuda.so.1")
+    driver.cuProfilerStart()
+    simulation.advance(steps, system.timestep)
+    simulation.synchronize()
+    driver.cuProfilerStop()
+
+
+def show(report: dict[str, Any]) -> None:
+    """One line for each kernel."""
+    for case, kernels in report["cases"].items():
+        rows = [
+            (
+                kernel["kernel"].replace("_range_for", "").replace("_kernel", "")[-36:],
+                f"{100 * kernel['part_of_time']:.0f}%",
+                f"{kernel['us']:.1f}",
+                f"{kernel['registers']:.0f}",
+                *(f"{kernel[key]:.0f}" for key in ("occupancy", "float64", "issue", "l1", "l2", "memory")),
+                f"{kernel['bytes'] / kernel['us'] * 1e-3:.0f}",
+            )
+            for kernel in kernels
+        ]
+        print(case)
+        header = ("kernel", "time", "us", "regs", "occ.", "f64", "issue", "L1", "L2", "memory", "GB/s")
+        print(common.table(rows, header))
+
+
+if __name__ == "__main__":
+    main()
