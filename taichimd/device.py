@@ -24,8 +24,8 @@ def steps_per_pass(backend: str, n_atoms: int, terms: Terms, moves_cell: bool) -
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time: bond
-    orders take longest. On a full device the host's part of a call passes while the device works. A barostat's
-    serial part takes as long to compile as everything else.
+    orders take longest. On a full device the host's part of a call passes while the device works. A
+    barostat's serial part takes as long to compile as everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, terms.many_body
     if DEVICE_LOOPS:
