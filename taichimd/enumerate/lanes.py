@@ -22,8 +22,8 @@ ENOUGH = 80_000
 def threads_per_atom(backend: str, n_atoms: int) -> int:
     """Threads that share an atom of a pair potential: a power of two, as many as a large GPU has room for.
 
-    LJ melt on an H200, microseconds a step with 1, 2, 4, 8 threads: 74, 63, 55, 54 for 4,000 atoms; 80, 69, 62, 66 for
-    16,384; 84, 75, 77, 78 for 32,000; 300, 301, 299, 345 for 256,000.
+    LJ melt on an H200, microseconds a step with 1, 2, 4, 8 threads, when they were in one warp: 74, 63, 55, 54 for
+    4,000 atoms; 80, 69, 62, 66 for 16,384; 84, 75, 77, 78 for 32,000; 300, 301, 299, 345 for 256,000.
     """
     if backend != "cuda" or not DEVICE_LOOPS:  # under Taichi the host's part of a call outweighs all this
         return 1
