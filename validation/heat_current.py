@@ -32,6 +32,8 @@ CASES = {
     "Si, Tersoff 1988": ("Si.tersoff", "Si", "diamond", 5.432, 1000.0),
     "C, Tersoff 1988": ("C_1988.tersoff", "C", "diamond", 3.566, 1000.0),
     "SiC, Tersoff 1989": ("SiC_1989.tersoff", "SiC", "zincblende", 4.36, 1000.0),
+    "SiC, Vashishta 2007": ("SiC_2007.vashishta", "SiC", "zincblende", 4.36, 1000.0),
+    "InP, Vashishta 2009": ("InP_2009.vashishta", "InP", "zincblende", 5.87, 1000.0),
 }
 """Potential, crystal, lattice constant (angstrom), temperature of displacements and velocities (K)."""
 EPSILON, SIGMA, CUTOFF = 0.0104, 3.40, 8.5
