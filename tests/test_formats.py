@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import reader, refused
 
 from taichimd.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
 from taichimd.formats.header import read_header
@@ -24,36 +25,12 @@ def entry(elements="Si Si Si", **changes) -> str:
 
 @pytest.fixture
 def tersoff(tmp_path):
-    """Write a file and return (path, result of reading it)."""
-
-    def read(text: str | bytes):
-        path = tmp_path / "Si.tersoff"
-        path.write_bytes(text.encode() if isinstance(text, str) else text)
-        return read_tersoff(path)
-
-    read.path = tmp_path / "Si.tersoff"
-    return read
+    return reader(tmp_path, "Si.tersoff", read_tersoff)
 
 
 @pytest.fixture
 def lj(tmp_path):
-    def read(text: str):
-        path = tmp_path / "Ar.lj"
-        path.write_text(text)
-        return read_lj(path)
-
-    read.path = tmp_path / "Ar.lj"
-    return read
-
-
-def refused(read, text, error=ParameterFileError) -> str:
-    """The message, without the path that it starts with."""
-    with pytest.raises(ParameterFileError) as caught:
-        read(text)
-    assert type(caught.value) is error
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).startswith(str(read.path))
-    return str(caught.value).removeprefix(str(read.path)).strip()
+    return reader(tmp_path, "Ar.lj", read_lj)
 
 
 # Header

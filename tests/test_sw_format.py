@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import reader, refused
 
 from taichimd.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
 from taichimd.formats.sw import FIELDS, read_sw
@@ -19,23 +20,7 @@ def entry(elements="Si Si Si", **changes) -> str:
 
 @pytest.fixture
 def sw(tmp_path):
-    """Write a file and return the result of reading it."""
-
-    def read(text: str):
-        path = tmp_path / "Si.sw"
-        path.write_text(text)
-        return read_sw(path)
-
-    return read
-
-
-def refused(read, text, error=ParameterFileError) -> str:
-    """The message, without the path that it starts with."""
-    with pytest.raises(ParameterFileError) as caught:
-        read(text)
-    assert type(caught.value) is error
-    assert "\n" not in str(caught.value)
-    return str(caught.value).split("Si.sw", 1)[1].strip()
+    return reader(tmp_path, "Si.sw", read_sw)
 
 
 def test_values_by_name(sw):

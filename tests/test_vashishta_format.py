@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reading import reader, refused
 
 from taichimd.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
 from taichimd.formats.vashishta import FIELDS, SIGNED, read_vashishta
@@ -18,23 +19,7 @@ def entry(elements="Si Si Si", **changes) -> str:
 
 @pytest.fixture
 def vashishta(tmp_path):
-    """Write a file and return the result of reading it."""
-
-    def read(text: str):
-        path = tmp_path / "Si.vashishta"
-        path.write_text(text)
-        return read_vashishta(path)
-
-    return read
-
-
-def refused(read, text, error=ParameterFileError) -> str:
-    """The message, without the path that it starts with."""
-    with pytest.raises(ParameterFileError) as caught:
-        read(text)
-    assert type(caught.value) is error
-    assert "\n" not in str(caught.value)
-    return str(caught.value).split("Si.vashishta", 1)[1].strip()
+    return reader(tmp_path, "Si.vashishta", read_vashishta)
 
 
 def test_values_by_name(vashishta):
