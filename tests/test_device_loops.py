@@ -7,7 +7,7 @@ from ase import units
 from ase.build import bulk
 
 from taichimd import runtime
-from taichimd.dynamics.ensembles import NVE, Bussi
+from taichimd.dynamics.ensembles import NVE, Bussi, Langevin
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -20,15 +20,16 @@ pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
 ENSEMBLES = {
     "nve": NVE(),
+    "langevin": Langevin(200.0, coupling_time=50.0),
     "bussi": Bussi(200.0, coupling_time=50.0),
     "berendsen": BerendsenNPT(200.0, coupling_time=50.0, pressure=0.3, bulk_modulus=3.0, period=7),
     "mtk": MartynaTobiasKlein(200.0, coupling_time=50.0, pressure=0.3, bulk_modulus=3.0, control="triclinic"),
 }
 
 
-def argon(ensemble=None):
+def argon(ensemble=None, skin=None):
     atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
-    return Engine(atoms, ARGON, ensemble=ensemble)
+    return Engine(atoms, ARGON, ensemble=ensemble, skin=skin)
 
 
 def state(engine):
@@ -39,17 +40,20 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(state(one), state(other), strict=True))
 
 
+@pytest.mark.parametrize("skin", [None, 0.4], ids=["near list", "Verlet list alone"])
 @pytest.mark.parametrize("name", ENSEMBLES)
-def test_builds_on_the_device_leave_no_trace(name, monkeypatch):
+def test_builds_on_the_device_leave_no_trace(name, skin, monkeypatch):
     found, by_host = {}, []
     build = VerletList.build
     monkeypatch.setattr(VerletList, "build", lambda *args: (by_host.append(1), build(*args)))
     for allowed in (0, 63):
         monkeypatch.setattr(Lists, "builds_allowed", allowed)
         by_host.clear()
-        engine = argon(ENSEMBLES[name])
+        engine = argon(ENSEMBLES[name], skin)
+        assert engine.device.lists.near_list == (skin is None)
         engine.advance(120, 4.0 * units.fs)
-        engine.advance(30, 4.0 * units.fs)
+        for _ in range(30):
+            engine.advance(1, 4.0 * units.fs)
         found[allowed] = engine
     assert found[63].device.lists.verlet.builds > len(by_host) + 2
     assert same(found[0], found[63])
