@@ -59,6 +59,19 @@ def test_builds_on_the_device_leave_no_trace(name, skin, monkeypatch):
     assert same(found[0], found[63])
 
 
+@pytest.mark.parametrize("name", ["nve", "langevin", "berendsen"])
+def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
+    """As on CUDA, where a round costs as much as three loops."""
+    one = argon(ENSEMBLES[name])
+    monkeypatch.setattr("taichimd.device.steps_per_pass", lambda *_: 3)
+    three = argon(ENSEMBLES[name])
+    assert (one.device.unroll, three.device.unroll) == (1, 3)
+    for steps in (100, 1, 2, 3, 5):
+        for engine in (one, three):
+            engine.advance(steps, 4.0 * units.fs)
+        assert same(one, three)
+
+
 def test_a_build_on_the_device_with_too_little_room_is_mended_by_the_host():
     forced, free = argon(), argon()
     lists = forced.device.lists
