@@ -130,10 +130,13 @@ def blocks_for(threads: int) -> int:
     return next((step * _multiprocessors() for step in (2, 4, 8, 16) if per_multiprocessor <= step), 0)
 
 
-def threads_per_atom(n_atoms: int, enough: int) -> int:
-    """Threads that share an atom on a GPU: a power of two up to 8, no more than `enough` in all."""
+def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
+    """Threads that share an atom on a backend: a power of two up to 8, no more than `enough` in all; or one.
+
+    Under Taichi it is one: there the host's part of a call outweighs what more would bring.
+    """
     threads = 1
-    while threads < 8 and 2 * threads * n_atoms <= enough:
+    while on == "cuda" and DEVICE_LOOPS and threads < 8 and 2 * threads * n_atoms <= enough:
         threads *= 2
     return threads
 

@@ -45,11 +45,17 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
                 control[frozen + 1] = 1
 
     @ti.func
-    def halted(control: ti.template()):
-        """Whether no step can be done: none is left, or the lists must be seen to. Serial."""
-        halt = 0
+    def over(control: ti.template()):
+        """Whether no step can be done with this Verlet list: none is left, or it is outdated. Serial."""
+        yes = 0
         if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
-            halt = 1
+            yes = 1
+        return yes
+
+    @ti.func
+    def halted(control: ti.template()):
+        """Whether no step can be done with these lists. Serial."""
+        halt = over(control)
         if ti.static(near_list):
             if control[STALE] != 0:
                 halt = 1
@@ -85,9 +91,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
         """Whether there is more to do, with lists that are cut anew or not."""
-        cutting[None] = 1
-        if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
-            cutting[None] = 0
+        cutting[None] = 1 - over(control)
 
     @ti.func
     def limit_age(most_age, control: ti.template()):

@@ -115,6 +115,7 @@ def step_kernels(
     cell, driven = coupling.moves_cell, coupling.driven
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
+    by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     with_reverse = many_body and not terms.angle
     # Threads that share an atom do its pairs beforehand.
     helped = both and shared is not None
@@ -215,16 +216,14 @@ def step_kernels(
     @ti.func
     def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
-        if ti.static(cell):
-            if ti.static(thermostat.parts > 1):
-                for k in range(2 * thermostat.parts):
-                    if control[at] == 0:
-                        thermostat.collect(k, ledger)
-            if control[at] == 0:
-                thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
-                flags.deform(control, at + 1, bath)
-        elif control[at] == 0:
+        if ti.static(by_component):
+            for k in range(2 * thermostat.parts):
+                if control[at] == 0:
+                    thermostat.collect(k, ledger)
+        if control[at] == 0:
             thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
+            if ti.static(cell):
+                flags.deform(control, at + 1, bath)
         for i in range(n):
             if control[at] == 0:
                 if ti.static(cell):

@@ -13,6 +13,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.enumerate.access import store_matrix
 from taichimd.runtime import ti
 
 BITS = 42
@@ -54,7 +55,7 @@ def symmetric(six):
 def pair_sums(real: Any) -> Any:
     """Device functions for force, energy and virial of an atom from its pairs.
 
-    They are `empty`, `add`, `store`, `results` (of `FORCE` or `ALL`) and `virial` (of the others).
+    They are `empty`, `add`, `store`, `results` and `virial` (of wants between `FORCE` and `ALL`).
 
     `length` is that of the sums of a force alone.
     """
@@ -84,24 +85,11 @@ def pair_sums(real: Any) -> Any:
             sums[terms + k] += rest
 
     @ti.func
-    def store(i, sums, energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template()):  # fmt: skip
-        """The force, and with `ALL` energy and virial."""
-        terms = ti.static(_TERMS[want])
-        for k in ti.static(range(terms if want == ALL else 3)):
-            total = ti.cast(sums[k] + sums[terms + k], real)
-            if ti.static(k < 3):
-                force[i][k] = total
-            elif ti.static(k == 3):
-                energy[i] = total
-            else:
-                virial[9 * i + k - 4] = total
-
-    @ti.func
     def results(sums, want: ti.template()):
-        """Force, energy and 3x3 virial; with `FORCE` the last two are zero."""
+        """Force and, with `ALL`, energy and 3x3 virial, which are else zero."""
         terms = ti.static(_TERMS[want])
         force, energy, virial = ti.Vector.zero(real, 3), ti.cast(0.0, real), ti.Matrix.zero(real, 3, 3)
-        for k in ti.static(range(terms)):
+        for k in ti.static(range(terms if want == ALL else 3)):
             total = ti.cast(sums[k] + sums[terms + k], real)
             if ti.static(k < 3):
                 force[k] = total
@@ -110,6 +98,15 @@ def pair_sums(real: Any) -> Any:
             else:
                 virial[(k - 4) // 3, (k - 4) % 3] = total
         return force, energy, virial
+
+    @ti.func
+    def store(i, sums, energy: ti.template(), force: ti.template(), virial: ti.template(), want: ti.template()):  # fmt: skip
+        """The force, and with `ALL` energy and virial."""
+        f, e, w = results(sums, want)
+        force[i] = f
+        if ti.static(want == ALL):
+            energy[i] = e
+            store_matrix(virial, i, w)
 
     @ti.func
     def virial(sums, want: ti.template()):

@@ -12,7 +12,7 @@ from taichimd import runtime
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import Terms
-from taichimd.runtime import DEVICE_LOOPS, ti
+from taichimd.runtime import ti
 
 BLOCK = 256
 ENOUGH = 80_000
@@ -25,9 +25,7 @@ def threads_per_atom(backend: str, n_atoms: int) -> int:
     LJ melt on an H200, microseconds a step with 1, 2, 4, 8 threads, when they were in one warp: 74, 63, 55, 54 for
     4,000 atoms; 80, 69, 62, 66 for 16,384; 84, 75, 77, 78 for 32,000; 300, 301, 299, 345 for 256,000.
     """
-    if backend != "cuda" or not DEVICE_LOOPS:  # under Taichi the host's part of a call outweighs all this
-        return 1
-    return runtime.threads_per_atom(n_atoms, ENOUGH)
+    return runtime.threads_per_atom(backend, n_atoms, ENOUGH)
 
 
 @cache

@@ -11,7 +11,7 @@ from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.scan import scan_size
-from taichimd.runtime import DEVICE_LOOPS, backend, literals, threads_per_atom, ti
+from taichimd.runtime import backend, literals, threads_per_atom, ti
 from taichimd.state import State
 
 MOST_IMAGES = 2**22
@@ -33,13 +33,11 @@ class VerletList:
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
         lanes: threads that share an atom in the search. searched: type of the positions that it compares.
-        periodic: whether bins serve for ever, since no atom can leave them.
     """
 
     def __init__(self, state: State) -> None:
         self.by_slot = backend() == "cuda"
-        # Under Taichi nobody has measured it.
-        self.lanes = threads_per_atom(state.n, ENOUGH) if self.by_slot and DEVICE_LOOPS else 1
+        self.lanes = threads_per_atom(backend(), state.n, ENOUGH)
         self.width = 0
         self.most_image = np.zeros(3, np.int64)
         self.builds = 0
@@ -62,7 +60,6 @@ class VerletList:
         self._bins = self._reach = self._periodic = ti.Vector([1, 1, 1])
         self._bin_capacity = 0
         self._reserve_bins(1)
-        self.periodic = False
         self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
 
     def build(self, state: State, frame: Frame, radius: float, control: Any) -> None:
@@ -87,6 +84,11 @@ class VerletList:
                 *self.search_arguments(state),
             )
         self.builds += 1
+
+    @property
+    def periodic(self) -> bool:
+        """Whether the bins of the last build serve for ever, since no atom can leave them."""
+        return self._plan_of is not None and bool(self._plan_of[0].pbc.all())
 
     def forget_cell(self) -> None:
         """The device has changed what lies there of the cell."""
@@ -143,7 +145,6 @@ class VerletList:
             ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
         )
         self._plan_of = frame, radius, self.most_image
-        self.periodic = bool(frame.pbc.all())
 
     def _search(
         self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
