@@ -49,6 +49,7 @@ class Device:
         cell: (3, 3) angstrom.
         pbc: (3,) bool.
         skin: of the lists, angstrom, or None.
+        by_tuple: tuple decomposition instead of particle decomposition.
 
     Attributes:
         state, bath: as given.
@@ -71,6 +72,7 @@ class Device:
         cell: Array,
         pbc: NDArray[np.bool_],
         skin: float | None,
+        by_tuple: bool = False,
     ) -> None:
         self.state, self.bath = state, bath
         self._pbc = pbc
@@ -78,7 +80,7 @@ class Device:
         self.set_cell(cell)
         many_body = bound.terms.many_body
         self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.moves_cell)
-        one = all_pairs or (many_body and not bound.terms.short_body)
+        one = all_pairs or by_tuple or (many_body and not bound.terms.short_body)
         shared = 1 if one else lanes.threads_per_atom(backend, state.n)
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
@@ -90,10 +92,11 @@ class Device:
             bound.cutoffs,
             bound.near_cutoffs,
             many_body=many_body,
-            per_atom=bound.terms.per_atom,
+            per_atom=0 if by_tuple else bound.terms.per_atom,
             all_pairs=all_pairs,
             unroll=self.unroll,
             skin=skin,
+            pair_cutoffs=bound.pair_cutoffs if by_tuple else None,
         )
         self._variant = (
             bound.terms,
@@ -107,6 +110,7 @@ class Device:
             bath.coupling,
             shared,
         )
+        self._by_tuple = by_tuple
         self._compiled_for: Any = None
         self.most_step2 = (0.25 * self.lists.cutoff) ** 2
         self.settle()
@@ -161,7 +165,7 @@ class Device:
         verlet = self.lists.verlet
         if verlet.searched != self._compiled_for:
             search = (verlet.searched, verlet.lanes) if DEVICE_LOOPS else (None, 1)
-            self._run = step_kernels(*self._variant, *search)
+            self._run = step_kernels(*self._variant, *search, self._by_tuple)
             self._compiled_for = verlet.searched
 
     def settle(self) -> None:
@@ -200,7 +204,7 @@ class Device:
         self.call(
             self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
             state.inverse_mass, state.ident, state.kind, *lists.arrays(self._tables), lists.control,
-            *self.outputs, self.bath.arrays[1],
+            *self.outputs, self.bath.arrays[1], *lists.tuples.arrays,
         )  # fmt: skip
 
     def finish(self, timestep: float = 0.0) -> None:
@@ -253,7 +257,7 @@ class Device:
         self.call(
             self._run.steps, *lists.sizes(), timestep, self.most_step2, lists.near2, lists.drift2,
             state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *lists.arrays(self._tables), lists.control, *self.bath.arrays, *loops,
+            *lists.arrays(self._tables), lists.control, *self.bath.arrays, *lists.tuples.arrays, *loops,
         )  # fmt: skip
 
     def close_step(self, n: int, step: int, timestep: float) -> None:

@@ -9,6 +9,7 @@ from ase import Atoms
 
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
+from taichimd.decomposition import TUPLE, choose
 from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
@@ -39,6 +40,8 @@ class Engine:
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
         ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics`.
+        decomposition: "particle": a thread for each atom and its tuples; "tuple": lists of pairs and triplets, a
+            thread for each; "auto": what was measured to be faster.
         driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
 
@@ -60,6 +63,7 @@ class Engine:
         skin: float | None = None,
         ensemble: Ensemble | None = None,
         driving_force: tuple[float, float, float] | None = None,
+        decomposition: str = "auto",
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
@@ -86,6 +90,7 @@ class Engine:
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(frame, forcefield.cutoff, bound.terms.many_body)
+        self.decomposition = choose(decomposition, bound.terms, self._all_pairs, self.backend, self.n_atoms)
         self.step = 0
         self.compile_seconds = 0.0
 
@@ -110,6 +115,7 @@ class Engine:
             cell=cell,
             pbc=self.pbc,
             skin=skin,
+            by_tuple=self.decomposition == TUPLE,
         )
 
     # State, in the user's order and in float64.
@@ -343,4 +349,5 @@ class Engine:
 
     def statistics(self) -> dict[str, Any]:
         """Neighbour-list figures for reports."""
-        return {**self.device.lists.statistics(), "steps_per_call": self.device.unroll}
+        lists = self.device.lists.statistics()
+        return {**lists, "steps_per_call": self.device.unroll, "decomposition": self.decomposition}

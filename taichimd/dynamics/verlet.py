@@ -35,6 +35,9 @@ from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE, pai
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
+from taichimd.neighbours.tuple_arrays import Tuples
+from taichimd.enumerate.tuple_lists import tuple_lists_function
+from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import (
     BLOWN,
@@ -45,12 +48,13 @@ from taichimd.neighbours.control import (
     FROZEN,
     LONGEST,
     NONE,
+    OVERFULL,
     REBUILD,
     REMAINING,
     STALE,
 )
 from taichimd.neighbours.kernels import list_kernels
-from taichimd.neighbours.prune import prune_function
+from taichimd.neighbours.prune import prune_functions
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 
@@ -68,6 +72,7 @@ def step_kernels(
     lanes: int,
     search: Any,
     search_lanes: int,
+    by_tuple: bool = False,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -85,6 +90,7 @@ def step_kernels(
         lanes: threads that share an atom of a pair potential in `steps`.
         search: type of the positions that the neighbour search of loops on the device compares, or None.
         search_lanes: its threads per atom.
+        by_tuple: tuple decomposition: a thread for each tuple of a list, then sums per atom.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -101,13 +107,17 @@ def step_kernels(
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    functions = moment_functions if terms.angle else functools.partial(gather_functions, straight=unroll == 1)
+    in_moments = terms.angle is not None and not by_tuple
+    functions = moment_functions if in_moments else functools.partial(gather_functions, straight=unroll == 1)
     # A short three-body term reads the near list, the pair term then the Verlet list.
-    both = terms.short_body
+    both = terms.short_body or (by_tuple and many_body and terms.pair is not None)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, by_slot)
     far = gather_functions(of_pairs, real, term, by_slot) if both else None
     shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and (both or not many_body) else None
+    pair_list = pair_tuples(of_pairs, real, term) if by_tuple and of_pairs.pair else None
+    triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple and many_body else None
+    list_tuples = tuple_lists_function(terms, real, term, by_slot) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
@@ -116,12 +126,12 @@ def step_kernels(
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
-    with_reverse = many_body and not terms.angle
+    with_reverse = many_body and not in_moments
     # Threads that share an atom do its pairs beforehand.
     helped = both and shared is not None
-    prune = prune_function(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
+    near = prune_functions(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
     # Where the second loop reads positions, a third one moves the atoms.
-    apart = terms.angle is not None or both
+    apart = in_moments or both
 
     flags = pass_functions(coupling, thermostat, near_list, unroll)
     every, sometimes = flags.every, flags.sometimes
@@ -173,9 +183,23 @@ def step_kernels(
             drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def pairs_of(gatherer: ti.template(), i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+        """Sums over the pairs of atom i, from its row or from its list of pairs."""
+        total = sums.empty(want)
+        if ti.static(by_tuple):
+            total = pair_list.pairs(i, n, shift_bits, pos, shifts, t, want)
+        else:
+            total = gatherer.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
+        return total
+
+    @ti.func
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
-        if ti.static(all_pairs):
+        if ti.static(bool(pair_list)):
+            pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t, want)
+        if ti.static(bool(triplet_list)):
+            triplet_list(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
+        elif ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
         elif ti.static(bool(shared) and not both and want == FORCE):
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
@@ -187,7 +211,7 @@ def step_kernels(
                         if ti.static(want == ALL):
                             energy[i] = e
                     else:
-                        total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, want)  # fmt: skip
+                        total = pairs_of(atom, i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
                         if ti.static(driven and want != ALL):
                             force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
@@ -195,23 +219,26 @@ def step_kernels(
                             thermostat.add_components(i, n, sums.virial(total, want), ledger)
 
     @ti.func
-    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), want: ti.template()):  # fmt: skip
-        """Force and virial of atom i after the first pass; energy of pairs that read the Verlet list."""
-        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
+    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+        """Force and virial of atom i after the first pass; energy of pairs that are added here."""
+        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
         e = ti.cast(0.0, real)
         if ti.static(helped and not want):
             f += force[i]
         elif ti.static(both):
-            total = far.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, ti.static(ALL if want else FORCE))  # fmt: skip
+            total = pairs_of(far, i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
             f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
             f += f_pairs
             w += w_pairs
         return f, w, e
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
+    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, control, bath)  # fmt: skip
+            if ti.static(by_tuple):
+                list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, body_table, control, t)  # fmt: skip
+            near.close(near_width, control, bath)
 
     @ti.func
     def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -234,11 +261,11 @@ def step_kernels(
             flags.count_step(i, control, at)
 
     @ti.func
-    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
         if ti.static(helped and want == FORCE):
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at)  # fmt: skip
         for i in range(n):
@@ -247,7 +274,7 @@ def step_kernels(
                 if ti.static(not many_body):
                     f = force[i]
                 else:
-                    g, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, with_virial)  # fmt: skip
+                    g, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
                     f = g
                     if ti.static(driven):
                         f += thermostat.drive(w, bath)
@@ -276,37 +303,38 @@ def step_kernels(
             close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+            step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @ti.func
-    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if the next one is that."""
         if ti.static(sometimes):
             flags.open_acting(control, ledger)
-            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+        t = Tuples(firsts, tuples, values, slopes)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
         # read with what was read here, once.
         for _ in range(1):
             control[BUILDS] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
-                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
                     flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
-                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
-            if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width:  # fmt: skip
+            if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
                 control[BUILDING] = 1
                 if ti.static(cell):
                     control[BUILDING] = thermostat.lay_out(grid, bins, reach, radius2, bath)
@@ -321,22 +349,24 @@ def step_kernels(
                 building[None] = 1 - control[REBUILD]
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, going: flag):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
+        t = Tuples(firsts, tuples, values, slopes)
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
         flags.open_pass(control, going, ledger)
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
-        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @ti.kernel
-    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles):  # fmt: skip
+    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near, reverse, listed_at, control, bath)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath)  # fmt: skip
+        t = Tuples(firsts, tuples, values, slopes)
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w, e = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, force, True)  # fmt: skip
+                    f, w, e = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
                     if ti.static(both):
@@ -357,7 +387,7 @@ def step_kernels(
     if coupling != coupling.outside_steps:
         outside = step_kernels(
             terms, real, term, backend, unroll, all_pairs, near_list, blocks, coupling.outside_steps,
-            lanes, search, search_lanes,
+            lanes, search, search_lanes, by_tuple,
         )  # fmt: skip
     return SimpleNamespace(
         open_step=open_step,

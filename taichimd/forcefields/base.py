@@ -79,6 +79,7 @@ class Bound:
         pair_table, body_table: flat parameter arrays, row by row.
         cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
         near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
+        pair_cutoffs: the same of the pair term alone.
     """
 
     terms: Terms
@@ -86,6 +87,7 @@ class Bound:
     body_table: NDArray[np.float64]
     cutoffs: NDArray[np.float64]
     near_cutoffs: NDArray[np.float64]
+    pair_cutoffs: NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -199,7 +201,7 @@ class ForceField:
                 f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
             )
         n = len(species)
-        cutoffs = near_cutoffs = np.full((n, n), -1.0)
+        cutoffs = near_cutoffs = pair_cutoffs = np.full((n, n), -1.0)
         short = False
         pair_table = body_table = np.zeros(1)
         pair = triplet = bond_order = angle = None
@@ -221,7 +223,8 @@ class ForceField:
         if self.pair:
             function, table = self.pair
             rows = table.values(species, self.name)
-            cutoffs = np.maximum(cutoffs, np.reshape([row["cutoff"] for row in rows], (n, n)))
+            pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
+            cutoffs = np.maximum(cutoffs, pair_cutoffs)
             short = bool(self.body) and near_cutoffs.max() < SHORT * cutoffs.max()
             flat = np.array([[row[c] for c in table.columns] for row in rows])
             columns = table.columns
@@ -231,7 +234,9 @@ class ForceField:
             pair_table = flat.ravel()
             pair = PairTerm(truncated(function, self.truncation), columns)
         terms = Terms(pair, triplet, bond_order, n, angle, short)
-        return Bound(terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs)
+        return Bound(
+            terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs
+        )
 
 
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:

@@ -5,8 +5,8 @@ The host never writes to it, and reads it whole: on a GPU one element costs as m
 
 (
     REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, BUILDING, BUILDS,
-    BUILT, FROZEN,
-) = range(16)  # fmt: skip
+    BUILT, OVERFULL, FROZEN,
+) = range(17)  # fmt: skip
 """Steps still to do and done; near list outdated; Verlet list outdated or unfit; smallest number of an atom
 that left physics; how often the near list was cut since the build; its longest row.
 
@@ -14,6 +14,8 @@ From a build: the longest row, the largest image along each frame vector beyond 
 smallest number of an atom that has another one on top of it.
 
 Of builds without the host: whether one is due now; how many the last call has done; steps done at the last one.
+
+Whether lists of tuples have too little room.
 
 From FROZEN on, one flag per step of a pass, and behind the last one: the step is not to be done."""
 

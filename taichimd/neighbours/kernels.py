@@ -17,6 +17,7 @@ from taichimd.neighbours.control import (
     LONGEST,
     MOST,
     NONE,
+    OVERFULL,
     REBUILD,
     STALE,
 )
@@ -96,6 +97,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
     @ti.func
     def forget(control: ti.template()):
         control[LONGEST] = 0
+        control[OVERFULL] = 0
         control[MOST] = 0
         control[CLOSE] = NONE
         for a in ti.static(range(3)):
@@ -249,7 +251,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             starts[k] = 0
             counts[k] = 0
         bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, starts)
-        scan(n_bins, starts, sums)
+        scan(n_bins, starts, 0, sums, 0)
         for i in range(n):
             b = bin_in[i]
             order[starts[b] + ti.atomic_add(counts[b], 1)] = i

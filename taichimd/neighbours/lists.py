@@ -14,10 +14,12 @@ from taichimd.neighbours.control import (
     CUTS,
     DONE,
     LONGEST,
+    OVERFULL,
     REBUILD,
     control_size,
 )
 from taichimd.neighbours.skins import Skins
+from taichimd.neighbours.tuple_room import TupleRoom
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.runtime import DEVICE_LOOPS, backend, ti
 from taichimd.state import State
@@ -43,9 +45,10 @@ class Lists:
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
         skin: the user's outer skin, or None.
+        pair_cutoffs: of the pair term alone, where lists of tuples are to be made; else None.
 
     Attributes:
-        verlet: the Verlet list.
+        verlet: the Verlet list. tuples: room for lists of pairs and triplets.
         near_list: whether force loops read a near list, cut from it, or the Verlet list itself.
         skins: present skins; every kernel call takes its limits from there.
         control: what kernels tell each other and the host (see `control`).
@@ -66,18 +69,21 @@ class Lists:
         all_pairs: bool,
         unroll: int,
         skin: float | None,
+        pair_cutoffs: NDArray[np.float64] | None = None,
     ) -> None:
         self._state = state
         self._near_cutoffs = near_cutoffs
         self._many_body = many_body
         self._per_atom = per_atom
         self._all_pairs = all_pairs
+        self._pair_cutoffs = pair_cutoffs
+        by_tuple = pair_cutoffs is not None
         on_cuda = backend() == "cuda"
         self.cutoff = max(float(cutoffs.max()), 1e-3)
         # A cut and a build each read about as many candidates: with the device full, pair potentials do
         # better without a near list. A skin of the user's is all of it.
         pairs_do = not on_cuda or state.n < FULL_DEVICE
-        self.near_list = not all_pairs and (many_body or (pairs_do and skin is None))
+        self.near_list = not all_pairs and (many_body or by_tuple or (pairs_do and skin is None))
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
         idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
@@ -86,6 +92,7 @@ class Lists:
             both=near_cutoffs is not cutoffs,
         )  # fmt: skip
         self.verlet = VerletList(state)
+        self.tuples = TupleRoom(state, by_tuple)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)
@@ -96,7 +103,7 @@ class Lists:
         self._trust = 0
         self.most_age = NEVER
         n = state.n
-        self._limits2 = ti.ndarray(state.real, cutoffs.size)
+        self._limits2 = ti.ndarray(state.real, 2 * cutoffs.size + 1)
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
         self._pruned_at = ti.ndarray(state.vec, n if self.near_list else 1)
         self._near_width = 6
@@ -181,7 +188,9 @@ class Lists:
         elif self.verlet.unfit(seen) and not self._outdated:
             self.verlet.grow(self._state, frame, self.control, seen)
         else:
-            if self.near_list and seen[LONGEST] > self._near_width:
+            if seen[OVERFULL] and not self._outdated:
+                self.tuples.grow()
+            elif self.near_list and seen[LONGEST] > self._near_width:
                 self._near_width = int(seen[LONGEST]) + int(seen[LONGEST]) // 8 + 1
                 self._reserve()
             elif self.age and self.most_age == NEVER:
@@ -193,7 +202,7 @@ class Lists:
             self.verlet.build(self._state, frame, self.cutoff + self.skins.outer, self.control)
         self.age = 0
         self._outdated = False
-        seen[REBUILD] = 0
+        seen[REBUILD] = seen[OVERFULL] = 0
         return True
 
     def atom_too_close(self) -> int:
@@ -227,6 +236,7 @@ class Lists:
             "cutoff_A": self.cutoff,
             "outer_skin_A": self.skins.outer,
             "inner_skin_A": self.skins.inner,
+            **({} if self._pair_cutoffs is None else self.tuples.statistics()),
         }
 
     def _reserve(self) -> None:
@@ -243,8 +253,9 @@ class Lists:
 
     def _set_limits(self) -> None:
         cutoffs = self._near_cutoffs
-        near = np.where(cutoffs > 0, (cutoffs + self.skins.inner) ** 2, -1.0)
-        self._limits2.from_numpy(near.ravel().astype(self._state.numpy_real))
+        pairs = cutoffs if self._pair_cutoffs is None else self._pair_cutoffs
+        limits = [np.where(c > 0, (c + self.skins.inner) ** 2, -1.0).ravel() for c in (cutoffs, pairs)]
+        self._limits2.from_numpy(np.append(limits, self.skins.inner).astype(self._state.numpy_real))
 
     def _set_lattice(self, frame: Frame) -> None:
         lattice = np.vstack([frame.vectors, frame.inverse])

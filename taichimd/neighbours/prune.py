@@ -16,6 +16,7 @@ Where sums need no order, several threads may share an atom, and its entries sta
 (`enumerate.exact`).
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
@@ -23,10 +24,10 @@ from taichimd.neighbours.kernels import LARGE_BLOCK, slot, through_image
 from taichimd.runtime import ti
 
 
-def prune_function(
+def prune_functions(
     n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, coupled: Any, cell: bool, lanes: int = 1
 ) -> Any:
-    """The device function that cuts the near list if it is stale; holds its own parallel loops.
+    """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `close`.
 
     Args:
         n_kinds: species.
@@ -132,6 +133,10 @@ def prune_function(
                                 reverse[slot(i, s, n, near_width, by_slot)] = slot(
                                     j, t, n, near_width, by_slot
                                 )
+
+    @ti.func
+    def close_cut(near_width, control: ti.template(), bath: ti.template()):
+        """The end of a cut: the near list is fit, or there is too little room. Serial."""
         if control[STALE] != 0 and control[REBUILD] == 0:
             if control[LONGEST] > near_width:
                 control[REBUILD] = 1
@@ -141,4 +146,4 @@ def prune_function(
                 if ti.static(cell):
                     coupled.forget_near(bath)
 
-    return prune
+    return SimpleNamespace(prune=prune, close=close_cut)

@@ -25,28 +25,28 @@ def _piece(b, n, begin, values: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
-def scan(n, starts: ti.template(), sums: ti.template()):  # type: ignore[valid-type]
-    """Replace starts[k] by starts[0] + ... + starts[k-1] for k = 0..n, in levels of serial pieces.
+def scan(n, starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
+    """Replace starts[begin + k] by the sum of those from `begin` on before it, for k = 0..n, in levels of serial pieces.
 
-    `sums` holds the totals of level one, behind them those of the next levels.
+    From sums[room] on stand the totals of level one, behind them those of the next levels.
     """
     first = (n + BLOCK - 1) // BLOCK
     second = (first + BLOCK - 1) // BLOCK
     third = (second + BLOCK - 1) // BLOCK
     for b in range(first):
-        sums[b] = _piece(b, n, 0, starts)
+        sums[room + b] = _piece(b, n, begin, starts)
     for b in range(second):
-        sums[first + b] = _piece(b, first, 0, sums)
+        sums[room + first + b] = _piece(b, first, room, sums)
     for b in range(third):
-        sums[first + second + b] = _piece(b, second, first, sums)
+        sums[room + first + second + b] = _piece(b, second, room + first, sums)
     if n > 0:
         total = 0
-        for k in range(first + second, first + second + third):
+        for k in range(room + first + second, room + first + second + third):
             value = sums[k]
             sums[k] = total
             total += value
-        starts[n] = total
+        starts[begin + n] = total
     for k in range(n):
         b = k // BLOCK
         c = b // BLOCK
-        starts[k] += sums[b] + sums[first + c] + sums[first + second + c // BLOCK]
+        starts[begin + k] += sums[room + b] + sums[room + first + c] + sums[room + first + second + c // BLOCK]

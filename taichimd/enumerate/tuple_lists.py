@@ -1,0 +1,169 @@
+"""Lists of pairs and triplets, made on the device when the near list is cut: count, running sum, fill.
+
+P. E. Small, K. Liu, S. Tiwari, R. K. Kalia, A. Nakano, K. Nomura, P. Vashishta, HPC Asia 2018,
+doi:10.1145/3149457.3149463, algorithms 1 and 2, with these differences. Candidates come from the Verlet list, not from
+pairs of cells. No global counter is incremented: each atom counts its tuples, a running sum places them, so that their order
+is that of the atoms and of their rows. And a list holds what is within cutoff + inner skin, so that it serves for several
+steps; what is beyond the cutoff now adds nothing.
+
+An atom lists the pairs with atoms that come after it. Their other ends are listed in any order: sums over the pairs of an
+atom are exact (`exact`). Triplets of a centre stand in the order of its near row, s before t, s < t.
+"""
+
+from typing import Any
+
+from taichimd.enumerate.access import access
+from taichimd.neighbours.tuple_arrays import pairs_end, triplets_begin, triplets_end
+from taichimd.forcefields.terms import Terms
+from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
+from taichimd.neighbours.kernels import slot, through_image
+from taichimd.neighbours.scan import scan
+from taichimd.runtime import ti
+
+
+def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+    """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
+
+    Args:
+        terms: whose pair term and three-body term are to be listed.
+        real: ti.f64 or ti.f32, of positions.
+        term: of parameters.
+        by_slot: slot-major rows (CUDA).
+    """
+    has_pair, has_body = terms.pair is not None, terms.many_body
+    is_bond_order = terms.bond_order is not None
+    far = terms.short_body  # pairs are then found in the Verlet list
+    n_kinds = terms.n_kinds
+    look = access(terms, term, by_slot)
+
+    @ti.func
+    def due(near_width, control: ti.template()):
+        """1 between a cut that fits its rows and the end of that cut."""
+        yes = 0
+        if control[STALE] != 0 and control[REBUILD] == 0 and control[LONGEST] <= near_width:
+            yes = 1
+        return yes
+
+    @ti.func
+    def squared(i, s, x, n, width, shift_bits, pos: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
+        entry = entries[slot(i, s, n, width, by_slot)]
+        d = through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
+        return entry, d.dot(d)
+
+    @ti.func
+    def owned(i, entry, shift_bits):
+        """Whether an entry of atom i is the one of both that stands for the pair; of an atom and its image one is positive."""
+        j = entry >> shift_bits
+        code = entry & ((1 << shift_bits) - 1)
+        return j > i or (j == i and 2 * code < (1 << shift_bits))
+
+    @ti.func
+    def listed(r2, i, j, kind: ti.template(), limits2: ti.template()):
+        """Whether a pair is within its cutoff and the inner skin."""
+        k = 0
+        if ti.static(n_kinds > 1):
+            k = kind[i] * n_kinds + kind[j]
+        return r2 < limits2[n_kinds * n_kinds + k]
+
+    @ti.func
+    def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):
+        """Whether a triplet is within its cutoffs and the inner skin."""
+        p = look.body_parameters(table, shared, a, b, c)
+        q = look.body_parameters(table, shared, a, c, b)
+        one, other = p.cutoff, q.cutoff
+        if ti.static(is_bond_order):
+            one, other = p.reach, q.reach
+        return r2_s < (one + skin) * (one + skin) and r2_t < (other + skin) * (other + skin)
+
+    @ti.func
+    def triplets_of(i, at, store: ti.template(), n, near_width, shift_bits, pos: ti.template(), kind: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+        """Number of triplets of centre i; stored from record `at` on."""
+        x = pos[i]
+        skin = ti.cast(limits2[2 * n_kinds * n_kinds], term)
+        shared = look.read_body(table, 0)
+        a = look.kind_of(kind, i)
+        m = near_count[i]
+        found = 0
+        for s in range(m):
+            entry_s, r2_s = squared(i, s, x, n, near_width, shift_bits, pos, near, shifts)
+            b = look.kind_of(kind, entry_s >> shift_bits)
+            for u in range(s + 1, m):
+                entry_u, r2_u = squared(i, u, x, n, near_width, shift_bits, pos, near, shifts)
+                c = look.kind_of(kind, entry_u >> shift_bits)
+                if accepted(ti.cast(r2_s, term), ti.cast(r2_u, term), a, b, c, table, shared, skin):
+                    if ti.static(store):
+                        t.tuples[2 * (at + found)] = i
+                        t.tuples[2 * (at + found) + 1] = s | (u << 16)
+                    found += 1
+        return found
+
+    @ti.func
+    def count(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+        for i in range(n * due(near_width, control)):
+            own, with_it, triplets = 0, 0, 0
+            if ti.static(has_pair):
+                x = pos[i]
+                for s in range(row_count[i]):
+                    entry, r2 = squared(i, s, x, n, width, shift_bits, pos, entries, shifts)
+                    if listed(r2, i, entry >> shift_bits, kind, limits2):
+                        with_it += 1
+                        if owned(i, entry, shift_bits):
+                            own += 1
+            if ti.static(has_body):
+                triplets = triplets_of(i, 0, False, n, near_width, shift_bits, pos, kind, near_count, near, shifts, limits2, table, t)  # fmt: skip
+            t.firsts[i] = own
+            t.firsts[n + i] = with_it
+            t.firsts[2 * n + i] = triplets
+            t.firsts[3 * n + 1 + i] = 0
+
+    @ti.func
+    def fill(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+        for i in range(n * due(near_width, control)):
+            if ti.static(has_pair):
+                x = pos[i]
+                pair, mine = t.firsts[i], t.firsts[n + i]
+                for s in range(row_count[i]):
+                    entry, r2 = squared(i, s, x, n, width, shift_bits, pos, entries, shifts)
+                    if listed(r2, i, entry >> shift_bits, kind, limits2) and owned(i, entry, shift_bits):
+                        t.tuples[2 * pair] = i
+                        t.tuples[2 * pair + 1] = entry
+                        t.tuples[2 * mine] = pair
+                        t.tuples[2 * mine + 1] = entry
+                        pair += 1
+                        mine += 1
+            if ti.static(has_body):
+                triplets_of(i, t.firsts[2 * n + i], True, n, near_width, shift_bits, pos, kind, near_count, near, shifts, limits2, table, t)  # fmt: skip
+        if ti.static(has_pair):
+            for pair in range(pairs_end(n, t) * due(near_width, control)):
+                i, entry = t.tuples[2 * pair], t.tuples[2 * pair + 1]
+                j = entry >> shift_bits
+                mask = (1 << shift_bits) - 1
+                # Behind the pairs that j owns.
+                at = t.firsts[n + j] + t.firsts[j + 1] - t.firsts[j] + ti.atomic_add(t.firsts[3 * n + 1 + j], 1)
+                t.tuples[2 * at] = pair
+                t.tuples[2 * at + 1] = (i << shift_bits) | (-(entry & mask) & mask)
+
+    @ti.func
+    def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+        """Between the cut and its end. Lists that do not fit set OVERFULL and ask for a rebuild: the host makes room."""
+        if ti.static(far):
+            count(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+        else:
+            count(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+        scan(3 * n * due(near_width, control), t.firsts, 0, t.firsts, 4 * n + 1)
+        for k in range(3 * n * due(near_width, control)):
+            # Beyond 2^31 a running sum turns negative.
+            if t.firsts[k + 1] < 0:
+                control[OVERFULL] = 1
+        if due(near_width, control) == 1:
+            triplets = triplets_end(n, t) - triplets_begin(n, t)
+            if 2 * triplets > t.slopes.shape[0] or triplets_end(n, t) > t.values.shape[0]:
+                control[OVERFULL] = 1
+            if control[OVERFULL] != 0:
+                control[REBUILD] = 1
+        if ti.static(far):
+            fill(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+        else:
+            fill(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+
+    return list_tuples

@@ -1,0 +1,293 @@
+"""Tuple decomposition ("TD"): one thread per pair and per triplet of a list, then sums per atom.
+
+P. E. Small et al., HPC Asia 2018, doi:10.1145/3149457.3149463. Threads of one warp do the same work, whatever the rows of
+atoms look like, and each pair is computed once, not from both ends. Nothing is added atomically: a thread leaves u'/r with
+its pair, or two vectors with its triplet, and a thread per atom adds up those of its tuples, which `tuple_arrays.Tuples`
+lists for each atom.
+
+Pairs are added exactly (`exact`), triplets in the order of the loops of `gather` and `bond_order`: the same bits as
+particle decomposition has. But for angle terms, which `moments` never enumerates; and where particle decomposition adds
+pair and three-body terms within the cutoff of both up in one partial force.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector
+from taichimd.enumerate.bond_order import third_bodies
+from taichimd.enumerate.exact import ALL, pair_sums
+from taichimd.enumerate.live import BITS, following, marked
+from taichimd.neighbours.tuple_arrays import pairs_end, slots_of, triplets_begin, triplets_end
+from taichimd.forcefields.terms import Terms
+from taichimd.neighbours.kernels import slot
+from taichimd.runtime import computed_in, ti
+
+
+@cache
+def pair_tuples(terms: Terms, real: Any, term: Any) -> Any:
+    """Device functions of a pair term: `evaluate`, over all pairs, holds its own loop; `pairs` adds up those of an atom.
+
+    Args:
+        terms: the tuple functions.
+        real: ti.f64 or ti.f32, of positions and forces.
+        term: the same or ti.f32, of what is computed from distances.
+    """
+    function = terms.pair.function if terms.pair else None
+    look = access(terms, term, by_slot=False)
+    sums = pair_sums(real)
+
+    @computed_in(term)
+    def of_pair(i, entry, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template()):  # fmt: skip
+        d = ti.cast(distance_vector(entry, shift_bits, pos[i], pos, shifts), term)
+        r2 = d.dot(d)
+        shared = look.read_pair(table, 0)
+        p = look.pair_parameters(table, shared, look.kind_of(kind, i), look.kind_of(kind, neighbour(entry, shift_bits)))  # fmt: skip
+        u, w = 0.0, 0.0
+        if r2 < p.cutoff * p.cutoff:
+            u, w = function(r2, p)
+        return u, w
+
+    @ti.func
+    def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
+        for pair in range(pairs_end(n, t) * (1 - control[frozen])):
+            u, w = of_pair(t.tuples[2 * pair], t.tuples[2 * pair + 1], shift_bits, pos, kind, shifts, table)
+            t.values[pair] = w
+            if ti.static(want == ALL):
+                t.values[t.firsts[n] + pair] = u
+
+    @computed_in(term)
+    def pairs(i, n, shift_bits, pos: ti.template(), shifts: ti.template(), t: ti.template(), want: ti.template()):
+        """Sums over the pairs of atom i, for `exact.pair_sums`."""
+        x = pos[i]
+        total = sums.empty(want)
+        for record in range(t.firsts[n + i], t.firsts[n + i + 1]):
+            pair = t.tuples[2 * record]
+            d = ti.cast(distance_vector(t.tuples[2 * record + 1], shift_bits, x, pos, shifts), term)
+            u = 0.0
+            if ti.static(want == ALL):
+                u = t.values[t.firsts[n] + pair]
+            sums.add(total, d, u, t.values[pair], want)
+        return total
+
+    return SimpleNamespace(evaluate=evaluate, pairs=pairs)
+
+
+@cache
+def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+    """The device function that fills the partial forces of a three-body term (`gather`); holds its own loops.
+
+    Args:
+        terms: the tuple functions, without a pair term.
+        real: ti.f64 or ti.f32, of positions and forces.
+        term: the same or ti.f32, of what is computed from distances.
+        by_slot: slot-major lists (CUDA).
+    """
+    vec = ti.types.vector(3, term)
+    look = access(terms, term, by_slot)
+    is_bond_order = terms.bond_order is not None
+    value = _bond_order(terms, look) if is_bond_order else _angle(terms, look)
+
+    @ti.func
+    def sides(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), t: ti.template()):  # fmt: skip
+        """Centre and slots of a triplet; vectors, squared lengths and kinds of both sides."""
+        i = t.tuples[2 * record]
+        s, u = slots_of(record, t)
+        x = pos[i]
+        d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+        d_u, r2_u, c = look.visit(i, u, x, n, width, shift_bits, pos, kind, entries, shifts)
+        return i, s, u, d_s, r2_s, b, d_u, r2_u, c
+
+    @computed_in(term)
+    def vectors(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), zeta: ti.template(), t: ti.template()):  # fmt: skip
+        """Derivatives to both sides of a triplet; its energy (of a bond order: nothing)."""
+        i, s, u, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, pos, kind, entries, shifts, t)
+        a = look.kind_of(kind, i)
+        to_s, to_u = vec(0.0), vec(0.0)
+        h = 0.0
+        if value.inside(r2_s, r2_u, a, b, c, table):
+            r_s, r_u = ti.sqrt(r2_s), ti.sqrt(r2_u)
+            inverse_s, inverse_u = 1.0 / r_s, 1.0 / r_u
+            cosine = d_s.dot(d_u) * (inverse_s * inverse_u)
+            at_s, at_u = 0.0, 0.0
+            if ti.static(is_bond_order):
+                at_s, at_u = zeta[slot(i, s, n, width, by_slot)], zeta[slot(i, u, n, width, by_slot)]
+            energy, h_s, h_u, h_cos = value.slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, table)
+            h = energy
+            to_s = slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_u, inverse_u)
+            to_u = slope_vector(h_u, h_cos, cosine, d_u, inverse_u, d_s, inverse_s)
+        return to_s, to_u, h
+
+    @computed_in(term)
+    def zetas(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+        """What a triplet adds to the zetas of both its bonds."""
+        i, _, _, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, pos, kind, entries, shifts, t)
+        a = look.kind_of(kind, i)
+        to_s, to_u = 0.0, 0.0
+        if value.inside(r2_s, r2_u, a, b, c, table):
+            r_s, r_u = ti.sqrt(r2_s), ti.sqrt(r2_u)
+            cosine = d_s.dot(d_u) * ((1.0 / r_s) * (1.0 / r_u))
+            to_s, to_u = value.zetas(r_s, r_u, cosine, a, b, c, table)
+        return to_s, to_u
+
+    @computed_in(term)
+    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), t: ti.template()):  # fmt: skip
+        """Adds up the zetas of every bond of i; leaves dU_i/dzeta in their place, the bonds' own partial forces; U_i."""
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
+            s, u = slots_of(record, t)
+            k = 2 * (record - triplets_begin(n, t))
+            zeta[slot(i, s, n, width, by_slot)] += t.slopes[k][0]
+            zeta[slot(i, u, n, width, by_slot)] += t.slopes[k + 1][0]
+        energy = 0.0
+        m = count[i]
+        s = following(live[i], 0, m)
+        while s < m:
+            at = slot(i, s, n, width, by_slot)
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            u, u_zeta, radial = value.bond(ti.sqrt(r2), zeta[at], a, b, table)
+            energy += u
+            partial[at] += radial * d
+            zeta[at] = u_zeta
+            s = following(live[i], s + 1, m)
+        return energy
+
+    @computed_in(term)
+    def clear(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+        """Mask of the live entries of i, whose partial forces and zetas start with nothing."""
+        x = pos[i]
+        a = look.kind_of(kind, i)
+        shared = look.read_body(table, 0)
+        mask = 0
+        for s in range(count[i]):
+            _, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            if r2 < look.reach2(table, shared, a, b) or width > BITS:
+                mask = marked(mask, s)
+                partial[slot(i, s, n, width, by_slot)] = vec(0.0)
+                if ti.static(is_bond_order):
+                    zeta[slot(i, s, n, width, by_slot)] = 0.0
+        return mask
+
+    @ti.func
+    def add_up(i, n, width, partial: ti.template(), t: ti.template(), want: ti.template()):
+        """Add the derivatives of all triplets of i to its partial forces; their energy."""
+        energy = ti.cast(0.0, term)
+        for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
+            s, u = slots_of(record, t)
+            k = 2 * (record - triplets_begin(n, t))
+            partial[slot(i, s, n, width, by_slot)] += t.slopes[k]
+            partial[slot(i, u, n, width, by_slot)] += t.slopes[k + 1]
+            if ti.static(want == ALL):
+                energy += t.values[record]
+        return energy
+
+    @ti.func
+    def partials(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
+        if ti.static(is_bond_order):
+            for k in range((triplets_end(n, t) - triplets_begin(n, t)) * (1 - control[frozen])):
+                to_s, to_u = zetas(triplets_begin(n, t) + k, n, width, shift_bits, pos, kind, entries, shifts, table, t)  # fmt: skip
+                t.slopes[2 * k][0] = to_s
+                t.slopes[2 * k + 1][0] = to_u
+            for i in range(n):
+                if control[frozen] == 0:
+                    live[i] = clear(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta)  # fmt: skip
+                    e = bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta, live, t)  # fmt: skip
+                    if ti.static(want == ALL):
+                        energy[i] = e
+        for k in range((triplets_end(n, t) - triplets_begin(n, t)) * (1 - control[frozen])):
+            record = triplets_begin(n, t) + k
+            to_s, to_u, h = vectors(record, n, width, shift_bits, pos, kind, entries, shifts, table, zeta, t)
+            t.slopes[2 * k] = to_s
+            t.slopes[2 * k + 1] = to_u
+            if ti.static(want == ALL):
+                t.values[record] = h
+        for i in range(n):
+            if control[frozen] == 0:
+                if ti.static(not is_bond_order):
+                    live[i] = clear(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta)  # fmt: skip
+                e = add_up(i, n, width, partial, t, want)
+                if ti.static(want == ALL and not is_bond_order):
+                    energy[i] = e
+
+    return partials
+
+
+def _angle(terms: Terms, look: Any) -> Any:
+    """Of a triplet or angle term: `inside`, whether it acts; `slopes`, its energy and slopes to r_s, r_u, cosine."""
+    function = terms.triplet.function if terms.triplet else None
+    weight = terms.angle.weight if terms.angle else None
+    is_triplet = terms.triplet is not None
+
+    @ti.func
+    def inside(r2_s, r2_u, a, b, c, table: ti.template()):
+        shared = look.read_body(table, 0)
+        p = look.body_parameters(table, shared, a, b, c)
+        q = look.body_parameters(table, shared, a, c, b)
+        return r2_s < p.cutoff * p.cutoff and r2_u < q.cutoff * q.cutoff
+
+    @ti.func
+    def slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, table: ti.template()):
+        shared = look.read_body(table, 0)
+        p = look.body_parameters(table, shared, a, b, c)
+        h, h_s, h_u, h_cos = 0.0, 0.0, 0.0, 0.0
+        if ti.static(is_triplet):
+            h, h_s, h_u, h_cos = function(r_s, r_u, cosine, p)
+        else:
+            w_s, dw_s = weight(r_s, look.body_parameters(table, shared, a, b, b))
+            w_u, dw_u = weight(r_u, look.body_parameters(table, shared, a, c, c))
+            x = cosine - p.costheta0
+            scale = p.strength * x
+            h = scale * x * (w_s * w_u)
+            h_s, h_u = scale * x * (dw_s * w_u), scale * x * (w_s * dw_u)
+            h_cos = 2.0 * scale * (w_s * w_u)
+        return h, h_s, h_u, h_cos
+
+    return SimpleNamespace(inside=inside, slopes=slopes)
+
+
+def _bond_order(terms: Terms, look: Any) -> Any:
+    """The same of a bond order, in whose place `slopes` has no energy; what triplets add to zetas, and the bond's part."""
+    assert terms.bond_order is not None
+    functions = terms.bond_order.functions
+    third = third_bodies(functions)
+
+    @ti.func
+    def inside(r2_s, r2_u, a, b, c, table: ti.template()):
+        shared = look.read_body(table, 0)
+        return r2_s < look.reach2(table, shared, a, b) and r2_u < look.reach2(table, shared, a, c)
+
+    @ti.func
+    def zetas(r_s, r_u, cosine, a, b, c, table: ti.template()):
+        shared = look.read_body(table, 0)
+        p = look.body_parameters(table, shared, a, b, c)
+        q = look.body_parameters(table, shared, a, c, b)
+        w_s, _ = third.weigh(r_s, q)
+        w_u, _ = third.weigh(r_u, p)
+        z = third.both(r_s, r_u, cosine, p, q)
+        return w_u * z[0], w_s * z[4]
+
+    @ti.func
+    def bond(r, zeta, a, b, table: ti.template()):
+        """Half of the energy, of dU/dzeta and of (dU/dr)/r; zero beyond the cutoff."""
+        shared = look.read_body(table, 0)
+        p = look.body_parameters(table, shared, a, b, b)
+        energy, slope, radial = 0.0, 0.0, 0.0
+        if r < p.cutoff:
+            w, dw = third.weigh(r, p)
+            u, u_r, u_zeta = functions.bond(r, w, dw, zeta, p)
+            energy, slope, radial = 0.5 * u, 0.5 * u_zeta, 0.5 * u_r * (1.0 / r)
+        return energy, slope, radial
+
+    @ti.func
+    def slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, table: ti.template()):
+        shared = look.read_body(table, 0)
+        p = look.body_parameters(table, shared, a, b, c)
+        q = look.body_parameters(table, shared, a, c, b)
+        w_s, dw_s = third.weigh(r_s, q)
+        w_u, dw_u = third.weigh(r_u, p)
+        z = third.both(r_s, r_u, cosine, p, q)
+        g_s, g_u, g_cos = third.zeta_slopes(w_s, dw_s, w_u, dw_u, at_s, at_u, z)
+        return 0.0, g_s, g_u, g_cos
+
+    return SimpleNamespace(inside=inside, slopes=slopes, zetas=zetas, bond=bond)

@@ -1,0 +1,62 @@
+"""The arrays of tuple decomposition ("TD"): where lists of pairs and triplets of atoms lie on the device.
+
+Records are two whole numbers each and stand one behind the other in `tuples`: first the pairs, each once; then,
+atom by atom, the pairs in which it takes part; then the triplets of each atom as centre. `firsts` says where those of an
+atom begin: one running sum over all counts makes it.
+"""
+
+from typing import Any
+
+from taichimd.neighbours.scan import scan_size
+from taichimd.runtime import ti
+
+
+@ti.data_oriented
+class Tuples:
+    """The arrays as one argument of device functions.
+
+    Attributes:
+        firsts: first records of atom i of n: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end
+            at 3n. Behind them n cursors, and room for the running sum.
+        tuples: two numbers of each record. A pair: the atom, its list entry. A pair of an atom: the pair's record, the
+            entry from there. A triplet: the centre, its slots s and t of the near list in 16 bits each.
+        values: one number of each record: u'/r of a pair; its energy in the place of its record among those of an atom,
+            n(pairs) further on; the energy of a triplet.
+        slopes: two vectors of each triplet: the derivative to the vectors to s and to t; or in x the zetas.
+    """
+
+    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
+    _is_taichi_function = _is_quadrants_function = False
+
+    def __init__(self, firsts: Any, tuples: Any, values: Any, slopes: Any) -> None:
+        self.firsts, self.tuples, self.values, self.slopes = firsts, tuples, values, slopes
+
+
+def firsts_size(n: int) -> int:
+    """Length of `firsts` for n atoms."""
+    return 4 * n + 1 + scan_size(3 * n)
+
+
+@ti.func
+def pairs_end(n, t: ti.template()):  # type: ignore[valid-type]
+    """Number of pairs: the record behind the last one."""
+    return t.firsts[n]
+
+
+@ti.func
+def triplets_begin(n, t: ti.template()):  # type: ignore[valid-type]
+    """First record of a triplet."""
+    return t.firsts[2 * n]
+
+
+@ti.func
+def triplets_end(n, t: ti.template()):  # type: ignore[valid-type]
+    """The record behind the last one."""
+    return t.firsts[3 * n]
+
+
+@ti.func
+def slots_of(record, t: ti.template()):  # type: ignore[valid-type]
+    """Both slots of a triplet."""
+    both = t.tuples[2 * record + 1]
+    return both & 0xFFFF, (both >> 16) & 0xFFFF
