@@ -114,8 +114,9 @@ def step_kernels(
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, by_slot)
     far = gather_functions(of_pairs, real, term, by_slot) if both else None
-    shared = shared_pairs(of_pairs, real, term, lanes) if lanes > 1 and (both or not many_body) else None
-    pair_list = pair_tuples(of_pairs, real, term) if by_tuple and of_pairs.pair else None
+    by_lanes = lanes > 1 and (both or not many_body)
+    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple else None
+    pair_list = pair_tuples(of_pairs, real, term, lanes) if by_tuple and of_pairs.pair else None
     triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple and many_body else None
     list_tuples = tuple_lists_function(terms, real, term, by_slot) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
@@ -128,7 +129,7 @@ def step_kernels(
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     with_reverse = many_body and not in_moments
     # Threads that share an atom do its pairs beforehand.
-    helped = both and shared is not None
+    helped = both and by_lanes
     near = prune_functions(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
     # Where the second loop reads positions, a third one moves the atoms.
     apart = in_moments or both
@@ -187,22 +188,31 @@ def step_kernels(
         """Sums over the pairs of atom i, from its row or from its list of pairs."""
         total = sums.empty(want)
         if ti.static(by_tuple):
-            total = pair_list.pairs(i, n, shift_bits, pos, shifts, t, want)
+            total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
         else:
             total = gatherer.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
         return total
 
     @ti.func
+    def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+        """Forces of pairs where several threads share an atom."""
+        if ti.static(by_tuple):
+            pair_list.add_up(n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t)
+        else:
+            shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+
+    @ti.func
     def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
-            pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t, want)
+            if ti.static(want == FORCE or not (both or want == ALL)):
+                pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t)
         if ti.static(bool(triplet_list)):
             triplet_list(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
         elif ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
-        elif ti.static(bool(shared) and not both and want == FORCE):
-            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen)  # fmt: skip
+        elif ti.static(by_lanes and not both and want == FORCE):
+            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen, t)  # fmt: skip
         else:
             for i in range(n):
                 if control[frozen] == 0:
@@ -267,7 +277,7 @@ def step_kernels(
         with_virial = ti.static(want != FORCE)
         first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
         if ti.static(helped and want == FORCE):
-            shared(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at)  # fmt: skip
+            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
         for i in range(n):
             if control[at] == 0:
                 f = vec(0.0)

@@ -11,6 +11,7 @@ from typing import Any
 from taichimd import runtime
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.tuples import LANES
 from taichimd.forcefields.terms import Terms
 from taichimd.runtime import ti
 
@@ -26,6 +27,18 @@ def threads_per_atom(backend: str, n_atoms: int) -> int:
     4,000 atoms; 80, 69, 62, 66 for 16,384; 84, 75, 77, 78 for 32,000; 300, 301, 299, 345 for 256,000.
     """
     return runtime.threads_per_atom(backend, n_atoms, ENOUGH)
+
+
+def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: bool) -> int:
+    """Threads that share an atom when pair forces are added up, whatever the terms and however tuples are visited."""
+    if by_tuple and terms.pair is not None:
+        return LANES if backend == "cuda" and runtime.DEVICE_LOOPS else 1
+    if all_pairs or by_tuple or (terms.many_body and not terms.short_body):
+        return 1
+    threads = threads_per_atom(backend, n_atoms)
+    # A loop of its own needs half of the registers that it needs within the gather of a three-body term.
+    many = terms.short_body and backend == "cuda" and runtime.DEVICE_LOOPS
+    return max(threads, 4) if many else threads
 
 
 @cache

@@ -13,7 +13,7 @@ atom are exact (`exact`). Triplets of a centre stand in the order of its near ro
 from typing import Any
 
 from taichimd.enumerate.access import access
-from taichimd.neighbours.tuple_arrays import pairs_end, triplets_begin, triplets_end
+from taichimd.neighbours.tuple_arrays import entry_at, pairs_end, triplet_at, triplets_begin, triplets_end, value_at
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import slot, through_image
@@ -92,8 +92,9 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
                 c = look.kind_of(kind, entry_u >> shift_bits)
                 if accepted(ti.cast(r2_s, term), ti.cast(r2_u, term), a, b, c, table, shared, skin):
                     if ti.static(store):
-                        t.tuples[2 * (at + found)] = i
-                        t.tuples[2 * (at + found) + 1] = s | (u << 16)
+                        place = triplet_at(at + found, n, t)
+                        t.tuples[place] = i
+                        t.tuples[place + 1] = s | (u << 16)
                     found += 1
         return found
 
@@ -125,23 +126,22 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
                 for s in range(row_count[i]):
                     entry, r2 = squared(i, s, x, n, width, shift_bits, pos, entries, shifts)
                     if listed(r2, i, entry >> shift_bits, kind, limits2) and owned(i, entry, shift_bits):
-                        t.tuples[2 * pair] = i
-                        t.tuples[2 * pair + 1] = entry
-                        t.tuples[2 * mine] = pair
-                        t.tuples[2 * mine + 1] = entry
+                        t.tuples[3 * pair] = i
+                        t.tuples[3 * pair + 1] = entry
+                        t.tuples[entry_at(mine, n, t)] = entry
                         pair += 1
                         mine += 1
             if ti.static(has_body):
                 triplets_of(i, t.firsts[2 * n + i], True, n, near_width, shift_bits, pos, kind, near_count, near, shifts, limits2, table, t)  # fmt: skip
         if ti.static(has_pair):
             for pair in range(pairs_end(n, t) * due(near_width, control)):
-                i, entry = t.tuples[2 * pair], t.tuples[2 * pair + 1]
+                i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
                 j = entry >> shift_bits
                 mask = (1 << shift_bits) - 1
                 # Behind the pairs that j owns.
                 at = t.firsts[n + j] + t.firsts[j + 1] - t.firsts[j] + ti.atomic_add(t.firsts[3 * n + 1 + j], 1)
-                t.tuples[2 * at] = pair
-                t.tuples[2 * at + 1] = (i << shift_bits) | (-(entry & mask) & mask)
+                t.tuples[3 * pair + 2] = at
+                t.tuples[entry_at(at, n, t)] = (i << shift_bits) | (-(entry & mask) & mask)
 
     @ti.func
     def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
@@ -157,7 +157,7 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
                 control[OVERFULL] = 1
         if due(near_width, control) == 1:
             triplets = triplets_end(n, t) - triplets_begin(n, t)
-            if 2 * triplets > t.slopes.shape[0] or triplets_end(n, t) > t.values.shape[0]:
+            if 2 * triplets > t.slopes.shape[0] or value_at(triplets_end(n, t), n, t) > t.values.shape[0]:
                 control[OVERFULL] = 1
             if control[OVERFULL] != 0:
                 control[REBUILD] = 1

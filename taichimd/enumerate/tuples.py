@@ -2,8 +2,8 @@
 
 P. E. Small et al., HPC Asia 2018, doi:10.1145/3149457.3149463. Threads of one warp do the same work, whatever the rows of
 atoms look like, and each pair is computed once, not from both ends. Nothing is added atomically: a thread leaves u'/r with
-its pair, or two vectors with its triplet, and a thread per atom adds up those of its tuples, which `tuple_arrays.Tuples`
-lists for each atom.
+both members of its pair, or two vectors with its triplet, and then each atom adds up those of its own, which
+`tuple_arrays.Tuples` lists.
 
 Pairs are added exactly (`exact`), triplets in the order of the loops of `gather` and `bond_order`: the same bits as
 particle decomposition has. But for angle terms, which `moments` never enumerates; and where particle decomposition adds
@@ -16,30 +16,45 @@ from typing import Any
 
 from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
-from taichimd.enumerate.exact import ALL, pair_sums
+from taichimd.enumerate.exact import ALL, FORCE, pair_sums
 from taichimd.enumerate.live import BITS, following, marked
-from taichimd.neighbours.tuple_arrays import pairs_end, slots_of, triplets_begin, triplets_end
+from taichimd.neighbours.tuple_arrays import (
+    entry_at,
+    pairs_end,
+    slots_of,
+    triplet_at,
+    triplets_begin,
+    triplets_end,
+    value_at,
+)
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import computed_in, ti
 
 
+BLOCK = 256
+LANES = 8
+"""Threads of a GPU that share an atom when members are added up."""
+
+
 @cache
-def pair_tuples(terms: Terms, real: Any, term: Any) -> Any:
-    """Device functions of a pair term: `evaluate`, over all pairs, holds its own loop; `pairs` adds up those of an atom.
+def pair_tuples(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
+    """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, and `pairs`, of one atom.
 
     Args:
         terms: the tuple functions.
         real: ti.f64 or ti.f32, of positions and forces.
         term: the same or ti.f32, of what is computed from distances.
+        lanes: threads that share an atom in `add_up`; 1 on the CPU.
     """
     function = terms.pair.function if terms.pair else None
     look = access(terms, term, by_slot=False)
     sums = pair_sums(real)
+    atoms = BLOCK // lanes
 
     @computed_in(term)
-    def of_pair(i, entry, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template()):  # fmt: skip
-        d = ti.cast(distance_vector(entry, shift_bits, pos[i], pos, shifts), term)
+    def of_pair(i, d, entry, shift_bits, kind: ti.template(), table: ti.template()):
+        """Energy and u'/r of a pair at distance vector d; zero beyond the cutoff."""
         r2 = d.dot(d)
         shared = look.read_pair(table, 0)
         p = look.pair_parameters(table, shared, look.kind_of(kind, i), look.kind_of(kind, neighbour(entry, shift_bits)))  # fmt: skip
@@ -49,28 +64,55 @@ def pair_tuples(terms: Terms, real: Any, term: Any) -> Any:
         return u, w
 
     @ti.func
-    def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
+    def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+        """Leave u'/r of each pair with both its members."""
         for pair in range(pairs_end(n, t) * (1 - control[frozen])):
-            u, w = of_pair(t.tuples[2 * pair], t.tuples[2 * pair + 1], shift_bits, pos, kind, shifts, table)
-            t.values[pair] = w
-            if ti.static(want == ALL):
-                t.values[t.firsts[n] + pair] = u
+            i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
+            d = ti.cast(distance_vector(entry, shift_bits, pos[i], pos, shifts), term)
+            _, w = of_pair(i, d, entry, shift_bits, kind, table)
+            t.values[value_at(t.firsts[n + i] + pair - t.firsts[i], n, t)] = w
+            t.values[value_at(t.tuples[3 * pair + 2], n, t)] = w
 
     @computed_in(term)
-    def pairs(i, n, shift_bits, pos: ti.template(), shifts: ti.template(), t: ti.template(), want: ti.template()):
-        """Sums over the pairs of atom i, for `exact.pair_sums`."""
+    def pairs(i, first, stride: ti.template(), n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+        """Sums over every `stride`-th member of atom i from `first` on, for `exact.pair_sums`."""
         x = pos[i]
         total = sums.empty(want)
-        for record in range(t.firsts[n + i], t.firsts[n + i + 1]):
-            pair = t.tuples[2 * record]
-            d = ti.cast(distance_vector(t.tuples[2 * record + 1], shift_bits, x, pos, shifts), term)
-            u = 0.0
+        begin, m = t.firsts[n + i], t.firsts[n + i + 1] - t.firsts[n + i]
+        for k in range((m - first + stride - 1) // stride):
+            member = begin + first + stride * k
+            entry = t.tuples[entry_at(member, n, t)]
+            d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), term)
+            u, w = 0.0, t.values[value_at(member, n, t)]
+            # What only the end of a run asks for is not kept.
             if ti.static(want == ALL):
-                u = t.values[t.firsts[n] + pair]
-            sums.add(total, d, u, t.values[pair], want)
+                u, w = of_pair(i, d, entry, shift_bits, kind, table)
+            sums.add(total, d, u, w, want)
         return total
 
-    return SimpleNamespace(evaluate=evaluate, pairs=pairs)
+    @ti.func
+    def add_up(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+        """Forces of all atoms on CUDA: neighbouring threads share an atom, as its members stand side by side."""
+        ti.loop_config(block_dim=BLOCK)
+        for thread in range((n + atoms - 1) // atoms * BLOCK):
+            # Threads beyond the last atom stay for the barriers and store nothing.
+            found = ti.simt.block.SharedArray((sums.length, BLOCK), ti.f64)
+            at, lane, i = thread % BLOCK, thread % lanes, thread // lanes
+            does = i < n and control[frozen] == 0
+            total = sums.empty(FORCE)
+            if does:
+                total = pairs(i, lane, lanes, n, shift_bits, pos, kind, shifts, table, t, FORCE)
+            for k in ti.static(range(sums.length)):
+                found[k, at] = total[k]
+            ti.simt.block.sync()
+            if does and lane == 0:
+                for other in ti.static(range(1, lanes)):
+                    for k in ti.static(range(sums.length)):
+                        total[k] += found[k, at + other]
+                sums.store(i, total, energy, force, virial, FORCE)
+            ti.simt.block.sync()
+
+    return SimpleNamespace(evaluate=evaluate, pairs=pairs, add_up=add_up)
 
 
 @cache
@@ -91,8 +133,8 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
     @ti.func
     def sides(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), t: ti.template()):  # fmt: skip
         """Centre and slots of a triplet; vectors, squared lengths and kinds of both sides."""
-        i = t.tuples[2 * record]
-        s, u = slots_of(record, t)
+        i = t.tuples[triplet_at(record, n, t)]
+        s, u = slots_of(record, n, t)
         x = pos[i]
         d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
         d_u, r2_u, c = look.visit(i, u, x, n, width, shift_bits, pos, kind, entries, shifts)
@@ -136,7 +178,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
         x = pos[i]
         a = look.kind_of(kind, i)
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
-            s, u = slots_of(record, t)
+            s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
             zeta[slot(i, s, n, width, by_slot)] += t.slopes[k][0]
             zeta[slot(i, u, n, width, by_slot)] += t.slopes[k + 1][0]
@@ -174,12 +216,12 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
         """Add the derivatives of all triplets of i to its partial forces; their energy."""
         energy = ti.cast(0.0, term)
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
-            s, u = slots_of(record, t)
+            s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
             partial[slot(i, s, n, width, by_slot)] += t.slopes[k]
             partial[slot(i, u, n, width, by_slot)] += t.slopes[k + 1]
             if ti.static(want == ALL):
-                energy += t.values[record]
+                energy += t.values[value_at(record, n, t)]
         return energy
 
     @ti.func
@@ -201,7 +243,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
             t.slopes[2 * k] = to_s
             t.slopes[2 * k + 1] = to_u
             if ti.static(want == ALL):
-                t.values[record] = h
+                t.values[value_at(record, n, t)] = h
         for i in range(n):
             if control[frozen] == 0:
                 if ti.static(not is_bond_order):

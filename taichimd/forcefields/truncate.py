@@ -47,7 +47,8 @@ def truncated(function: Any, truncation: str) -> Any:
         if ti.static(truncation == "force-shifted"):
             r = ti.sqrt(r2)
             u -= (r - p.cutoff) * p.du_cut
-            w -= p.du_cut / r
+            # The inverse is one that most functions have, too: compilers share it.
+            w -= p.du_cut * (1.0 / r)
         return u, w
 
     return shifted

@@ -89,7 +89,7 @@ class Lists:
         idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
         self.skins = Skins(
             self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1],
-            both=near_cutoffs is not cutoffs,
+            both=near_cutoffs is not cutoffs, warps=on_cuda,
         )  # fmt: skip
         self.verlet = VerletList(state)
         self.tuples = TupleRoom(state, by_tuple)

@@ -25,6 +25,8 @@ class Costs:
 PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
 """Pair terms alone; three-body terms; both, each with a list of its own. The last, loop and build, are of Vashishta's
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
+BOTH_IN_WARPS = Costs(1.0, 0.4, 1.8)
+"""The same on a GPU (H200): a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
@@ -39,7 +41,7 @@ class Skins:
     Attributes:
         cutoff: longest cutoff, angstrom. many_body: whether there are three-body terms.
         near_list: whether there is a near list.
-        both: whether pair terms read the Verlet list beside it.
+        both: whether pair terms read the Verlet list beside it. warps: whether a GPU does.
         fixed: the user's outer skin, or None.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
@@ -52,6 +54,7 @@ class Skins:
     idle_cut: float = 0.0
     idle_build: float = 0.0
     both: bool = False
+    warps: bool = False
 
     def __post_init__(self) -> None:
         self.outer = self.fixed or (0.32 if self.near_list and not self.both else 0.13) * self.cutoff
@@ -87,7 +90,8 @@ class Skins:
 
     def _cost(self, outer: np.ndarray, inner: np.ndarray, steps: int, cuts: int) -> np.ndarray:
         """Of a step, with lists that outdate as fast as the last ones."""
-        costs = BOTH if self.both else BODY if self.many_body else PAIR
+        both = BOTH_IN_WARPS if self.warps else BOTH
+        costs = both if self.both else BODY if self.many_body else PAIR
         covered = _volume(outer / self.cutoff)
         read = covered if self.both else _volume(inner / self.cutoff)
         cost = 1.0 + costs.loop * (read - 1.0)

@@ -1,8 +1,8 @@
 """The arrays of tuple decomposition ("TD"): where lists of pairs and triplets of atoms lie on the device.
 
-Records are two whole numbers each and stand one behind the other in `tuples`: first the pairs, each once; then,
-atom by atom, the pairs in which it takes part; then the triplets of each atom as centre. `firsts` says where those of an
-atom begin: one running sum over all counts makes it.
+Records are counted through: first the pairs, each once; then, atom by atom, the members, which are the pairs in which it
+takes part, seen from there; then the triplets of each atom as centre. `firsts` says where those of an atom begin: one running
+sum over all counts makes it.
 """
 
 from typing import Any
@@ -18,11 +18,10 @@ class Tuples:
     Attributes:
         firsts: first records of atom i of n: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end
             at 3n. Behind them n cursors, and room for the running sum.
-        tuples: two numbers of each record. A pair: the atom, its list entry. A pair of an atom: the pair's record, the
-            entry from there. A triplet: the centre, its slots s and t of the near list in 16 bits each.
-        values: one number of each record: u'/r of a pair; its energy in the place of its record among those of an atom,
-            n(pairs) further on; the energy of a triplet.
-        slopes: two vectors of each triplet: the derivative to the vectors to s and to t; or in x the zetas.
+        tuples: three numbers of each pair, an atom, its list entry, the record of the other end's member; one of each
+            member, the list entry; two of each triplet, the centre, and its slots s and t of the near list in 16 bits each.
+        values: one number of each member, u'/r; one of each triplet, its energy.
+        slopes: two vectors of each triplet: the derivatives to the vectors to s and to t; or in x the zetas.
     """
 
     # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
@@ -56,7 +55,26 @@ def triplets_end(n, t: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
-def slots_of(record, t: ti.template()):  # type: ignore[valid-type]
+def entry_at(member, n, t: ti.template()):  # type: ignore[valid-type]
+    """Where in `tuples` the entry of a member stands."""
+    return member + 2 * pairs_end(n, t)
+
+
+@ti.func
+def triplet_at(triplet, n, t: ti.template()):  # type: ignore[valid-type]
+    """Where in `tuples` the two numbers of a triplet begin."""
+    pairs = pairs_end(n, t)
+    return 5 * pairs + 2 * (triplet - 3 * pairs)
+
+
+@ti.func
+def value_at(record, n, t: ti.template()):  # type: ignore[valid-type]
+    """Where in `values` the number of a member or triplet stands."""
+    return record - pairs_end(n, t)
+
+
+@ti.func
+def slots_of(triplet, n, t: ti.template()):  # type: ignore[valid-type]
     """Both slots of a triplet."""
-    both = t.tuples[2 * record + 1]
+    both = t.tuples[triplet_at(triplet, n, t) + 1]
     return both & 0xFFFF, (both >> 16) & 0xFFFF

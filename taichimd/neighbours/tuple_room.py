@@ -26,10 +26,10 @@ class TupleRoom:
         firsts = ti.ndarray(ti.i32, firsts_size(state.n) if present else 1)
         self.arrays: tuple[Any, ...] = firsts, *self._reserve(1, 1)
 
-    def _reserve(self, records: int, triplets: int) -> tuple[Any, ...]:
+    def _reserve(self, pairs: int, triplets: int) -> tuple[Any, ...]:
         return (
-            ti.ndarray(ti.i32, 2 * records),
-            ti.ndarray(self._term, records),
+            ti.ndarray(ti.i32, 5 * pairs + 2 * triplets),
+            ti.ndarray(self._term, 2 * pairs + triplets),
             ti.ndarray(self._vec, 2 * triplets),
         )
 
@@ -48,28 +48,27 @@ class TupleRoom:
             CapacityError: it does not fit the memory, or 32-bit numbers.
         """
         pairs, triplets = self.counts()
-        records, triplets_room = 3 * pairs + triplets, triplets
-        records += records // MORE + 8
-        triplets_room += triplets_room // MORE + 8
-        need = self.bytes_for(records, triplets_room)
+        room = [count + count // MORE + 8 for count in (pairs, triplets)]
+        need = self.bytes_for(*room)
         self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
         free = free_memory()
-        if 2 * records >= 2**31 or (free is not None and need > free):
+        if 5 * room[0] + 2 * room[1] >= 2**31 or (free is not None and need > free):
             limit = "numbers of 32 bits" if free is None or need <= free else f"the {free / 2**30:.1f} GiB that are free"
             raise CapacityError(
                 f"the lists of {pairs} pairs and {triplets} triplets of {self._n} atoms need {need / 2**30:.1f} GiB, "
                 f"more than {limit}; use decomposition 'particle', shorten the cutoff, lower the density or use fewer atoms"
             )
-        self.arrays = self.arrays[0], *self._reserve(records, triplets_room)
+        self.arrays = self.arrays[0], *self._reserve(*room)
 
-    def bytes_for(self, records: int, triplets: int) -> int:
-        """Memory for so many records, of which some are triplets."""
+    def bytes_for(self, pairs: int, triplets: int) -> int:
+        """Memory for so many pairs and triplets."""
         size = 4 if self._term == ti.f32 else 8
-        return records * (8 + size) + 6 * triplets * size
+        return pairs * (20 + 2 * size) + triplets * (8 + 7 * size)
 
     def statistics(self) -> dict[str, Any]:
         """Sizes and memory, for reports."""
         pairs, triplets = self.counts()
-        _, tuples, values, slopes = self.arrays
-        held = self.bytes_for(values.shape[0], slopes.shape[0] // 2) + 4 * self.arrays[0].shape[0]
+        held = 4 * (self.arrays[0].shape[0] + self.arrays[1].shape[0])
+        for array, numbers in zip(self.arrays[2:], (1, 3), strict=True):
+            held += array.shape[0] * numbers * (4 if self._term == ti.f32 else 8)
         return {"pairs": pairs, "triplets": triplets, "tuple_memory_bytes": held}

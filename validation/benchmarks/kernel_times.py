@@ -24,7 +24,8 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--settle", type=int, default=100, help="steps before, in which skins are learnt")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--threads-per-atom", type=int, default=1, help="of pair potentials, on CUDA")
+    parser.add_argument("--decomposition", default="auto", choices=["particle", "tuple", "auto"])
+    parser.add_argument("--threads-per-atom", type=int, default=1, help="of pair terms, on CUDA")
     options = parser.parse_args()
     os.environ["TAICHIMD_PROFILE"] = "1"
     from taichimd import runtime
@@ -35,9 +36,11 @@ def main() -> None:
     from taichimd.enumerate import lanes
 
     device.steps_per_pass = lambda *_: 1
-    lanes.threads_per_atom = lambda *_: options.threads_per_atom
+    lanes.threads_for = lambda *_: options.threads_per_atom
     system = CASES[options.case].system(options.atoms)
-    run = engine.Engine(system.atoms, system.forcefield(), backend=options.backend)
+    run = engine.Engine(
+        system.atoms, system.forcefield(), backend=options.backend, decomposition=options.decomposition
+    )
     run.warm_up()
     run.advance(options.settle, system.timestep)
     run.synchronize()
