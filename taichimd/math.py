@@ -77,9 +77,23 @@ def _scaled(y, k):
 
 
 @ti.func
+def _last_bits(t):
+    """The whole number k of t = 1.5 2^52 + k (1.5 2^23 + k in float32), modulo the range of exponents."""
+    k = 0
+    if ti.static(_single()):
+        k = ti.bit_cast(t, ti.i32)
+    else:
+        k = ti.cast(ti.bit_cast(t, ti.i64), ti.i32)
+    return k
+
+
+@ti.func
 def exp(x):
     """Exponential of x; 0 where the result would not be a normal number, infinity above the range."""
-    k = ti.floor(x * _LOG2E + 0.5)
+    # Numbers as large as this are whole, and their last bits are the number: no conversions, which are slow on a GPU.
+    whole = ti.static(1.5 * 2.0 ** (23 if _single() else 52))
+    t = x * _LOG2E + whole
+    k = t - whole
     r = x - k * ti.static(_LN2_HI_F32 if _single() else _LN2_HI)
     r -= k * ti.static(_LN2_LO_F32 if _single() else _LN2_LO)
     y = 1.0 + (r + r * r * _twelve(r, _EXP))
@@ -87,7 +101,7 @@ def exp(x):
     # is a normal number: where k is one more than the largest exponent, y is below 1.
     low, top = ti.static((-87.0, 88.72) if _single() else (-708.0, 709.78))
     inside = (x >= low) & (x <= top)
-    y = _scaled(y, ti.cast(ti.select(inside, k, 0.0), ti.i32))
+    y = _scaled(y, ti.select(inside, _last_bits(t), 0))
     # The product is infinite for every x beyond the top, infinity included.
     over = x * ti.static(3e38 if _single() else 1e308)
     return ti.select(x > top, over, ti.select(x < low, 0.0, y))

@@ -35,7 +35,6 @@ from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE, pai
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
-from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.forcefields.terms import Terms
@@ -55,6 +54,7 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.prune import prune_functions
+from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 
@@ -190,14 +190,18 @@ def step_kernels(
         if ti.static(by_tuple):
             total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
         else:
-            total = gatherer.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
+            total = gatherer.pairs(
+                i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want
+            )
         return total
 
     @ti.func
     def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         """Forces of pairs where several threads share an atom."""
         if ti.static(by_tuple):
-            pair_list.add_up(n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t)
+            pair_list.add_up(
+                n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
+            )
         else:
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
 

@@ -27,7 +27,7 @@ from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import slot
 from taichimd.runtime import computed_in, ti
 
-AHEAD = 2
+AHEAD = 3
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 
@@ -53,6 +53,19 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, by_slot) if straight else None
 
+    @ti.func
+    def of_pair(visit, there, a, table: ti.template(), shared):
+        """Whether a pair is within its cutoff, its energy and u'/r; of pairs that are not, anything on a GPU."""
+        _, r2, b = visit
+        p = look.pair_parameters(table, shared, a, b)
+        inside = there and r2 < p.cutoff * p.cutoff
+        u, w = 0.0, 0.0
+        if ti.static(by_slot):
+            u, w = pair.function(r2, p)
+        elif inside:
+            u, w = pair.function(r2, p)
+        return inside, u, w
+
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over every `stride`-th entry of atom i from `first` on, for `exact.pair_sums`."""
@@ -67,12 +80,17 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
                 look.visit(i, ti.min(base * step + first + stride * k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
+            found = [
+                of_pair(visits[k], base * step + first + stride * k < m, a, table, shared)
+                for k in ti.static(range(ahead))
+            ]
             for k in ti.static(range(ahead)):
-                d, r2, b = visits[k]
-                p = look.pair_parameters(table, shared, a, b)
-                if base * step + first + stride * k < m and r2 < p.cutoff * p.cutoff:
-                    u, w = pair.function(r2, p)
-                    sums.add(total, d, u, w, want)
+                inside, u, w = found[k]
+                if ti.static(by_slot):
+                    # Some atom of a warp has a neighbour here: a branch saves nothing, and keeps entries from overlapping.
+                    sums.add(total, visits[k][0], ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
+                elif inside:
+                    sums.add(total, visits[k][0], u, w, want)
         return total
 
     @computed_in(term)

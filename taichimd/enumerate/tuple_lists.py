@@ -13,11 +13,18 @@ atom are exact (`exact`). Triplets of a centre stand in the order of its near ro
 from typing import Any
 
 from taichimd.enumerate.access import access
-from taichimd.neighbours.tuple_arrays import entry_at, pairs_end, triplet_at, triplets_begin, triplets_end, value_at
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import slot, through_image
 from taichimd.neighbours.scan import scan
+from taichimd.neighbours.tuple_arrays import (
+    entry_at,
+    pairs_end,
+    triplet_at,
+    triplets_begin,
+    triplets_end,
+    value_at,
+)
 from taichimd.runtime import ti
 
 
@@ -139,7 +146,12 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
                 j = entry >> shift_bits
                 mask = (1 << shift_bits) - 1
                 # Behind the pairs that j owns.
-                at = t.firsts[n + j] + t.firsts[j + 1] - t.firsts[j] + ti.atomic_add(t.firsts[3 * n + 1 + j], 1)
+                at = (
+                    t.firsts[n + j]
+                    + t.firsts[j + 1]
+                    - t.firsts[j]
+                    + ti.atomic_add(t.firsts[3 * n + 1 + j], 1)
+                )
                 t.tuples[3 * pair + 2] = at
                 t.tuples[entry_at(at, n, t)] = (i << shift_bits) | (-(entry & mask) & mask)
 

@@ -18,6 +18,8 @@ from taichimd.enumerate.access import access, distance_vector, neighbour, slope_
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.exact import ALL, FORCE, pair_sums
 from taichimd.enumerate.live import BITS, following, marked
+from taichimd.forcefields.terms import Terms
+from taichimd.neighbours.kernels import slot
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
     pairs_end,
@@ -27,10 +29,7 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_end,
     value_at,
 )
-from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot
 from taichimd.runtime import computed_in, ti
-
 
 BLOCK = 256
 LANES = 8
@@ -143,7 +142,9 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
     @computed_in(term)
     def vectors(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), zeta: ti.template(), t: ti.template()):  # fmt: skip
         """Derivatives to both sides of a triplet; its energy (of a bond order: nothing)."""
-        i, s, u, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, pos, kind, entries, shifts, t)
+        i, s, u, d_s, r2_s, b, d_u, r2_u, c = sides(
+            record, n, width, shift_bits, pos, kind, entries, shifts, t
+        )
         a = look.kind_of(kind, i)
         to_s, to_u = vec(0.0), vec(0.0)
         h = 0.0
@@ -163,7 +164,9 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
     @computed_in(term)
     def zetas(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
         """What a triplet adds to the zetas of both its bonds."""
-        i, _, _, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, pos, kind, entries, shifts, t)
+        i, _, _, d_s, r2_s, b, d_u, r2_u, c = sides(
+            record, n, width, shift_bits, pos, kind, entries, shifts, t
+        )
         a = look.kind_of(kind, i)
         to_s, to_u = 0.0, 0.0
         if value.inside(r2_s, r2_u, a, b, c, table):

@@ -234,9 +234,7 @@ class ForceField:
             pair_table = flat.ravel()
             pair = PairTerm(truncated(function, self.truncation), columns)
         terms = Terms(pair, triplet, bond_order, n, angle, short)
-        return Bound(
-            terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs
-        )
+        return Bound(terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs)
 
 
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:

@@ -16,6 +16,7 @@ Phys. 101, 103515 (2007), doi:10.1063/1.2724570; several elements as in the LAMM
 vashishta.
 """
 
+from itertools import product
 from math import log
 from pathlib import Path
 
@@ -50,8 +51,8 @@ def whole_power(x, n):
     return y * ti.select(n & 8, x4 * x4, 1.0)
 
 
-def make_pair(whole: bool):
-    """The pair function V, for powers eta that are whole numbers, or any."""
+def make_pair(whole: bool, disperses: bool):
+    """The pair function V, for powers eta that are whole numbers, or any; with van der Waals terms, or none."""
 
     @ti.func
     def pair(r2, p):
@@ -67,15 +68,18 @@ def make_pair(whole: bool):
         reach1, reach4 = r * p.screening1, r * p.screening4
         coulomb = p.charges * x * exp(-reach1)
         dipole = p.D * (x2 * x2) * exp(-reach4)
-        dispersion = p.W * (x2 * x2 * x2)
-        u = steric + coulomb - dipole - dispersion
-        slope = (4.0 + reach4) * dipole + 6.0 * dispersion - p.eta * steric - (1.0 + reach1) * coulomb
+        u = steric + coulomb - dipole
+        slope = (4.0 + reach4) * dipole - p.eta * steric - (1.0 + reach1) * coulomb
+        if ti.static(disperses):
+            dispersion = p.W * (x2 * x2 * x2)
+            u -= dispersion
+            slope += 6.0 * dispersion
         return u, slope * x2
 
     return pair
 
 
-PAIRS = {flag: make_pair(flag) for flag in (False, True)}
+PAIRS = {flags: make_pair(*flags) for flags in product((False, True), repeat=2)}
 
 
 @ti.func
@@ -100,11 +104,12 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
     parsed = read_vashishta(library.find(file))
     pairs = _pair_rows(parsed)
     whole = all(row["eta"] in range(MOST_POWER + 1) for row in pairs.values())
+    disperses = any(row["W"] for row in pairs.values())
     angles = _angle_rows(parsed)
     quadratic = not any(row["C"] for row in angles.values())
     return ForceField(
         name=parsed.path.name,
-        pair=(PAIRS[whole], Table(2, PAIR, pairs)),
+        pair=(PAIRS[whole, disperses], Table(2, PAIR, pairs)),
         angle=(weight, Table(3, ANGLE, angles)) if quadratic else None,
         triplet=None if quadratic else (triplet, Table(3, TRIPLET, angles)),
         truncation="force-shifted",

@@ -49,4 +49,6 @@ def scan(n, starts: ti.template(), begin, sums: ti.template(), room):  # type: i
     for k in range(n):
         b = k // BLOCK
         c = b // BLOCK
-        starts[begin + k] += sums[room + b] + sums[room + first + c] + sums[room + first + second + c // BLOCK]
+        starts[begin + k] += (
+            sums[room + b] + sums[room + first + c] + sums[room + first + second + c // BLOCK]
+        )

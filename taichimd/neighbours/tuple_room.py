@@ -53,7 +53,11 @@ class TupleRoom:
         self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
         free = free_memory()
         if 5 * room[0] + 2 * room[1] >= 2**31 or (free is not None and need > free):
-            limit = "numbers of 32 bits" if free is None or need <= free else f"the {free / 2**30:.1f} GiB that are free"
+            limit = (
+                "numbers of 32 bits"
+                if free is None or need <= free
+                else f"the {free / 2**30:.1f} GiB that are free"
+            )
             raise CapacityError(
                 f"the lists of {pairs} pairs and {triplets} triplets of {self._n} atoms need {need / 2**30:.1f} GiB, "
                 f"more than {limit}; use decomposition 'particle', shorten the cutoff, lower the density or use fewer atoms"
