@@ -95,7 +95,8 @@ class Device:
             all_pairs=all_pairs,
             unroll=self.unroll,
             skin=skin,
-            pair_cutoffs=bound.pair_cutoffs if by_tuple else None,
+            pair_cutoffs=bound.pair_cutoffs,
+            by_tuple=by_tuple,
         )
         self._variant = (
             bound.terms,

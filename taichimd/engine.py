@@ -40,8 +40,8 @@ class Engine:
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
         ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics`.
-        decomposition: "particle": a thread for each atom and its tuples; "tuple": lists of pairs and triplets, a
-            thread for each; "auto": what was measured to be faster.
+        decomposition: "particle": a thread for each atom and its tuples; "tuple": lists of pairs and
+            triplets, a thread for each; "auto": what was measured to be faster.
         driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
 

@@ -90,7 +90,7 @@ def _last_bits(t):
 @ti.func
 def exp(x):
     """Exponential of x; 0 where the result would not be a normal number, infinity above the range."""
-    # Numbers as large as this are whole, and their last bits are the number: no conversions, which are slow on a GPU.
+    # Numbers as large as this are whole, and their last bits are the number: no conversion, slow on a GPU.
     whole = ti.static(1.5 * 2.0 ** (23 if _single() else 52))
     t = x * _LOG2E + whole
     k = t - whole

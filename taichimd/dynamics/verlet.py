@@ -54,7 +54,7 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.prune import prune_functions
-from taichimd.neighbours.tuple_arrays import Tuples
+from taichimd.neighbours.tuple_arrays import Tuples, row_width
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 
@@ -109,7 +109,7 @@ def step_kernels(
     outdated = STALE if near_list else REBUILD
     in_moments = terms.angle is not None and not by_tuple
     functions = moment_functions if in_moments else functools.partial(gather_functions, straight=unroll == 1)
-    # A short three-body term reads the near list, the pair term then the Verlet list.
+    # A short three-body term reads the near list, the pair term then one of its own.
     both = terms.short_body or (by_tuple and many_body and terms.pair is not None)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, by_slot)
@@ -130,7 +130,11 @@ def step_kernels(
     with_reverse = many_body and not in_moments
     # Threads that share an atom do its pairs beforehand.
     helped = both and by_lanes
-    near = prune_functions(terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes)
+    # Both terms have a near list of their own.
+    pair_rows = both and not by_tuple
+    near = prune_functions(
+        terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes, pair_rows
+    )
     # Where the second loop reads positions, a third one moves the atoms.
     apart = in_moments or both
 
@@ -184,15 +188,15 @@ def step_kernels(
             drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def pairs_of(gatherer: ti.template(), i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs_of(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over the pairs of atom i, from its row or from its list of pairs."""
         total = sums.empty(want)
         if ti.static(by_tuple):
             total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
+        elif ti.static(pair_rows):
+            total = far.pairs(i, 0, 1, n, row_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
         else:
-            total = gatherer.pairs(
-                i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want
-            )
+            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
         return total
 
     @ti.func
@@ -202,6 +206,8 @@ def step_kernels(
             pair_list.add_up(
                 n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
             )
+        elif ti.static(pair_rows):
+            shared(n, row_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
         else:
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
 
@@ -225,7 +231,7 @@ def step_kernels(
                         if ti.static(want == ALL):
                             energy[i] = e
                     else:
-                        total = pairs_of(atom, i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, want)  # fmt: skip
+                        total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, want)  # fmt: skip
                         sums.store(i, total, energy, force, virial, want)
                         if ti.static(driven and want != ALL):
                             force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
@@ -240,7 +246,7 @@ def step_kernels(
         if ti.static(helped and not want):
             f += force[i]
         elif ti.static(both):
-            total = pairs_of(far, i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
+            total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
             f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
             f += f_pairs
             w += w_pairs
@@ -249,7 +255,7 @@ def step_kernels(
     @ti.func
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, control, bath)  # fmt: skip
+            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
             if ti.static(by_tuple):
                 list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, body_table, control, t)  # fmt: skip
             near.close(near_width, control, bath)

@@ -47,7 +47,7 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
     def due(near_width, control: ti.template()):
         """1 between a cut that fits its rows and the end of that cut."""
         yes = 0
-        if control[STALE] != 0 and control[REBUILD] == 0 and control[LONGEST] <= near_width:
+        if control[STALE] != 0 and control[REBUILD] == 0 and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
             yes = 1
         return yes
 
@@ -157,7 +157,7 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
 
     @ti.func
     def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
-        """Between the cut and its end. Lists that do not fit set OVERFULL and ask for a rebuild: the host makes room."""
+        """Between the cut and its end. Lists that do not fit set OVERFULL, and the host makes room."""
         if ti.static(far):
             count(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
         else:
@@ -171,8 +171,6 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
             triplets = triplets_end(n, t) - triplets_begin(n, t)
             if 2 * triplets > t.slopes.shape[0] or value_at(triplets_end(n, t), n, t) > t.values.shape[0]:
                 control[OVERFULL] = 1
-            if control[OVERFULL] != 0:
-                control[REBUILD] = 1
         if ti.static(far):
             fill(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
         else:

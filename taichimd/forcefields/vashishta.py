@@ -52,7 +52,7 @@ def whole_power(x, n):
 
 
 def make_pair(whole: bool, disperses: bool):
-    """The pair function V, for powers eta that are whole numbers, or any; with van der Waals terms, or none."""
+    """The pair function V: powers eta that are whole numbers, or any; van der Waals terms, or none."""
 
     @ti.func
     def pair(r2, p):

@@ -27,6 +27,9 @@ from taichimd.runtime import step_kernel, ti
 LARGE_BLOCK = 512
 """Threads of a block where several share an atom: such loops need more threads than a kernel's grid has blocks for."""
 
+AHEAD = 4
+"""Candidates that a thread of a GPU reads at a time: their latencies pass together."""
+
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 
@@ -69,6 +72,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     bits = ti.i32 if search == ti.f32 else ti.i64
     atoms = LARGE_BLOCK // lanes  # of a block
+    ahead = AHEAD if by_slot else 1
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -212,25 +216,28 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
                         offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
                     offset_code = image_code(ivec(sx, sy, sz), most_image)
                     here = sx == 0 and sy == 0 and sz == 0
-                    for j in range(begin, end):
-                        there = folded[j]
-                        d = there + offset
-                        r2 = d.dot(d)
-                        if r2 < limit2 and not (here and j == i):
-                            if r2 < ti.cast(CLOSEST2, search):
-                                ti.atomic_min(control[CLOSE], ident[i])
-                            code = offset_code
-                            if marked(there) | marked(x) == 1:
-                                image = ivec(sx, sy, sz) - (turns[j] - turns[i])
-                                code = image_code(image, most_image)
-                                for a in ti.static(range(3)):
-                                    if ti.abs(image[a]) > most_image[a]:
-                                        ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-                            place = claim(at, found, held)
-                            if place < width:
-                                entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
-                                entries[slot(i, place, n, width, by_slot)] = entry
-                            found += 1
+                    for base in range((end - begin + ahead - 1) // ahead):
+                        first = begin + base * ahead
+                        read = [folded[ti.min(first + k, end - 1)] for k in ti.static(range(ahead))]
+                        for k in ti.static(range(ahead)):
+                            j = first + k
+                            d = read[k] + offset
+                            r2 = d.dot(d)
+                            if j < end and r2 < limit2 and not (here and j == i):
+                                if r2 < ti.cast(CLOSEST2, search):
+                                    ti.atomic_min(control[CLOSE], ident[i])
+                                code = offset_code
+                                if marked(read[k]) | marked(x) == 1:
+                                    image = ivec(sx, sy, sz) - (turns[j] - turns[i])
+                                    code = image_code(image, most_image)
+                                    for a in ti.static(range(3)):
+                                        if ti.abs(image[a]) > most_image[a]:
+                                            ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
+                                place = claim(at, found, held)
+                                if place < width:
+                                    entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
+                                    entries[slot(i, place, n, width, by_slot)] = entry
+                                found += 1
         return found
 
     @ti.func

@@ -19,7 +19,7 @@ from taichimd.neighbours.control import (
     control_size,
 )
 from taichimd.neighbours.skins import Skins
-from taichimd.neighbours.tuple_room import TupleRoom
+from taichimd.neighbours.tuple_room import PairRows, TupleRoom
 from taichimd.neighbours.verlet_list import VerletList
 from taichimd.runtime import DEVICE_LOOPS, backend, ti
 from taichimd.state import State
@@ -45,7 +45,8 @@ class Lists:
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
         skin: the user's outer skin, or None.
-        pair_cutoffs: of the pair term alone, where lists of tuples are to be made; else None.
+        pair_cutoffs: of the pair term alone.
+        by_tuple: whether lists of tuples are to be made.
 
     Attributes:
         verlet: the Verlet list. tuples: room for lists of pairs and triplets.
@@ -69,7 +70,8 @@ class Lists:
         all_pairs: bool,
         unroll: int,
         skin: float | None,
-        pair_cutoffs: NDArray[np.float64] | None = None,
+        pair_cutoffs: NDArray[np.float64],
+        by_tuple: bool,
     ) -> None:
         self._state = state
         self._near_cutoffs = near_cutoffs
@@ -77,7 +79,6 @@ class Lists:
         self._per_atom = per_atom
         self._all_pairs = all_pairs
         self._pair_cutoffs = pair_cutoffs
-        by_tuple = pair_cutoffs is not None
         on_cuda = backend() == "cuda"
         self.cutoff = max(float(cutoffs.max()), 1e-3)
         # A cut and a build each read about as many candidates: with the device full, pair potentials do
@@ -87,12 +88,13 @@ class Lists:
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
         idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
+        both = near_cutoffs is not cutoffs
         self.skins = Skins(
             self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1],
-            both=near_cutoffs is not cutoffs, warps=on_cuda,
+            both=both, warps=on_cuda,
         )  # fmt: skip
         self.verlet = VerletList(state)
-        self.tuples = TupleRoom(state, by_tuple)
+        self.tuples = PairRows(state) if both and not by_tuple else TupleRoom(state, by_tuple)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)
@@ -236,7 +238,7 @@ class Lists:
             "cutoff_A": self.cutoff,
             "outer_skin_A": self.skins.outer,
             "inner_skin_A": self.skins.inner,
-            **({} if self._pair_cutoffs is None else self.tuples.statistics()),
+            **self.tuples.statistics(),
         }
 
     def _reserve(self) -> None:
@@ -253,8 +255,9 @@ class Lists:
 
     def _set_limits(self) -> None:
         cutoffs = self._near_cutoffs
-        pairs = cutoffs if self._pair_cutoffs is None else self._pair_cutoffs
-        limits = [np.where(c > 0, (c + self.skins.inner) ** 2, -1.0).ravel() for c in (cutoffs, pairs)]
+        limits = [
+            np.where(c > 0, (c + self.skins.inner) ** 2, -1.0).ravel() for c in (cutoffs, self._pair_cutoffs)
+        ]
         self._limits2.from_numpy(np.append(limits, self.skins.inner).astype(self._state.numpy_real))
 
     def _set_lattice(self, frame: Frame) -> None:

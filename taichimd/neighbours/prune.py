@@ -19,13 +19,21 @@ Where sums need no order, several threads may share an atom, and its entries sta
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.neighbours.control import CUTS, LONGEST, REBUILD, STALE
+from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import LARGE_BLOCK, slot, through_image
+from taichimd.neighbours.tuple_arrays import row_width
 from taichimd.runtime import ti
 
 
 def prune_functions(
-    n_kinds: int, by_slot: bool, ordered: bool, with_reverse: bool, coupled: Any, cell: bool, lanes: int = 1
+    n_kinds: int,
+    by_slot: bool,
+    ordered: bool,
+    with_reverse: bool,
+    coupled: Any,
+    cell: bool,
+    lanes: int = 1,
+    pair_rows: bool = False,
 ) -> Any:
     """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `close`.
 
@@ -37,6 +45,7 @@ def prune_functions(
         coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
         cell: whether the cell moves; how far is in the array `bath`.
         lanes: threads that share an atom, where rows need no order.
+        pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `t`.
     """
     ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
     lanes = 1 if ordered else lanes
@@ -59,12 +68,12 @@ def prune_functions(
         near[slot(i, at, n, near_width, by_slot)] = entry
 
     @ti.func
-    def cut_row(i, lane, at, held: ti.template(), n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
+    def cut_row(i, lane, at, held: ti.template(), n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """Copy of every `lanes`-th entry of atom i what is near; how many that were. `held` counts those of all threads."""
         x = pos[i]
         if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
             control[REBUILD] = 1
-        kept = 0
+        kept, pairs = 0, 0
         m = count[i]
         for base in range((m - lane + stride - 1) // stride):
             first = base * stride + lane
@@ -76,16 +85,28 @@ def prune_functions(
             for k in ti.static(range(ahead)):
                 entry = read[k]
                 d = through_image(there[k] - x, entry, shift_bits, shifts)
-                limit2 = limits2[0]
+                r2 = d.dot(d)
+                both = 0
                 if ti.static(n_kinds > 1):
-                    limit2 = limits2[kind[i] * n_kinds + kind[entry >> shift_bits]]
-                if first + lanes * k < m and d.dot(d) < limit2:
+                    both = kind[i] * n_kinds + kind[entry >> shift_bits]
+                if ti.static(pair_rows):
+                    if first + lanes * k < m and r2 < limits2[n_kinds * n_kinds + both]:
+                        if pairs < row_width(n, t):
+                            t.tuples[slot(i, pairs, n, row_width(n, t), by_slot)] = entry
+                        pairs += 1
+                if first + lanes * k < m and r2 < limits2[both]:
                     place = kept
                     if ti.static(lanes > 1):
                         place = ti.atomic_add(held[at], 1)
                     if place < near_width:
                         insert(i, place, entry, n, near_width, shift_bits, ident, near)
                     kept += 1
+        if ti.static(pair_rows):
+            t.firsts[i] = pairs
+            if pairs > t.firsts[n]:
+                ti.atomic_max(t.firsts[n], pairs)
+            if pairs > row_width(n, t):
+                control[OVERFULL] = 1
         return kept
 
     @ti.func
@@ -96,12 +117,12 @@ def prune_functions(
             ti.atomic_max(control[LONGEST], kept)
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template()):  # fmt: skip
+    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         mask = (1 << shift_bits) - 1
         if ti.static(lanes == 1):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
-                    kept = cut_row(i, 0, 0, near_count, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath)  # fmt: skip
+                    kept = cut_row(i, 0, 0, near_count, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath, t)  # fmt: skip
                     close_row(i, kept, pos, near_count, pruned_at, control)
         else:
             ti.loop_config(block_dim=LARGE_BLOCK)
@@ -115,7 +136,7 @@ def prune_functions(
                     held[at] = 0
                 ti.simt.block.sync()
                 if does and control[REBUILD] == 0:
-                    cut_row(i, lane, at, held, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath)  # fmt: skip
+                    cut_row(i, lane, at, held, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath, t)  # fmt: skip
                 ti.simt.block.sync()
                 if does and lane == 0:
                     close_row(i, held[at], pos, near_count, pruned_at, control)
@@ -128,17 +149,16 @@ def prune_functions(
                         j = entry >> shift_bits
                         # The image seen from the other side has the negative code.
                         mirrored = (i << shift_bits) | (-(entry & mask) & mask)
-                        for t in range(ti.min(near_count[j], near_width)):
-                            if near[slot(j, t, n, near_width, by_slot)] == mirrored:
-                                reverse[slot(i, s, n, near_width, by_slot)] = slot(
-                                    j, t, n, near_width, by_slot
-                                )
+                        for u in range(ti.min(near_count[j], near_width)):
+                            at = slot(j, u, n, near_width, by_slot)
+                            if near[at] == mirrored:
+                                reverse[slot(i, s, n, near_width, by_slot)] = at
 
     @ti.func
     def close_cut(near_width, control: ti.template(), bath: ti.template()):
         """The end of a cut: the near list is fit, or there is too little room. Serial."""
         if control[STALE] != 0 and control[REBUILD] == 0:
-            if control[LONGEST] > near_width:
+            if control[LONGEST] > near_width or control[OVERFULL] != 0:
                 control[REBUILD] = 1
             else:
                 control[STALE] = 0

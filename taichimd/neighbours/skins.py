@@ -93,8 +93,7 @@ class Skins:
         both = BOTH_IN_WARPS if self.warps else BOTH
         costs = both if self.both else BODY if self.many_body else PAIR
         covered = _volume(outer / self.cutoff)
-        read = covered if self.both else _volume(inner / self.cutoff)
-        cost = 1.0 + costs.loop * (read - 1.0)
+        cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
         if not self.near_list:
             return cost + (costs.build * covered + self.idle_build) * (self.near / steps) / (0.5 * outer)
         power = self._power(cuts)

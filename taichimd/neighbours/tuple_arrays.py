@@ -3,6 +3,9 @@
 Records are counted through: first the pairs, each once; then, atom by atom, the members, which are the pairs in which it
 takes part, seen from there; then the triplets of each atom as centre. `firsts` says where those of an atom begin: one running
 sum over all counts makes it.
+
+In particle decomposition, the same arrays hold the near list of a pair term that reaches much farther than the three-body
+term: `firsts` the number of neighbours of each atom, behind them the largest, `tuples` their entries in rows.
 """
 
 from typing import Any
@@ -34,6 +37,12 @@ class Tuples:
 def firsts_size(n: int) -> int:
     """Length of `firsts` for n atoms."""
     return 4 * n + 1 + scan_size(3 * n)
+
+
+@ti.func
+def row_width(n, t: ti.template()):  # type: ignore[valid-type]
+    """Slots of the rows of pairs in particle decomposition."""
+    return t.tuples.shape[0] // n
 
 
 @ti.func

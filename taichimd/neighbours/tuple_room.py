@@ -1,4 +1,4 @@
-"""Room for the lists of tuples: grown to what the device has counted, refused where it cannot be had."""
+"""Room for the lists in `tuple_arrays.Tuples`: grown to what the device has counted, refused where it cannot be had."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ class TupleRoom:
     """
 
     def __init__(self, state: State, present: bool) -> None:
-        self._n = state.n
+        self._n, self._present = state.n, present
         self._vec, self._term = ti.types.vector(3, state.term), state.term
         firsts = ti.ndarray(ti.i32, firsts_size(state.n) if present else 1)
         self.arrays: tuple[Any, ...] = firsts, *self._reserve(1, 1)
@@ -51,17 +51,8 @@ class TupleRoom:
         room = [count + count // MORE + 8 for count in (pairs, triplets)]
         need = self.bytes_for(*room)
         self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
-        free = free_memory()
-        if 5 * room[0] + 2 * room[1] >= 2**31 or (free is not None and need > free):
-            limit = (
-                "numbers of 32 bits"
-                if free is None or need <= free
-                else f"the {free / 2**30:.1f} GiB that are free"
-            )
-            raise CapacityError(
-                f"the lists of {pairs} pairs and {triplets} triplets of {self._n} atoms need {need / 2**30:.1f} GiB, "
-                f"more than {limit}; use decomposition 'particle', shorten the cutoff, lower the density or use fewer atoms"
-            )
+        what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
+        check_room(what, need, 5 * room[0] + 2 * room[1], "use decomposition 'particle', ")
         self.arrays = self.arrays[0], *self._reserve(*room)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
@@ -71,8 +62,70 @@ class TupleRoom:
 
     def statistics(self) -> dict[str, Any]:
         """Sizes and memory, for reports."""
+        if not self._present:
+            return {}
         pairs, triplets = self.counts()
         held = 4 * (self.arrays[0].shape[0] + self.arrays[1].shape[0])
         for array, numbers in zip(self.arrays[2:], (1, 3), strict=True):
             held += array.shape[0] * numbers * (4 if self._term == ti.f32 else 8)
         return {"pairs": pairs, "triplets": triplets, "tuple_memory_bytes": held}
+
+
+class PairRows:
+    """Rows for the near list of a pair term alone.
+
+    Attributes:
+        arrays: as of `TupleRoom`; the last two hold nothing.
+    """
+
+    def __init__(self, state: State) -> None:
+        self._n = state.n
+        vec = ti.types.vector(3, state.term)
+        self._unused = ti.ndarray(state.term, 1), ti.ndarray(vec, 1)
+        firsts = ti.ndarray(ti.i32, state.n + 1)
+        firsts.fill(0)
+        self.arrays: tuple[Any, ...] = firsts, ti.ndarray(ti.i32, state.n), *self._unused
+
+    def grow(self) -> None:
+        """Make room for the longest row.
+
+        Raises:
+            CapacityError: it does not fit the memory, or 32-bit numbers.
+        """
+        longest = int(self.arrays[0].to_numpy()[-1])
+        width = longest + longest // MORE + 4
+        firsts = self.arrays[0]
+        self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
+        what = f"the near list of {longest} neighbours for each of {self._n} atoms"
+        check_room(what, 4 * width * self._n, width * self._n, "")
+        self.arrays = firsts, ti.ndarray(ti.i32, width * self._n), *self._unused
+
+    def statistics(self) -> dict[str, Any]:
+        """Nothing that a report would say."""
+        return {}
+
+
+def check_room(what: str, need: int, largest: int, instead: str) -> None:
+    """Refuse what the memory, or a 32-bit index, cannot hold.
+
+    Args:
+        what: is to be held, for the message.
+        need: bytes.
+        largest: index.
+        instead: of what else a user could do.
+
+    Raises:
+        CapacityError: with the numbers.
+    """
+    free = free_memory()
+    if largest < 2**31 and (free is None or need <= free):
+        return
+    limit = (
+        "indices of 32 bits hold"
+        if free is None or need <= free
+        else f"the {free / 2**30:.1f} GiB that are free"
+    )
+    raise CapacityError(
+        f"{what} needs {need / 2**30:.1f} GiB, more than {limit}; {instead}shorten the cutoff, lower the density or "
+        "use fewer atoms"
+    )
