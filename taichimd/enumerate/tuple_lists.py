@@ -16,6 +16,7 @@ from taichimd.enumerate.access import access
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import slot, through_image
+from taichimd.neighbours.limits import LIMITS, PAIRS, SKIN
 from taichimd.neighbours.scan import scan
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
@@ -70,7 +71,7 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
         k = 0
         if ti.static(n_kinds > 1):
             k = kind[i] * n_kinds + kind[j]
-        return r2 < limits2[n_kinds * n_kinds + k]
+        return r2 < limits2[LIMITS + PAIRS * n_kinds * n_kinds + k]
 
     @ti.func
     def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):
@@ -86,7 +87,7 @@ def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> A
     def triplets_of(i, at, store: ti.template(), n, near_width, shift_bits, pos: ti.template(), kind: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
         """Number of triplets of centre i; stored from record `at` on."""
         x = pos[i]
-        skin = ti.cast(limits2[2 * n_kinds * n_kinds], term)
+        skin = ti.cast(limits2[SKIN], term)
         shared = look.read_body(table, 0)
         a = look.kind_of(kind, i)
         m = near_count[i]

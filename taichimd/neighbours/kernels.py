@@ -27,9 +27,6 @@ from taichimd.runtime import step_kernel, ti
 LARGE_BLOCK = 512
 """Threads of a block where several share an atom: such loops need more threads than a kernel's grid has blocks for."""
 
-AHEAD = 4
-"""Candidates that a thread of a GPU reads at a time: their latencies pass together."""
-
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 
@@ -72,7 +69,6 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     bits = ti.i32 if search == ti.f32 else ti.i64
     atoms = LARGE_BLOCK // lanes  # of a block
-    ahead = AHEAD if by_slot else 1
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -141,29 +137,6 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
         return place
 
     @ti.func
-    def perpendicular(grid: ti.template()):
-        """Whether the frame's faces are at right angles; fractional coordinates' vectors in rows; the cell's widths."""
-        g = ti.Matrix.rows(
-            [ti.cast(grid[3], search), ti.cast(grid[4], search), ti.cast(grid[5], search)]
-        ).transpose()
-        right = 1
-        widths = ti.Vector.zero(search, 3)
-        for a in ti.static(range(3)):
-            face = ti.Vector([g[a, 0], g[a, 1], g[a, 2]])
-            widths[a] = 1.0 / ti.sqrt(face.dot(face))
-            for b in ti.static(range(a)):
-                if face.dot(ti.Vector([g[b, 0], g[b, 1], g[b, 2]])) != 0.0:
-                    right = 0
-        return right, g, widths
-
-    @ti.func
-    def beyond(k, f, margin):
-        """By how many bins an atom at f, in bins, is outside of bin k; never more than that."""
-        return ti.max(
-            ti.max(ti.cast(k, search) - f, f - ti.cast(k + 1, search)) - margin, ti.cast(0.0, search)
-        )
-
-    @ti.func
     def search_row(i, lane, at, held: ti.template(), n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
         """Fill every `lanes`-th column of bins into the row of atom i; how many entries that were."""
         limit2 = ti.cast(radius2, search)
@@ -178,66 +151,45 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
             if periodic[a] == 0:
                 low[a] = ti.max(low[a], 0)
                 high[a] = ti.min(high[a], bins[a] - 1)
-        # What cannot be within the radius need not be looked at. Faces at right angles tell how near a column of bins comes,
-        # and which part of it does; without them, and where bins have no ends, only the whole reach is known.
-        right, g, per_bin = perpendicular(grid)
-        f, margin = g @ x, ti.Vector.zero(search, 3)
-        for a in ti.static(range(3)):
-            f[a] *= bins[a]
-            per_bin[a] /= bins[a]
-            margin[a] = ti.cast(1e-3, search) + ti.cast(1e-6, search) * bins[a]
+        first_z, last_z = cells_away(low[2], bins[2]), cells_away(high[2], bins[2])
         for gx in range(low[0], high[0] + 1):
             sx = cells_away(gx, bins[0])
             for gy in range(low[1], high[1] + 1):
                 sy = cells_away(gy, bins[1])
                 row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                rest2, bottom, top = limit2, low[2], high[2]
-                if right == 1:
-                    away_x = beyond(gx, f[0], margin[0]) * per_bin[0] * periodic[0]
-                    away_y = beyond(gy, f[1], margin[1]) * per_bin[1] * periodic[1]
-                    rest2 -= away_x * away_x + away_y * away_y
-                    if periodic[2] != 0 and rest2 > 0.0:
-                        half = ti.sqrt(rest2) / per_bin[2] + margin[2]
-                        bottom = ti.max(bottom, ti.cast(ti.floor(f[2] - half), ti.i32))
-                        top = ti.min(top, ti.cast(ti.floor(f[2] + half), ti.i32))
-                first_z, last_z = cells_away(bottom, bins[2]), cells_away(top, bins[2])
-                skip = rest2 <= 0.0
+                last = last_z
                 if ti.static(lanes > 1):
-                    skip = skip or column % lanes != lane
+                    if column % lanes != lane:
+                        last = first_z - 1
                     column += 1
-                if skip:
-                    last_z = first_z - 1
-                for sz in range(first_z, last_z + 1):
+                for sz in range(first_z, last + 1):
                     # Bins that follow each other along z are one stretch of the sorted atoms.
-                    begin = starts[row + ti.max(bottom - sz * bins[2], 0)]
-                    end = starts[row + ti.min(top - sz * bins[2], bins[2] - 1) + 1]
+                    begin = starts[row + ti.max(low[2] - sz * bins[2], 0)]
+                    end = starts[row + ti.min(high[2] - sz * bins[2], bins[2] - 1) + 1]
                     offset = -x
                     if sx != 0 or sy != 0 or sz != 0:
                         offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
                     offset_code = image_code(ivec(sx, sy, sz), most_image)
                     here = sx == 0 and sy == 0 and sz == 0
-                    for base in range((end - begin + ahead - 1) // ahead):
-                        first = begin + base * ahead
-                        read = [folded[ti.min(first + k, end - 1)] for k in ti.static(range(ahead))]
-                        for k in ti.static(range(ahead)):
-                            j = first + k
-                            d = read[k] + offset
-                            r2 = d.dot(d)
-                            if j < end and r2 < limit2 and not (here and j == i):
-                                if r2 < ti.cast(CLOSEST2, search):
-                                    ti.atomic_min(control[CLOSE], ident[i])
-                                code = offset_code
-                                if marked(read[k]) | marked(x) == 1:
-                                    image = ivec(sx, sy, sz) - (turns[j] - turns[i])
-                                    code = image_code(image, most_image)
-                                    for a in ti.static(range(3)):
-                                        if ti.abs(image[a]) > most_image[a]:
-                                            ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-                                place = claim(at, found, held)
-                                if place < width:
-                                    entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
-                                    entries[slot(i, place, n, width, by_slot)] = entry
-                                found += 1
+                    for j in range(begin, end):
+                        there = folded[j]
+                        d = there + offset
+                        r2 = d.dot(d)
+                        if r2 < limit2 and not (here and j == i):
+                            if r2 < ti.cast(CLOSEST2, search):
+                                ti.atomic_min(control[CLOSE], ident[i])
+                            code = offset_code
+                            if marked(there) | marked(x) == 1:
+                                image = ivec(sx, sy, sz) - (turns[j] - turns[i])
+                                code = image_code(image, most_image)
+                                for a in ti.static(range(3)):
+                                    if ti.abs(image[a]) > most_image[a]:
+                                        ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
+                            place = claim(at, found, held)
+                            if place < width:
+                                entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
+                                entries[slot(i, place, n, width, by_slot)] = entry
+                            found += 1
         return found
 
     @ti.func

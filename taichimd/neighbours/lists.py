@@ -18,6 +18,7 @@ from taichimd.neighbours.control import (
     REBUILD,
     control_size,
 )
+from taichimd.neighbours.limits import limits, limits_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
 from taichimd.neighbours.verlet_list import VerletList
@@ -105,7 +106,7 @@ class Lists:
         self._trust = 0
         self.most_age = NEVER
         n = state.n
-        self._limits2 = ti.ndarray(state.real, 2 * cutoffs.size + 1)
+        self._limits2 = ti.ndarray(state.real, limits_size(len(cutoffs)))
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
         self._pruned_at = ti.ndarray(state.vec, n if self.near_list else 1)
         self._near_width = 6
@@ -254,11 +255,8 @@ class Lists:
             self.verlet.entries = self._reverse
 
     def _set_limits(self) -> None:
-        cutoffs = self._near_cutoffs
-        limits = [
-            np.where(c > 0, (c + self.skins.inner) ** 2, -1.0).ravel() for c in (cutoffs, self._pair_cutoffs)
-        ]
-        self._limits2.from_numpy(np.append(limits, self.skins.inner).astype(self._state.numpy_real))
+        values = limits(self._near_cutoffs, self._pair_cutoffs, self.skins.inner)
+        self._limits2.from_numpy(values.astype(self._state.numpy_real))
 
     def _set_lattice(self, frame: Frame) -> None:
         lattice = np.vstack([frame.vectors, frame.inverse])

@@ -21,6 +21,7 @@ from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import LARGE_BLOCK, slot, through_image
+from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, LIMITS, PAIRS, SMALLEST_PAIR
 from taichimd.neighbours.tuple_arrays import row_width
 from taichimd.runtime import ti
 
@@ -57,6 +58,14 @@ def prune_functions(
         return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
 
     @ti.func
+    def limit_of(part, i, j, kind: ti.template(), limits2: ti.template()):
+        """Squared reach of the kinds of two atoms, in one part of the limits: kinds are looked up where they matter."""
+        k = 0
+        if ti.static(n_kinds > 1):
+            k = kind[i] * n_kinds + kind[j]
+        return limits2[LIMITS + part * n_kinds * n_kinds + k]
+
+    @ti.func
     def insert(i, kept, entry, n, near_width, shift_bits, ident: ti.template(), near: ti.template()):
         """Put an entry into its place among the `kept` ones of atom i."""
         at = kept
@@ -86,15 +95,20 @@ def prune_functions(
                 entry = read[k]
                 d = through_image(there[k] - x, entry, shift_bits, shifts)
                 r2 = d.dot(d)
-                both = 0
-                if ti.static(n_kinds > 1):
-                    both = kind[i] * n_kinds + kind[entry >> shift_bits]
+                there_is = first + lanes * k < m
                 if ti.static(pair_rows):
-                    if first + lanes * k < m and r2 < limits2[n_kinds * n_kinds + both]:
-                        if pairs < row_width(n, t):
-                            t.tuples[slot(i, pairs, n, row_width(n, t), by_slot)] = entry
-                        pairs += 1
-                if first + lanes * k < m and r2 < limits2[both]:
+                    if there_is and r2 < limits2[LARGEST_PAIR]:
+                        if r2 < limits2[SMALLEST_PAIR] or r2 < limit_of(
+                            PAIRS, i, entry >> shift_bits, kind, limits2
+                        ):
+                            if pairs < row_width(n, t):
+                                t.tuples[slot(i, pairs, n, row_width(n, t), by_slot)] = entry
+                            pairs += 1
+                if (
+                    there_is
+                    and r2 < limits2[LARGEST]
+                    and r2 < limit_of(0, i, entry >> shift_bits, kind, limits2)
+                ):
                     place = kept
                     if ti.static(lanes > 1):
                         place = ti.atomic_add(held[at], 1)

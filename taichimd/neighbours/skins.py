@@ -23,9 +23,9 @@ class Costs:
 
 
 PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
-"""Pair terms alone; three-body terms; both, each with a list of its own. The last, loop and build, are of Vashishta's
+"""Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are of Vashishta's
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
-BOTH_IN_WARPS = Costs(1.0, 0.4, 1.8)
+BOTH_IN_WARPS = Costs(1.0, 0.7, 3.6)
 """The same on a GPU (H200): a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
@@ -41,7 +41,7 @@ class Skins:
     Attributes:
         cutoff: longest cutoff, angstrom. many_body: whether there are three-body terms.
         near_list: whether there is a near list.
-        both: whether pair terms read the Verlet list beside it. warps: whether a GPU does.
+        both: whether pair terms have another one. warps: whether a GPU reads it.
         fixed: the user's outer skin, or None.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
@@ -76,7 +76,7 @@ class Skins:
             return False
         outer = np.array([self.fixed]) if self.fixed else np.linspace(0.04, 0.8, 77) * self.cutoff
         if self.near_list:
-            inner = np.linspace(0.03, MOST_INNER, 12) * self.cutoff
+            inner = np.linspace(0.02, MOST_INNER, 13) * self.cutoff
             outer, inner = (grid.ravel() for grid in np.meshgrid(outer, inner))
         else:
             inner = outer
