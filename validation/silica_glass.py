@@ -69,7 +69,7 @@ def main() -> None:
     options = parser.parse_args()
 
     quenched = quench(options)
-    report = {**common.provenance(), **quenched.pop("report")}
+    report = quenched["report"]
     report |= compare(quenched["symbols"], quenched["frames"], quenched["cell"])
     common.write_json(options.out, report)
     plot(report, options.out.with_suffix(".png"))
@@ -98,6 +98,8 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
         crystal, "SiO2_1990.vashishta", timestep=options.timestep, ensemble=bath, seed=options.seed,
         backend=options.backend,
     )  # fmt: skip
+    # Now: the files may be others when the run ends.
+    provenance = common.provenance()
     simulation.run(10)
     compiled = time.monotonic()
     print(f"{len(crystal)} atoms, {compiled - begin:.0f} s until the first steps", flush=True)
@@ -141,6 +143,7 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
     drift = np.polyfit(table[:, 0], table[:, 4], 1)[0]
     cooling_ps = 1e-3 * options.cool_steps * options.timestep
     report = {
+        **provenance,
         "potential": "SiO2_1990.vashishta", "atoms": len(crystal), "density_g_per_cm3": options.density,
         "cell_A": float(crystal.cell[0, 0]), "timestep_fs": options.timestep,
         "hot_K": options.hot, "temperature_K": options.temperature, "seed": options.seed,
@@ -244,10 +247,8 @@ def plot(report: dict[str, Any], path: Path) -> None:
     inherent = np.array(report["path"]["potential_eV_per_atom"])[ramp] - 1.5 * KB * temperature
     cooling.plot(temperature, inherent, ".", color=colours[0])
     cooling.set(xlabel="temperature (K)", ylabel="potential energy − 3/2 kT (eV/atom)")
-    rate, atoms = report["cooling_K_per_ps"], report["atoms"]
-    cooling.set_title(
-        f"{atoms:,} atoms, {report['density_g_per_cm3']:g} g/cm³, {rate:,.0f} K/ps", fontsize=10
-    )
+    what = f"{report['atoms']:,} atoms, {report['density_g_per_cm3']:g} g/cm³"
+    cooling.set_title(f"{what}, {report['cooling_K_per_ps']:,.0f} K/ps", fontsize=10)
     distances.plot([], [], color="0.3", ls="--", lw=1, label="MD, 1990 (to be verified)")
     distances.plot([], [], color="0.3", ls=":", lw=2, label="experiment")
     angles.plot([], [], color="0.3", ls="--", lw=1, label="MD, 1990: peak, width (to be verified)")
