@@ -154,6 +154,11 @@ def dimers(silica):
         (lambda s: structure_of(s[:0], 2.0), "no atom has two bonds"),
         (lambda s: structure_of(s + s, 2.0), "a bond has no length; two atoms lie on top of each other"),
         (lambda s: bond_structure(["Si"], [[[0, 0, np.inf]]], [np.eye(3)], True, 2.0), "not finite"),
+        (
+            lambda s: bond_structure(["Si"], [s.positions], [s.cell[:]], True, 2.0),
+            r"positions \(1, 24, 3\) and cells \(1, 3, 3\) do not fit 1 symbols",
+        ),
+        (lambda s: bond_structure(list(s.symbols), [s.positions], [s.cell[:]] * 2, True, 2.0), "do not fit"),
     ],
 )
 def test_mistakes(silica, call, message):

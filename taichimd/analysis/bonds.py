@@ -4,6 +4,7 @@ A bond is a pair of atoms, or of an atom and an image, closer than one length, w
 the radial distribution of the bonded species is lowest behind its first peak.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -67,24 +68,28 @@ def bond_structure(
             scatter; another sample of a glass may differ by more.
 
     Raises:
-        AnalysisError: a length not above zero, more blocks than frames, numbers that are not finite, atoms on
-            top of each other, or no atom with two bonds.
+        AnalysisError: shapes that do not fit, a length not above zero, more blocks than frames, numbers that
+            are not finite, atoms on top of each other, or no atom with two bonds.
     """
     positive(length=length, bins=bins)
-    x = finite(positions, "positions", 3)
+    x, boxes, names = finite(positions, "positions", 3), finite(cells, "cells", 3), np.asarray(symbols)
+    if x.shape[1:] != (len(names), 3) or boxes.shape != (len(x), 3, 3):
+        raise AnalysisError(
+            f"positions {x.shape} and cells {boxes.shape} do not fit {len(names)} symbols: expected "
+            "(frames, symbols, 3) and (frames, 3, 3)"
+        )
     if not 1 <= blocks <= len(x):
         raise AnalysisError(f"{len(x)} frames make no {blocks} blocks; take fewer blocks or a longer run")
-    names = np.asarray(symbols)
     species = sorted(set(names.tolist()))
     triples = [(a, c, b) for c in species for a in species for b in species if a <= b]
     angles = {triple: np.zeros((blocks, bins)) for triple in triples}
-    # The atoms of (centre, neighbour) with 0, 1, 2, ... neighbours, block by block.
-    atoms_with: dict[tuple[str, str], list[dict[int, int]]] = {
-        (c, b): [{} for _ in range(blocks)] for c in species for b in species
+    # Of (centre, neighbour), how many atoms have how many neighbours, block by block.
+    numbers: dict[tuple[str, str], list[Counter[int]]] = {
+        (c, b): [Counter() for _ in range(blocks)] for c in species for b in species
     }
     for block, part in enumerate(np.array_split(np.arange(len(x)), blocks)):
         for k in part:
-            frame = Atoms(names.tolist(), positions=x[k], cell=cells[k], pbc=pbc)
+            frame = Atoms(names.tolist(), positions=x[k], cell=boxes[k], pbc=pbc)
             i, j, d = neighbor_list("ijD", frame, float(length))
             is_end = {b: names[j] == b for b in species}
             for c in species:
@@ -94,13 +99,11 @@ def bond_structure(
                     angles[a, c, b][block] += count_angles(i[mine], d[mine], bins, ends)
                 for b in species:
                     around = np.bincount(i[mine & is_end[b]], minlength=len(names))[names == c]
-                    found = atoms_with[c, b][block]
-                    for number, atoms in zip(*np.unique(around, return_counts=True), strict=True):
-                        found[int(number)] = found.get(int(number), 0) + int(atoms)
+                    numbers[c, b][block].update(around.tolist())
     there = {triple: counts for triple, counts in angles.items() if counts.any()}
     if not there:
         raise AnalysisError(f"no atom has two bonds shorter than {length:g} Å; take a longer bond length")
-    width, most = 180.0 / bins, max(max(table) for found in atoms_with.values() for table in found)
+    width, most = 180.0 / bins, max(max(block) for found in numbers.values() for block in found)
     middle: Array = (np.arange(bins, dtype=np.float64) + 0.5) * width
     return BondStructure(
         length=float(length),
@@ -109,13 +112,13 @@ def bond_structure(
             triple: mean_of(counts / (np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * width))
             for triple, counts in there.items()
         },
-        coordination={pair: _coordination(found, most) for pair, found in atoms_with.items()},
+        coordination={pair: _coordination(found, most) for pair, found in numbers.items()},
     )
 
 
-def _coordination(blocks: list[dict[int, int]], most: int) -> Coordination:
-    """From numbers of atoms by their number of neighbours, one table a block."""
-    table = np.array([[found.get(k, 0) for k in range(most + 1)] for found in blocks], np.float64)
+def _coordination(blocks: list[Counter[int]], most: int) -> Coordination:
+    """From numbers of atoms by their number of neighbours, block by block."""
+    table = np.array([[found[k] for k in range(most + 1)] for found in blocks], np.float64)
     fractions = table / table.sum(axis=1, keepdims=True)
     return Coordination(mean_of(fractions @ np.arange(most + 1.0)), mean_of(fractions))
 
