@@ -1,10 +1,10 @@
 """Silica glass: a crystal melts, is quenched at constant volume, and is measured.
 
-Run it:  python examples/silica_glass.py             (648 atoms, a minute or two; draws silica_glass.png)
-         python examples/silica_glass.py 8 200000    (12,288 atoms, 28 K/ps: a minute on a large GPU)
+Run it:  python examples/silica_glass.py             (648 atoms, three minutes; draws silica_glass.png)
+         python examples/silica_glass.py 8 200000    (12,288 atoms, 28 K/ps: for a GPU)
 
-Expect bonds Si-O of 1.62 angstrom, O-O 2.63, Si-Si 3.1; angles O-Si-O of 109 degrees, Si-O-Si 145; and four O
-around nearly every Si. The faster the quench, the more of them have three or five.
+Expect bonds Si-O of 1.62 angstrom, O-O 2.6, Si-Si 3.1; angles O-Si-O of 109 degrees, Si-O-Si 142; and four O
+around 95% of the Si. The faster the quench, the more of them have three.
 P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990).
 """
 
