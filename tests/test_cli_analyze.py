@@ -108,6 +108,34 @@ def test_one_frame_has_a_radial_distribution(call):
     assert "note: MSD left out: it needs 2 frames or more, the file has 1" in out
 
 
+def test_bonds_of_a_length(call, folder):
+    save(frames(40))
+    code, out, err = call("analyze t.extxyz --angles 2.2 --blocks 4")
+    assert (code, err) == (0, "")
+    # Zincblende: four bonds of 1.89 Å an atom, all between unlike atoms.
+    assert "angle Si-C-Si  highest at 109" in out
+    assert "Si around C    4 ± 0 within 2.2 Å: 100% have 4" in out
+    assert "C around C" not in out
+    assert "RDF" not in out
+    results = folder / "taichimd-analysis"
+    assert sorted(f.name for f in results.iterdir()) == ["angles.csv", "angles.png", "coordination.csv"]
+    angles = read_table(results / "angles.csv")
+    density = angles["p_C-Si-C_per_deg"]
+    assert density.sum() == pytest.approx(1.0)
+    assert angles["angle_deg"][density > 0].min() > 100
+    assert np.isfinite(angles["error_C-Si-C"]).all()
+    table = read_table(results / "coordination.csv")
+    np.testing.assert_array_equal(table["fraction_C_around_Si"], table["neighbours"] == 4)
+    np.testing.assert_array_equal(table["fraction_C_around_C"], table["neighbours"] == 0)
+
+
+def test_bonds_need_no_periodic_cell(call):
+    save(without_cell())
+    code, out, _ = call("analyze t.extxyz --angles 2.2 --interval 10fs")
+    assert code == 0
+    assert "angle C-Si-C" in out
+
+
 def test_frame_off_the_beat_is_left_out(call):
     images = frames(21)
     images[20].info["time_ps"] = 0.193
@@ -189,6 +217,8 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
         (lambda: frames(12), "--rdf --r-max 0", "expected numbers above 0"),
         (lambda: frames(12), "--rdf --bins 0", "expected numbers above 0"),
         (lambda: frames(12), "--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+        (lambda: frames(12), "--angles 0", "length = 0.0: expected a number above 0"),
+        (lambda: frames(12), "--angles 1.2", "no atom has two bonds shorter than 1.2 Å; take a longer"),
         (without_cell, "--rdf", "RDF needs a cell that is periodic in three directions"),
         (uneven, "--msd", "MSD needs frames equally spaced in time, but not all are 0.01 ps apart"),
         (changing, "", "frame 2 has other atoms or periodic directions than the first"),

@@ -5,6 +5,7 @@ import runpy
 import shutil
 from pathlib import Path
 
+import ase.io
 import numpy as np
 import pytest
 
@@ -86,6 +87,15 @@ def test_compressed_silicon_has_the_known_modulus(script):
     out = script("compress_silicon.py")
     assert number(out, "lattice constant") == pytest.approx(5.4310, abs=2e-4)
     assert number(out, "bulk modulus") == pytest.approx(101.4, abs=0.2)
+
+
+def test_silica_glass_is_a_network(script, folder, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["silica_glass.py", "2", "600"])
+    out = script("silica_glass.py")
+    assert number(out, "RDF O-Si         highest at") == pytest.approx(1.62, abs=0.03)
+    assert number(out, "angle O-Si-O     highest at") == pytest.approx(109, abs=3)
+    assert number(out, "O around Si") == pytest.approx(4.0, abs=0.1)
+    assert len(ase.io.read(folder / "silica-glass" / "glass.extxyz", ":")) == 20
 
 
 def test_silicon_melt_job_runs(call, folder):

@@ -10,8 +10,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
-from validation import common, cross_backend, energy_drift, gpu_suite
+from validation import common, cross_backend, energy_drift, gpu_suite, silica_glass
 from validation.benchmarks import gpumd_figures, gpumd_plot, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
@@ -103,6 +104,20 @@ def test_what_is_not_there_is_not_drawn():
     ]
     ratios = [gpumd_figures.npt_over_nve(results, result) for result in results]
     assert ratios == [1.0, None, pytest.approx(1.5)]
+
+
+def test_a_crystal_is_not_taken_for_a_glass():
+    crystal = build_lattice("silica", 2)
+    frames = crystal.positions + 1e-3 * np.random.default_rng(1).standard_normal((5, len(crystal), 3))
+    found = silica_glass.compare(crystal.get_chemical_symbols(), frames, crystal.cell[:])
+    rows = {row[0]: row for row in found["comparison"]}
+    # Quantity, ours, error, tolerance, then twice: published, whether it agrees.
+    assert rows["Si-O, A"][1] == pytest.approx(7.16 * np.sqrt(3) / 8, abs=0.01)
+    assert rows["Si-O, A"][4:] == [1.62, False, 1.62, False]
+    assert rows["O-Si-O, degrees"][4:] == [109.6, True, None, None]
+    assert rows["Si-O-Si, degrees"][4:] == [142.0, False, 144.0, False]
+    assert rows["O around Si"][1:3] == [4.0, 0.0]
+    assert rows["O around Si"][6:] == [4.0, True]
 
 
 class FakeEngine:

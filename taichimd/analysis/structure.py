@@ -97,6 +97,19 @@ def bond_angles(
     Raises:
         AnalysisError: shapes that do not fit, or a bond of no length.
     """
+    counts = count_angles(centres, vectors, bins, ends)
+    width = 180.0 / bins
+    middle: Array = (np.arange(bins, dtype=np.float64) + 0.5) * width
+    return middle, counts / (max(counts.sum(), 1.0) * width)
+
+
+def count_angles(
+    centres: NDArray[np.int_], vectors: Any, bins: int = 180, ends: tuple[Any, Any] | None = None
+) -> Array:
+    """(bins,) histogram of the angles that `bond_angles` normalises; arguments and errors are its own.
+
+    An angle counts twice if both of its bonds belong to both masks.
+    """
     d = finite(vectors, "bond vectors", 2)
     i = np.asarray(centres)
     if d.shape != (len(i), 3):
@@ -118,6 +131,4 @@ def bond_angles(
         pairs = first[rows][:, :, None] & second[rows][:, None, :] & ~np.eye(size, dtype=bool)
         angles = np.degrees(np.arccos(np.clip(cosines[pairs], -1.0, 1.0)))
         counts += np.histogram(angles, bins, (0.0, 180.0))[0]
-    width = 180.0 / bins
-    middle: Array = (np.arange(bins, dtype=np.float64) + 0.5) * width
-    return middle, counts / (max(counts.sum(), 1.0) * width)
+    return counts

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from taichimd.analyze.quantities import msd, rdf, vacf
+from taichimd.analyze.quantities import angles, msd, rdf, vacf
 from taichimd.analyze.request import KINDS, Request, Run
 from taichimd.errors import AnalysisError, OutputError
 from taichimd.io.files import writing
@@ -48,8 +48,9 @@ def analyze(
     with writing(folder):
         folder.mkdir(parents=True, exist_ok=True)
     results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.png"] for kind in kinds}
-    if "vacf" in kinds:
-        results["vacf"].insert(1, folder / "dos.csv")
+    for kind, second in (("vacf", "dos.csv"), ("angles", "coordination.csv")):
+        if kind in kinds:
+            results[kind].insert(1, folder / second)
     files = [file for kind in kinds for file in results[kind]]
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
@@ -57,7 +58,7 @@ def analyze(
     title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(frames.symbols)} atoms"
     rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}")]
     for kind in kinds:
-        rows += {"rdf": rdf, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
+        rows += {"rdf": rdf, "angles": angles, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
     if run.blocks == 1:
         notes.append("too few frames for errors: take a longer run, or frames more often")
     return Outcome(rows, run.notes + notes, files)

@@ -1,10 +1,11 @@
-"""Radial distributions, displacements and vibrations of a trajectory, and the rows of their summary."""
+"""Distances, bonds, displacements and vibrations of a trajectory, and the rows of their summary."""
 
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.analysis.bonds import bond_structure
 from taichimd.analysis.motion import (
     density_of_states,
     diffusion_from_msd,
@@ -14,7 +15,7 @@ from taichimd.analysis.motion import (
 )
 from taichimd.analysis.structure import RadialDistribution, radial_distribution
 from taichimd.analyze.request import Run
-from taichimd.analyze.tables import write_msd, write_rdf, write_vacf
+from taichimd.analyze.tables import write_bonds, write_msd, write_rdf, write_vacf
 from taichimd.io.frames import Frames
 from taichimd.protocols import Array
 from taichimd.units import PS
@@ -83,6 +84,16 @@ def normalised(
         for i, a in enumerate(species)
         for j, b in enumerate(species)
     }
+
+
+def angles(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
+    """Bond angles and coordination numbers: rows for the summary; files: two CSVs, then the PNG."""
+    frames, length = run.frames, run.request.bond_length
+    assert length is not None
+    found = bond_structure(
+        frames.symbols.tolist(), frames.positions, frames.cells, frames.pbc, length, blocks=run.blocks
+    )
+    return write_bonds(found, files, title)
 
 
 def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:

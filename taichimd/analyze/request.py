@@ -11,6 +11,7 @@ from taichimd.io.frames import Frames
 BLOCKS = 5
 """Pieces of a run, for errors; fewer if there are not four frames for each."""
 KINDS = ("rdf", "msd", "vacf")
+"""What is computed where nothing is picked. "angles" is not: no bond length fits every system."""
 
 
 @dataclass(frozen=True)
@@ -18,8 +19,9 @@ class Request:
     """What to compute, and how.
 
     Attributes:
-        kinds: of KINDS; empty: all that the trajectory allows.
+        kinds: of KINDS, or "angles"; empty: all of KINDS that the trajectory allows.
         r_max: Å, of the RDF. bins: of the RDF.
+        bond_length: Å, of "angles": atoms closer than that are bonded.
         window: longest time difference, ps; None: half of a block.
         fit: ps, where the line through the mean square displacement lies; None: 0.2 to 1 times the window.
         interval: ps between frames, for files that do not say.
@@ -29,6 +31,7 @@ class Request:
     kinds: tuple[str, ...] = ()
     r_max: float = 8.0
     bins: int = 200
+    bond_length: float | None = None
     window: float | None = None
     fit: tuple[float, float] | None = None
     interval: float | None = None

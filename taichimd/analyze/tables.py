@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taichimd.analysis.bonds import BondStructure, highest_peak
 from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.motion import DensityOfStates, Diffusion
 from taichimd.analysis.series import Mean, mean_of, running_integral
@@ -53,6 +54,39 @@ def _peak(rdf: RadialDistribution) -> str:
         f"highest at {rdf.r[top]:.3g} Å (g = {g[top]:.3g}); "
         f"{coordination_number(rdf, edge).value:.3g} within {edge:.3g} Å"
     )
+
+
+def write_bonds(found: BondStructure, files: list[Path], title: str) -> Rows:
+    """Angles of every triple of species and coordination of every pair; files: two CSVs, and the PNG last."""
+    rows: Rows = []
+    columns = {"angle_deg": found.angle}
+    lines = {"-".join(triple): density for triple, density in found.angles.items()}
+    for name, density in lines.items():
+        columns |= {f"p_{name}_per_deg": density.value, f"error_{name}": density.error}
+        top = highest_peak(found.angle, density.value)
+        width = "" if np.isnan(top.width) else f", {top.width:.3g}° wide at half of it"
+        mean = float(density.value @ found.angle / density.value.sum())
+        rows.append((f"angle {name}", f"highest at {top.position:.4g}°{width}; mean {mean:.4g}°"))
+    write_table(files[0], columns)
+    around = {f"{b} around {a}": numbers for (a, b), numbers in found.coordination.items()}
+    count: Array = np.arange(len(next(iter(around.values())).fractions.value), dtype=np.float64)
+    table = {"neighbours": count}
+    for name, numbers in around.items():
+        share, column = numbers.fractions, name.replace(" ", "_")
+        table |= {f"fraction_{column}": share.value, f"error_{column}": share.error}
+        if numbers.mean.value > 0:
+            each = ", ".join(
+                f"{100 * share.value[k]:.3g}% have {k}" for k in np.flatnonzero(share.value > 0.0005)
+            )
+            rows.append((name, f"{plus_minus(numbers.mean)} within {found.length:g} Å: {each}"))
+    shares = {name: _band(numbers.fractions) for name, numbers in around.items() if numbers.mean.value > 0}
+    write_table(files[1], table)
+    bands = {name: _band(density) for name, density in lines.items()}
+    draw(files[-1], title, [
+        lambda axis: curves(axis, found.angle, bands, "bond angle (degrees)", "probability (1/degree)"),
+        lambda axis: curves(axis, count, shares, f"neighbours within {found.length:g} Å", "share of atoms"),
+    ])  # fmt: skip
+    return rows
 
 
 def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Rows:

@@ -9,6 +9,9 @@ import typer
 def analyze(
     trajectory: Annotated[str, typer.Argument(help="trajectory.extxyz of a run, or any that ASE reads.")],
     rdf: Annotated[bool, typer.Option("--rdf", help="Radial distribution functions.")] = False,
+    angles: Annotated[
+        float | None, typer.Option(help="Bond angles and coordination; bonds are shorter than this, Å.")
+    ] = None,
     msd: Annotated[bool, typer.Option("--msd", help="Mean square displacement and diffusion.")] = False,
     vacf: Annotated[
         bool, typer.Option("--vacf", help="Velocity autocorrelation, density of states.")
@@ -30,9 +33,9 @@ def analyze(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
 ) -> None:
-    """Radial distributions, diffusion and vibrations of a trajectory, as CSV and PNG, with errors.
+    """Radial distributions, bonds, diffusion and vibrations of a trajectory, as CSV and PNG, with errors.
 
-    Without --rdf, --msd or --vacf: all that the file allows.
+    Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
     """
     from rich.console import Console
 
@@ -44,7 +47,8 @@ def analyze(
 
     make_settings({"backend": backend})
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]
-    kinds = tuple(name for name, wanted in (("rdf", rdf), ("msd", msd), ("vacf", vacf)) if wanted)
-    request = Request(kinds, r_max, bins, times[0], parse_fit(fit), times[1], blocks)
+    picked = {"rdf": rdf, "angles": angles is not None, "msd": msd, "vacf": vacf}
+    kinds = tuple(name for name, wanted in picked.items() if wanted)
+    request = Request(kinds, r_max, bins, angles, times[0], parse_fit(fit), times[1], blocks)
     start(backend)
     print_analysis(Console(), work(trajectory, request, Path(output), overwrite, skip))
