@@ -22,7 +22,7 @@ MOST_BONDS = 2**15
 
 
 @ti.func
-def image_vector(code, lattice: ti.template()):
+def image_vector(code, lattice: ti.template()):  # type: ignore[valid-type]
     """The vector of an image, angstrom; that of -code is its exact negative."""
     z = ((code + 512) & 1023) - 512
     rest = (code - z) >> 10
@@ -38,11 +38,14 @@ def _reverse_kernel() -> Any:
     @ti.kernel
     def find_reverse(m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints):
         for b in range(m):
-            reverse[b] = -1
+            found = 0
             j = partner[b]
             for r in range(first[j], first[j + 1]):
                 if partner[r] == origin[b] and image[r] == -image[b]:
                     reverse[b] = r
+                    found += 1
+            if found != 1:
+                reverse[b] = -1 - found
 
     return find_reverse
 
@@ -63,7 +66,8 @@ class BondList:
         precision: "float64" or "float32".
 
     Raises:
-        StructureError: shapes or numbers that are not a list of bonds, or a bond without its reverse.
+        StructureError: shapes or numbers that are not a list of bonds, or a bond that is not there exactly once
+            in both directions.
 
     Attributes:
         n, m: atoms, directed bonds. first, origin, partner, image, reverse, strength, kind, pos, lattice: on
@@ -89,7 +93,6 @@ class BondList:
         images = np.asarray(image, np.int64).reshape(m, 3)
         _check(rows, to, images)
         self.n, self.m, self.changes = n, m, 0
-        # Pairs of bonds in each row: where sums over them begin.
         self.degrees = np.diff(rows)
         self.first = _ints(rows)
         self.origin = _ints(np.repeat(np.arange(n), self.degrees))
@@ -99,10 +102,14 @@ class BondList:
         self.reverse = ti.ndarray(ti.i32, max(m, 1))
         _reverse_kernel()(m, self.first, self.origin, self.partner, self.image, self.reverse)
         self._reverse = self.reverse.to_numpy()[:m]
-        if (self._reverse < 0).any():
-            b = int(np.argmin(self._reverse))
+        wrong = (self._reverse < 0) | (self._reverse == np.arange(m))
+        if wrong.any():
+            b = int(wrong.argmax())
             i = int(np.searchsorted(rows, b, "right")) - 1
-            raise StructureError(f"bond {b} from atom {i} to {to[b]} has no reverse; list both directions")
+            raise StructureError(
+                f"bond {b}, from atom {i} to {to[b]}, is listed twice, has no reverse, or is its own; list each "
+                "bond once in both directions"
+            )
         vec = ti.types.vector(3, self.real)
         self.pos, self.lattice = ti.ndarray(vec, n), ti.ndarray(vec, 3)
         self.strength = ti.ndarray(self.real, max(m, 1))
@@ -158,7 +165,7 @@ def _ints(values: NDArray[Any]) -> Any:
 
 
 def _check(first: NDArray[np.int64], partner: NDArray[np.int64], image: NDArray[np.int64]) -> None:
-    """Refuse what kernels would read out of bounds, bonds listed twice, and atoms bonded to themselves."""
+    """Refuse what kernels would read out of bounds."""
     n, degrees = len(first) - 1, np.diff(first)
     if n < 1 or first[0] != 0 or first[-1] != len(partner) or (degrees < 0).any():
         raise StructureError(f"first must rise from 0 to {len(partner)}, the number of bonds")
@@ -172,9 +179,3 @@ def _check(first: NDArray[np.int64], partner: NDArray[np.int64], image: NDArray[
         raise StructureError(
             f"atom {degrees.argmax()} has {degrees.max()} bonds, expected at most {MOST_BONDS}; shorten them"
         )
-    origin = np.repeat(np.arange(n), degrees)
-    if ((origin == partner) & ~image.any(axis=1)).any():
-        raise StructureError("an atom is bonded to itself; leave such bonds out")
-    bonds = np.column_stack([origin, partner, image])
-    if len(np.unique(bonds, axis=0)) < len(bonds):
-        raise StructureError("a bond is listed twice; list each once in either direction")

@@ -1,7 +1,7 @@
 """Which tuples count: conditions on the strengths of their bonds, tested from the inside out.
 
-P. E. Small et al. build the quadruplets i-j-k-l of a reactive force field under conditions on bond orders
-(Algorithm 3 of their paper on tuple decomposition): BO > c for each bond, the product > c for two bonds of one
+P. E. Small et al. (HPC Asia 2018, doi:10.1145/3149457.3149463, Algorithm 3) list the quadruplets i-j-k-l of a
+reactive force field under conditions on bond orders: BO > c for each bond, the product > c for two bonds of one
 atom, and BO_ij BO_jk^2 BO_kl > c2 for the chain. `bond_order_products` is that; other conditions are other
 functions.
 """

@@ -92,16 +92,22 @@ class ChainTerm:
             raise SettingsError(
                 f"decomposition '{decomposition}': expected one of {', '.join(DECOMPOSITIONS)}"
             )
-        bonds, extra = self._bonds, ()
+        bonds = self._bonds
+        arguments = (
+            bonds.n, bonds.m, *bonds.rows(), bonds.kind, bonds.pos, bonds.lattice, self._squares, self._table,
+            *self._sums,
+        )  # fmt: skip
         if decomposition == "tuple":
             self.list.update()
             self._reserve()
-            extra = (self.list.count, self.list.starts, *self.list.places, *self._of_chains)
-        with literals(bonds.real):
-            getattr(self._kernels, decomposition)(
-                bonds.n, bonds.m, *bonds.rows(), bonds.kind, bonds.pos, bonds.lattice, self._squares,
-                self._table, *self._sums, *extra,
-            )  # fmt: skip
+            chains = self.list
+            with literals(bonds.real):
+                self._kernels.tupled(
+                    *arguments, chains.count, chains.starts, *chains.places, *self._of_chains
+                )
+        else:
+            with literals(bonds.real):
+                self._kernels.walked(decomposition == "bond", *arguments)
 
     def evaluate(self, decomposition: str = "tuple") -> ChainSums:
         """`queue`, and the results, in float64."""

@@ -35,7 +35,7 @@ def _build_kernel(order: int, condition: Condition, real: Any) -> Any:
     accept = search(condition)
 
     @ti.func
-    def put(at, capacity, fill: ti.template(), b0, b1, b2, list0: ti.template(), list1: ti.template(), list2: ti.template()):  # fmt: skip
+    def put(at, capacity, fill: ti.template(), b0, b1, b2, list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
         if ti.static(fill):
             if at < capacity:
                 list0[at] = b0
@@ -45,7 +45,7 @@ def _build_kernel(order: int, condition: Condition, real: Any) -> Any:
                     list2[at] = b2
 
     @ti.func
-    def owned(b, begin, capacity, fill: ti.template(), first: ti.template(), origin: ti.template(), partner: ti.template(), image: ti.template(), reverse: ti.template(), strength: ti.template(), list0: ti.template(), list1: ti.template(), list2: ti.template()):  # fmt: skip
+    def owned(b, begin, capacity, fill: ti.template(), first: ti.template(), origin: ti.template(), partner: ti.template(), image: ti.template(), reverse: ti.template(), strength: ti.template(), list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
         """Number of tuples of the owner b, which go to `begin` and behind it."""
         found = 0
         j = origin[b]

@@ -30,7 +30,7 @@ from taichimd.tuples.conditions import Condition, search
 
 @cache
 def sum_kernels(function: Callable[..., Any], condition: Condition, real: Any) -> Any:
-    """Kernels `particle`, `bond` and `tuple` for one function and one condition."""
+    """Kernels `walked` (particle, bond) and `tupled` for one function and one condition."""
     vec3, vec4 = ti.types.vector(3, real), ti.types.vector(4, real)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec3, ndim=1)
@@ -121,26 +121,22 @@ def sum_kernels(function: Callable[..., Any], condition: Condition, real: Any) -
             force[i] = f
 
     @step_kernel
-    def particle(n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals):  # fmt: skip
-        """Launch: one thread per atom."""
+    def walked(by_bond: ti.template(), n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals):  # fmt: skip
+        """Launch: one thread per directed bond, of which those that are central work, or one per atom."""
         measure(m, origin, partner, image, strength, pos, lattice, vectors)
-        for j in range(n):
-            for b in range(first[j], first[j + 1]):
+        if ti.static(by_bond):
+            for b in range(m):
                 if accept.opens(b, reverse, strength):
                     walk(b, first, origin, partner, image, reverse, strength, kind, vectors, squares, table, inner, outer, energy)  # fmt: skip
+        else:
+            for j in range(n):
+                for b in range(first[j], first[j + 1]):
+                    if accept.opens(b, reverse, strength):
+                        walk(b, first, origin, partner, image, reverse, strength, kind, vectors, squares, table, inner, outer, energy)  # fmt: skip
         collect(n, m, first, origin, reverse, strength, squares, inner, outer, energy, partial, atom_energy, force, slope)  # fmt: skip
 
     @step_kernel
-    def bond(n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals):  # fmt: skip
-        """Launch: one thread per directed bond."""
-        measure(m, origin, partner, image, strength, pos, lattice, vectors)
-        for b in range(m):
-            if accept.opens(b, reverse, strength):
-                walk(b, first, origin, partner, image, reverse, strength, kind, vectors, squares, table, inner, outer, energy)  # fmt: skip
-        collect(n, m, first, origin, reverse, strength, squares, inner, outer, energy, partial, atom_energy, force, slope)  # fmt: skip
-
-    @step_kernel
-    def tuple_(n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals, chains: ti.i32, starts: ints, ps: ints, bs: ints, qs: ints, us: reals, to_ji: quads, to_jk: quads, to_kl: quads):  # fmt: skip
+    def tupled(n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals, chains: ti.i32, starts: ints, ps: ints, bs: ints, qs: ints, us: reals, to_ji: quads, to_jk: quads, to_kl: quads):  # fmt: skip
         """Launch: one thread per chain of the list ps, bs, qs."""
         measure(m, origin, partner, image, strength, pos, lattice, vectors)
         for t in range(chains):
@@ -161,4 +157,4 @@ def sum_kernels(function: Callable[..., Any], condition: Condition, real: Any) -
                 energy[b] = total
         collect(n, m, first, origin, reverse, strength, squares, inner, outer, energy, partial, atom_energy, force, slope)  # fmt: skip
 
-    return SimpleNamespace(particle=particle, bond=bond, tuple=tuple_)
+    return SimpleNamespace(walked=walked, tupled=tupled)
