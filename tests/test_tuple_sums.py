@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pytest
 from ase.build import bulk, graphene
-from bits import here, in_another_process
+from bits import OTHER_RUNTIME, here, in_another_process, needs_other_runtime
 from hypothesis import given, settings
 from networks import (
     CELL,
@@ -172,6 +172,12 @@ def test_single_precision_is_close_to_double():
 
 def test_one_thread_has_the_bits_of_two():
     assert in_another_process({**os.environ, "TAICHIMD_THREADS": "1"}, "chains") == {"chains": here("chains")}
+
+
+@needs_other_runtime
+def test_the_other_runtime_has_the_same_bits():
+    environment = {**os.environ, "TAICHIMD_RUNTIME": OTHER_RUNTIME}
+    assert in_another_process(environment, "chains") == {"chains": here("chains")}
 
 
 def test_newtons_third_law_and_energies_of_one_chain():

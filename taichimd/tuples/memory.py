@@ -56,9 +56,7 @@ def array(dtype: Any, n: int, what: str, size: int) -> Any:
 
 
 def _message(what: str, size: int, why: str) -> str:
-    return (
-        f"{what} ({_gib(size)}) does not fit: {why}; raise the cutoffs of the condition, or use fewer atoms"
-    )
+    return f"{what} ({_gib(size)}) does not fit: {why}; list fewer bonds, raise the cutoffs of the condition, or use fewer atoms"
 
 
 def _gib(size: int) -> str:
