@@ -98,18 +98,20 @@ def test_an_atom_and_its_image_are_different_atoms():
         assert tuples.count == count
 
 
-def test_lists_follow_strengths():
+def test_lists_follow_strengths_and_grow():
     rows = rows_of({(i, i + 1, (0, 0, 0)): 0.9 for i in range(5)}, 6)
     bonds = BondList(*rows)
     tuples = TupleList(bonds, 4, PRODUCTS)
     counts = []
-    for factor in (1.0, 0.2, 1.0):
+    # The path 0-1-2-3-4-5: its last bonds weak, all strong, all weak, all strong.
+    end = np.repeat(np.arange(6), np.diff(rows[0])) + rows[1] > 6
+    for factor in (np.where(end, 0.2, 1.0), 1.0, 0.2, 1.0):
         bonds.set_strengths(factor * rows[3])
         tuples.update()
         tuples.update()
         counts.append(tuples.count)
-    assert counts == [3, 0, 3]
-    assert tuples.statistics()["builds"] == 3
+    assert counts == [1, 3, 0, 3]
+    assert tuples.statistics()["builds"] == 4
 
 
 def test_statistics_add_up():
