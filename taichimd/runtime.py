@@ -151,19 +151,6 @@ def _multiprocessors() -> int:
     return max(count.value, 1)
 
 
-def free_memory() -> int | None:
-    """Bytes that can still be had on the device, or None where nobody says."""
-    if backend() == "cuda":
-        free, total = ctypes.c_size_t(0), ctypes.c_size_t(0)
-        failed = ctypes.CDLL("libcuda.so.1").cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
-        return None if failed else free.value
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable"))
-    except (OSError, StopIteration):
-        return None
-
-
 def _cuda_devices() -> int:
     """Number of CUDA devices, asked of the driver itself: the runtimes' own test prints warnings."""
     try:

@@ -152,6 +152,20 @@ def barostats():
     return found
 
 
+def chains():
+    """Lists of tuples in carbon, and a torsion summed over chains in every decomposition."""
+    from networks import TORSION, crystal, torsion
+
+    from taichimd.tuples.conditions import bond_order_products
+    from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm
+
+    atoms = bulk("C", cubic=True).repeat(3)
+    atoms.rattle(0.08, seed=5)
+    term = ChainTerm(crystal(atoms, 2.8), torsion, bond_order_products(0.1, 0.01), TORSION)
+    found = [term.evaluate(decomposition) for decomposition in DECOMPOSITIONS]
+    return [term.list.bonds()] + [a for f in found for a in (f.energies, f.forces, f.slopes)]
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -162,6 +176,7 @@ SYSTEMS = {
     "thermostats": thermostats,
     "relaxation": relaxation,
     "barostats": barostats,
+    "chains": chains,
 }
 
 

@@ -16,7 +16,7 @@ LAYERS = [
     ["math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],
     ["state", "neighbours"],
-    ["forcefields", "enumerate"],
+    ["forcefields", "enumerate", "tuples"],
     ["dynamics", "reduce", "results", "checks", "observe"],
     ["device"],
     ["engine", "forcefields.check"],

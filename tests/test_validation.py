@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
 from validation import common, cross_backend, energy_drift, gpu_suite, silica_glass
-from validation.benchmarks import gpumd_figures, gpumd_plot, roofline
+from validation.benchmarks import gpumd_figures, gpumd_plot, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
@@ -147,3 +147,14 @@ def test_cost_of_a_rebuild_is_free_of_those_that_motion_asks_for(monkeypatch):
     assert found["ms_per_step"] == pytest.approx(1.0, rel=1e-2)
     assert engine.device.lists.most_age == NEVER
     assert found["loss_of_speed"] == pytest.approx(0.8 / 1.8, rel=1e-2)
+
+
+def test_every_way_to_add_up_quadruplets_gives_the_same_forces():
+    options = SimpleNamespace(seconds=0.0, repeats=1)
+    found = quadruplets.measure(1_344, quadruplets.CASES["candidates"], options)
+    assert found["tuples"] > 18 * 1_344, "some second neighbours are close enough"
+    assert found["same_bits"]
+    atomics = found["atomics"]
+    assert atomics["float atomics"]["largest_difference_eV_per_A"] < 1e-12
+    assert 0 < atomics["integer atomics"]["largest_difference_eV_per_A"] < 1e-10
+    assert atomics["integer atomics"]["numbers_that_differ_between_two_runs"] == 0

@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.errors import CapacityError
+from taichimd.memory import require
 from taichimd.neighbours.tuple_arrays import firsts_size
-from taichimd.runtime import free_memory, ti
+from taichimd.runtime import ti
 from taichimd.state import State
 
+CURE = "shorten the cutoff, lower the density or use fewer atoms"
 MORE = 8
 """A list that must grow gets an eighth more than it needs."""
 
@@ -52,7 +53,7 @@ class TupleRoom:
         need = self.bytes_for(*room)
         self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
         what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
-        check_room(what, need, 5 * room[0] + 2 * room[1], "use decomposition 'particle', ")
+        require(need, 5 * room[0] + 2 * room[1], what, f"use decomposition 'particle', {CURE}")
         self.arrays = self.arrays[0], *self._reserve(*room)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
@@ -97,35 +98,9 @@ class PairRows:
         firsts = self.arrays[0]
         self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"
-        check_room(what, 4 * width * self._n, width * self._n, "")
+        require(4 * width * self._n, width * self._n, what, CURE)
         self.arrays = firsts, ti.ndarray(ti.i32, width * self._n), *self._unused
 
     def statistics(self) -> dict[str, Any]:
         """Nothing that a report would say."""
         return {}
-
-
-def check_room(what: str, need: int, largest: int, instead: str) -> None:
-    """Refuse what the memory, or a 32-bit index, cannot hold.
-
-    Args:
-        what: is to be held, for the message.
-        need: bytes.
-        largest: index.
-        instead: of what else a user could do.
-
-    Raises:
-        CapacityError: with the numbers.
-    """
-    free = free_memory()
-    if largest < 2**31 and (free is None or need <= free):
-        return
-    limit = (
-        "indices of 32 bits hold"
-        if free is None or need <= free
-        else f"the {free / 2**30:.1f} GiB that are free"
-    )
-    raise CapacityError(
-        f"{what} needs {need / 2**30:.1f} GiB, more than {limit}; {instead}shorten the cutoff, lower the density or "
-        "use fewer atoms"
-    )

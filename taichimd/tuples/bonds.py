@@ -1,0 +1,181 @@
+"""The network of bonds from which tuples are made: rows in compressed form (CSR) on the device.
+
+A bond of atom i is an edge to one periodic image of another atom (or of i itself), and stands in the rows of
+both. The image T = x a1 + y a2 + z a3 is one integer, 2^20 x + 2^10 y + z: codes of images add up as images do,
+so that going along a chain tells two images of an atom apart.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from taichimd.errors import StructureError
+from taichimd.neighbours.box import make_frame
+from taichimd.runtime import PRECISIONS, start, ti
+
+FARTHEST = 255
+"""Cells between bonded atoms along a direction: sums of two codes less a third are still unique."""
+MOST_BONDS = 2**15
+"""Of one atom: the chains about one bond are then counted in 32 bits."""
+
+
+@ti.func
+def image_vector(code, lattice: ti.template()):  # type: ignore[valid-type]
+    """The vector of an image, angstrom; that of -code is its exact negative."""
+    z = ((code + 512) & 1023) - 512
+    rest = (code - z) >> 10
+    y = ((rest + 512) & 1023) - 512
+    x = (rest - y) >> 10
+    return x * lattice[0] + y * lattice[1] + z * lattice[2]
+
+
+@cache
+def _reverse_kernel() -> Any:
+    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+    @ti.kernel
+    def find_reverse(m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints):
+        for b in range(m):
+            found = 0
+            j = partner[b]
+            for r in range(first[j], first[j + 1]):
+                if partner[r] == origin[b] and image[r] == -image[b]:
+                    reverse[b] = r
+                    found += 1
+            if found != 1:
+                reverse[b] = -1 - found
+
+    return find_reverse
+
+
+class BondList:
+    """Bonds of n atoms, both directions, with strengths.
+
+    Results do not depend on the spatial order of the atoms if rows stand in the order of the user's atom
+    numbers. Strengths, positions and cell may change from step to step; bonds may not.
+
+    Args:
+        first: (n+1,) where the row of each atom begins.
+        partner: (m,) the other atom of each bond.
+        image: (m, 3) its image in whole cell vectors: r_ij = pos[j] - pos[i] + image @ cell.
+        strength: (m,) the same in both directions, such as bond orders.
+        cell: (3, 3) angstrom; not needed without images.
+        kinds: (n,) species numbers that functions of tuples see; default 0.
+        precision: "float64" or "float32".
+
+    Raises:
+        StructureError: shapes or numbers that are not a list of bonds, or a bond that is not there exactly once
+            in both directions.
+
+    Attributes:
+        n, m: atoms, directed bonds. first, origin, partner, image, reverse, strength, kind, pos, lattice: on
+            the device. reverse[b]: the same bond in the row of the other atom.
+        changes: how often strengths were set: lists made for another number are outdated.
+    """
+
+    def __init__(
+        self,
+        first: ArrayLike,
+        partner: ArrayLike,
+        image: ArrayLike,
+        strength: ArrayLike,
+        *,
+        cell: ArrayLike | None = None,
+        kinds: ArrayLike | None = None,
+        precision: str = "float64",
+    ) -> None:
+        start()
+        self.real, self.numpy_real = PRECISIONS[precision]
+        rows, to = np.asarray(first, np.int64), np.asarray(partner, np.int64)
+        n, m = len(rows) - 1, len(to)
+        images = np.asarray(image, np.int64).reshape(m, 3)
+        _check(rows, to, images)
+        self.n, self.m, self.changes = n, m, 0
+        self.degrees = np.diff(rows)
+        self.first = _ints(rows)
+        self.origin = _ints(np.repeat(np.arange(n), self.degrees))
+        self.partner = _ints(to)
+        self.image = _ints(images @ np.array([2**20, 2**10, 1]))
+        self.kind = _ints(np.zeros(n) if kinds is None else np.asarray(kinds))
+        self.reverse = ti.ndarray(ti.i32, max(m, 1))
+        _reverse_kernel()(m, self.first, self.origin, self.partner, self.image, self.reverse)
+        self._reverse = self.reverse.to_numpy()[:m]
+        wrong = (self._reverse < 0) | (self._reverse == np.arange(m))
+        if wrong.any():
+            b = int(wrong.argmax())
+            i = int(np.searchsorted(rows, b, "right")) - 1
+            raise StructureError(
+                f"bond {b}, from atom {i} to {to[b]}, is listed twice, has no reverse, or is its own; list each "
+                "bond once in both directions"
+            )
+        vec = ti.types.vector(3, self.real)
+        self.pos, self.lattice = ti.ndarray(vec, n), ti.ndarray(vec, 3)
+        self.strength = ti.ndarray(self.real, max(m, 1))
+        self.set_strengths(strength)
+        self.set_cell(np.zeros((3, 3)) if cell is None else cell)
+
+    def set_strengths(self, strength: ArrayLike) -> None:
+        """Take (m,) strengths.
+
+        Raises:
+            StructureError: another shape, or numbers that differ between the directions of a bond.
+        """
+        values = np.zeros(max(self.m, 1), self.numpy_real)
+        given = np.asarray(strength, self.numpy_real)
+        if given.shape != (self.m,) or not np.array_equal(given, given[self._reverse]):
+            raise StructureError(
+                f"expected {self.m} strengths that are numbers and the same in both directions of a bond, "
+                f"got shape {given.shape}"
+            )
+        values[: self.m] = given
+        self.strength.from_numpy(values)
+        self.touch()
+
+    def touch(self) -> None:
+        """Say that `strength` was changed on the device: lists will be built anew."""
+        self.changes += 1
+
+    def set_positions(self, positions: ArrayLike) -> None:
+        """Take (n, 3) positions, angstrom, in the images that the bonds were found with."""
+        self.pos.from_numpy(np.ascontiguousarray(positions, self.numpy_real).reshape(self.n, 3))
+
+    def set_cell(self, cell: ArrayLike) -> None:
+        """Take another (3, 3) cell, angstrom.
+
+        Raises:
+            StructureError: it is not finite.
+        """
+        lattice = np.asarray(cell, float)
+        make_frame(lattice, np.zeros(3, bool))
+        self.lattice.from_numpy(lattice.astype(self.numpy_real))
+
+    def rows(self) -> tuple[Any, ...]:
+        """What loops over bonds need: first, origin, partner, image, reverse, strength."""
+        return self.first, self.origin, self.partner, self.image, self.reverse, self.strength
+
+
+def _ints(values: NDArray[Any]) -> Any:
+    array = ti.ndarray(ti.i32, max(len(values), 1))
+    padded = np.zeros(max(len(values), 1), np.int32)
+    padded[: len(values)] = values
+    array.from_numpy(padded)
+    return array
+
+
+def _check(first: NDArray[np.int64], partner: NDArray[np.int64], image: NDArray[np.int64]) -> None:
+    """Refuse what kernels would read out of bounds."""
+    n, degrees = len(first) - 1, np.diff(first)
+    if n < 1 or first[0] != 0 or first[-1] != len(partner) or (degrees < 0).any():
+        raise StructureError(f"first must rise from 0 to {len(partner)}, the number of bonds")
+    if len(partner) and (partner.min() < 0 or partner.max() >= n):
+        raise StructureError(f"partners must lie between 0 and {n - 1}, the atoms")
+    if abs(image).max(initial=0) > FARTHEST:
+        raise StructureError(
+            f"a bond spans {abs(image).max()} cells, expected at most {FARTHEST}; wrap the positions into the cell"
+        )
+    if degrees.max() > MOST_BONDS:
+        raise StructureError(
+            f"atom {degrees.argmax()} has {degrees.max()} bonds, expected at most {MOST_BONDS}; shorten them"
+        )

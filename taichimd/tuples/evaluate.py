@@ -1,0 +1,144 @@
+"""A function of chains summed over a network of bonds: energies, forces, slopes to the strengths."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd import memory
+from taichimd.errors import SettingsError
+from taichimd.runtime import literals, ti
+from taichimd.tuples.bonds import BondList
+from taichimd.tuples.conditions import CURE, Condition
+from taichimd.tuples.lists import TupleList
+from taichimd.tuples.sums import sum_kernels
+
+DECOMPOSITIONS = ("particle", "bond", "tuple")
+
+
+@dataclass(frozen=True)
+class ChainSums:
+    """What a function of chains adds up to.
+
+    Attributes:
+        energies: (n,) eV: of each chain, half goes to each of its central atoms.
+        forces: (n, 3) eV/angstrom at constant strengths, -dU/dr.
+        slopes: (m,) eV: dU/ds of the bond, the same for both directions. Where strengths depend on distance,
+            forces of slope ds/dr along the bond come on top.
+    """
+
+    energies: NDArray[np.float64]
+    forces: NDArray[np.float64]
+    slopes: NDArray[np.float64]
+
+
+class ChainTerm:
+    """A function of chains i-j-k-l (see `chains`) over all chains that a condition accepts.
+
+    Args:
+        bonds: the network, with strengths and positions.
+        function: of a chain.
+        condition: which chains count.
+        table: parameters that the function reads.
+        memory_limit: bytes that list and sums may take, each; None: most of what is free.
+
+    Raises:
+        CapacityError: no room for what is kept for each two bonds of one atom.
+
+    Attributes:
+        list: the chains. energies, forces, slopes: results on the device.
+    """
+
+    def __init__(
+        self,
+        bonds: BondList,
+        function: Callable[..., Any],
+        condition: Condition,
+        table: Sequence[float] = (),
+        *,
+        memory_limit: int | None = None,
+    ) -> None:
+        self._bonds, self._limit = bonds, memory_limit
+        self.list = TupleList(bonds, 4, condition, memory_limit=memory_limit)
+        self._kernels = sum_kernels(function, condition, bonds.real)
+        n, m, real = bonds.n, max(bonds.m, 1), bonds.real
+        vec3, self._vec4 = ti.types.vector(3, real), ti.types.vector(4, real)
+        squares = np.concatenate([[0], np.cumsum(bonds.degrees**2)])
+        pairs, self._number = int(squares[-1]), np.dtype(bonds.numpy_real).itemsize
+        self._bond_bytes = self._number * (4 * (pairs + 3 * m) + 2 * m)
+        what = f"sums over {pairs} pairs of bonds of one atom"
+        memory.require(self._bond_bytes, 4 * pairs, what, CURE, memory_limit)
+        outer = memory.array(self._vec4, pairs, what, self._bond_bytes, CURE)
+        vectors, inner, partial = (ti.ndarray(self._vec4, m) for _ in range(3))
+        self.energies, self.forces = ti.ndarray(real, n), ti.ndarray(vec3, n)
+        self.slopes, bond_energy = ti.ndarray(real, m), ti.ndarray(real, m)
+        self._squares, self._table = ti.ndarray(ti.i32, n + 1), ti.ndarray(real, max(len(table), 1))
+        self._squares.from_numpy(squares.astype(np.int32))
+        if len(table):
+            self._table.from_numpy(np.asarray(table, bonds.numpy_real))
+        self._sums = vectors, inner, outer, bond_energy, partial, self.energies, self.forces, self.slopes
+        self._room, self._of_chains = 0, self._arrays(1)
+
+    def queue(self, decomposition: str = "tuple") -> None:
+        """Queue the sums of the present positions and strengths; does not wait for them.
+
+        Raises:
+            SettingsError: another decomposition than "particle", "bond" and "tuple".
+            CapacityError: no room for the list of chains, or for what is kept of each ("tuple" alone).
+        """
+        if decomposition not in DECOMPOSITIONS:
+            raise SettingsError(
+                f"decomposition '{decomposition}': expected one of {', '.join(DECOMPOSITIONS)}"
+            )
+        bonds = self._bonds
+        arguments = (
+            bonds.n, bonds.m, *bonds.rows(), bonds.kind, bonds.pos, bonds.lattice, self._squares, self._table,
+            *self._sums,
+        )  # fmt: skip
+        if decomposition == "tuple":
+            self.list.update()
+            self._reserve()
+            chains = self.list
+            with literals(bonds.real):
+                self._kernels.tupled(
+                    *arguments, chains.count, chains.starts, *chains.places, *self._of_chains
+                )
+        else:
+            with literals(bonds.real):
+                self._kernels.walked(decomposition == "bond", *arguments)
+
+    def evaluate(self, decomposition: str = "tuple") -> ChainSums:
+        """`queue`, and the results, in float64."""
+        self.queue(decomposition)
+        energies, forces, slopes = (
+            array.to_numpy().astype(np.float64) for array in (self.energies, self.forces, self.slopes)
+        )
+        return ChainSums(energies, forces, slopes[: self._bonds.m])
+
+    def statistics(self) -> dict[str, Any]:
+        """Those of the list, and bytes kept for each decomposition: for bonds ("particle", "bond"), for chains."""
+        return {
+            **self.list.statistics(),
+            "bond_sum_bytes": self._bond_bytes,
+            "chain_bytes": 13 * self._number * self._room,
+        }
+
+    def _arrays(self, room: int, what: str = "", size: int = 0) -> list[Any]:
+        """Energy and three derivatives of each chain."""
+        types = (self._bonds.real, self._vec4, self._vec4, self._vec4)
+        return [memory.array(dtype, room, what, size, CURE) for dtype in types]
+
+    def _reserve(self) -> None:
+        if self.list.count <= self._room:
+            return
+        need, room = self.list.count, self.list.capacity
+        each, what = 13 * self._number, f"the derivatives of {need} chains"
+        self._room, self._of_chains = 0, self._arrays(1)
+        memory.require(each * need, 4 * need, what, CURE, self._limit)
+        most = memory.most_bytes(self._limit)
+        if 4 * room > memory.LARGEST or (most is not None and each * room > most):
+            room = need
+        self._of_chains = self._arrays(room, what, each * room)
+        self._room = room

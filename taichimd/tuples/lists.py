@@ -1,0 +1,201 @@
+"""Lists of bonds, angles and chains, built on the device: count, running sums, fill.
+
+Each tuple belongs to one bond, its owner, and one thread finds all tuples of an owner:
+
+    n = 2  bonds i-j, i < j          owner: the bond
+    n = 3  angles j-i-k              owner: the bond of i that stands first in its row
+    n = 4  chains i-j-k-l, j < k     owner: the central bond
+
+Tuples stand in the order of their owners, those of an owner in the order of the rows. So the list depends
+neither on threads nor on timing, and those of one owner are one stretch of it, `starts[b]` to `starts[b+1]`.
+A tuple is stored as its n-1 bonds: (i-j), (i-j, i-k), (j-i, j-k, k-l), which know atoms, images, strengths.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd import memory
+from taichimd.errors import SettingsError
+from taichimd.neighbours.scan import scan, scan_size
+from taichimd.runtime import literals, step_kernel, ti
+from taichimd.tuples.bonds import BondList
+from taichimd.tuples.conditions import CURE, Condition, search
+
+TOTAL, TOO_MANY = 0, 1
+"""Places in `status`: the number of tuples, and whether 32 bits do not hold it."""
+
+
+@cache
+def _build_kernel(order: int, condition: Condition, real: Any) -> Any:
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    accept = search(condition)
+
+    @ti.func
+    def put(at, capacity, fill: ti.template(), b0, b1, b2, list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
+        if ti.static(fill):
+            if at < capacity:
+                list0[at] = b0
+                if ti.static(order > 2):
+                    list1[at] = b1
+                if ti.static(order > 3):
+                    list2[at] = b2
+
+    @ti.func
+    def owned(b, begin, capacity, fill: ti.template(), first: ti.template(), origin: ti.template(), partner: ti.template(), image: ti.template(), reverse: ti.template(), strength: ti.template(), list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
+        """Number of tuples of the owner b, which go to `begin` and behind it."""
+        found = 0
+        j = origin[b]
+        if ti.static(order == 2):
+            if accept.opens(b, reverse, strength):
+                put(begin, capacity, fill, b, 0, 0, list0, list1, list2)
+                found = 1
+        elif ti.static(order == 3):
+            if condition.bond(strength[b]):
+                for q in range(b + 1, first[j + 1]):
+                    if accept.beside(b, q, strength):
+                        put(begin + found, capacity, fill, b, q, 0, list0, list1, list2)
+                        found += 1
+        elif accept.opens(b, reverse, strength):
+            r = reverse[b]
+            k = partner[b]
+            for p in range(first[j], first[j + 1]):
+                if accept.beside(b, p, strength):
+                    for q in range(first[k], first[k + 1]):
+                        if accept.beside(r, q, strength) and accept.closes(p, b, q, partner, image, strength):
+                            put(begin + found, capacity, fill, p, b, q, list0, list1, list2)
+                            found += 1
+        return found
+
+    @step_kernel
+    def build(m: ti.i32, capacity: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, starts: ints, sums: ints, status: ints, list0: ints, list1: ints, list2: ints):  # fmt: skip
+        """Count, and fill as far as the list reaches. Launch: one thread per directed bond."""
+        for b in range(m):
+            starts[b] = owned(b, 0, 0, False, first, origin, partner, image, reverse, strength, list0, list1, list2)  # fmt: skip
+        scan(m, starts, 0, sums, 0)
+        for _ in range(1):
+            status[TOTAL] = starts[m]
+            status[TOO_MANY] = 0
+        for b in range(m):
+            # Where a sum of numbers below 2^31 passes 2^31, it turns negative.
+            if starts[b + 1] < 0:
+                status[TOO_MANY] = 1
+        for b in range(m):
+            if status[TOO_MANY] == 0 and starts[b + 1] > starts[b]:
+                owned(b, starts[b], capacity, True, first, origin, partner, image, reverse, strength, list0, list1, list2)  # fmt: skip
+
+    return build
+
+
+class TupleList:
+    """All n-tuples of a bond list that a condition accepts, each once.
+
+    Args:
+        bonds: the network.
+        order: n: 2 bonds, 3 angles, 4 chains of three bonds with four different atoms. An atom and its image
+            are different atoms.
+        condition: on the strengths of the bonds of a tuple.
+        memory_limit: bytes that the list may take; None: most of what is free.
+
+    Raises:
+        SettingsError: another order.
+
+    Attributes:
+        count: tuples. starts: (m+1) on the device, where those of each owner begin.
+        places: n-1 arrays on the device, the bonds of each tuple. capacity: their length.
+    """
+
+    def __init__(
+        self, bonds: BondList, order: int, condition: Condition, *, memory_limit: int | None = None
+    ) -> None:
+        if order not in (2, 3, 4):
+            raise SettingsError(f"tuples of {order} atoms: expected 2, 3 or 4")
+        self._bonds, self.order, self._condition, self._limit = bonds, order, condition, memory_limit
+        self.count, self.capacity, self.builds = 0, 0, 0
+        self.starts = ti.ndarray(ti.i32, bonds.m + 1)
+        self.starts.fill(0)
+        self._sums = ti.ndarray(ti.i32, scan_size(bonds.m))
+        self._status = ti.ndarray(ti.i32, 2)
+        self.places = [ti.ndarray(ti.i32, 1) for _ in range(3)]
+        self._built_for = -1
+
+    def update(self) -> None:
+        """Build, if strengths have changed since the last time (see `build`)."""
+        if self._built_for != self._bonds.changes:
+            self.build()
+
+    def build(self) -> None:
+        """List the tuples of the present strengths. The need is known before room is made for it.
+
+        Raises:
+            CapacityError: more tuples than memory, the limit, or 32 bits hold. The list is then empty.
+        """
+        bonds = self._bonds
+        kernel = _build_kernel(self.order, self._condition, bonds.real)
+        self.count, self._built_for = 0, -1
+        while bonds.m:
+            with literals(bonds.real):
+                kernel(bonds.m, self.capacity, *bonds.rows(), self.starts, self._sums, self._status, *self.places)  # fmt: skip
+            total, too_many = self._status.to_numpy().tolist()
+            if too_many:
+                self._reserve(int(self._counts().sum()))
+            if total <= self.capacity:
+                self.count = total
+                break
+            self._reserve(total)
+        self._built_for = bonds.changes
+        self.builds += 1
+
+    def bonds(self) -> NDArray[np.int32]:
+        """The (count, n-1) bonds of the tuples."""
+        places = [place.to_numpy()[: self.count] for place in self.places[: self.order - 1]]
+        return np.column_stack(places)
+
+    def atoms(self) -> NDArray[np.int32]:
+        """The (count, n) atoms of the tuples: i-j, j-i-k, i-j-k-l."""
+        origin, partner = self._bonds.origin.to_numpy(), self._bonds.partner.to_numpy()
+        b = self.bonds().T
+        if self.order == 2:
+            columns = [origin[b[0]], partner[b[0]]]
+        elif self.order == 3:
+            columns = [partner[b[0]], origin[b[0]], partner[b[1]]]
+        else:
+            columns = [partner[b[0]], origin[b[1]], partner[b[1]], partner[b[2]]]
+        return np.column_stack(columns)
+
+    def statistics(self) -> dict[str, Any]:
+        """Sizes for reports: numbers of atoms, directed bonds and tuples, and bytes on the device."""
+        each = 4 * (self.order - 1)
+        return {
+            "order": self.order,
+            "atoms": self._bonds.n,
+            "directed_bonds": self._bonds.m,
+            "tuples": self.count,
+            "tuples_per_atom": self.count / self._bonds.n,
+            "capacity": self.capacity,
+            "bytes_per_tuple": each,
+            "list_bytes": each * self.capacity,
+            "index_bytes": 4 * (self._bonds.m + 1 + scan_size(self._bonds.m)),
+            "builds": self.builds,
+        }
+
+    def _counts(self) -> NDArray[np.int64]:
+        """Tuples of each owner, each below 2^31, from running sums modulo 2^32."""
+        return np.diff(self.starts.to_numpy().astype(np.int64)) % 2**32
+
+    def _reserve(self, need: int) -> None:
+        """Room for `need` tuples and an eighth more, or for `need` where more would not fit."""
+        each, n_places = 4 * (self.order - 1), self.order - 1
+        what = f"a list of {need} {self.order}-tuples of {self._bonds.n} atoms"
+        self.capacity, self.places = 0, [ti.ndarray(ti.i32, 1) for _ in range(3)]
+        memory.require(each * need, need, what, CURE, self._limit)
+        most, room = memory.most_bytes(self._limit), need + need // 8
+        if room > memory.LARGEST or (most is not None and each * room > most):
+            room = need
+        self.places[:n_places] = [
+            memory.array(ti.i32, room, what, each * room, CURE) for _ in range(n_places)
+        ]
+        self.capacity = room
