@@ -1,4 +1,4 @@
-"""Whether an array fits: asked before it is allocated, since an operating system kills who finds out later."""
+"""Whether an array fits: asked before it is allocated, as an operating system kills who finds out later."""
 
 import ctypes
 from typing import Any
@@ -29,7 +29,8 @@ def require(size: int, numbers: int, what: str, cure: str, limit: int | None = N
     Args:
         size: bytes of all.
         numbers: in the longest.
-        what: for the message, with the number of tuples or bonds. cure: what a user could do.
+        what: for the message, with the number of tuples or bonds.
+        cure: what a user could do.
         limit: bytes that they may take; None: `SHARE` of what is free.
 
     Raises:
