@@ -116,7 +116,7 @@ def step_kernels(
     far = gather_functions(of_pairs, real, term, by_slot) if both else None
     by_lanes = lanes > 1 and (both or not many_body)
     shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple else None
-    pair_list = pair_tuples(of_pairs, real, term, lanes) if by_tuple and of_pairs.pair else None
+    pair_list = pair_tuples(of_pairs, real, term, by_slot, lanes) if by_tuple and of_pairs.pair else None
     triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple and many_body else None
     list_tuples = tuple_lists_function(terms, real, term, by_slot) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None

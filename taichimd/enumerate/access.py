@@ -23,6 +23,12 @@ def distance_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.templat
 
 
 @ti.func
+def straight_vector(entry, shift_bits, x, pos: ti.template(), shifts: ti.template()):
+    """The same without a branch: the image 0 has the vector zero."""
+    return (pos[entry >> shift_bits] - x) + shifts[entry & ((1 << shift_bits) - 1)]
+
+
+@ti.func
 def slope_vector(g_r, g_cos, cosine, d, inverse, d_other, inverse_other):
     """Derivative to the vector d of something with slopes g_r to its length and g_cos to the cosine."""
     return ((g_r - g_cos * cosine * inverse) * inverse) * d + (g_cos * (inverse * inverse_other)) * d_other

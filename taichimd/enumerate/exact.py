@@ -115,5 +115,5 @@ def pair_sums(real: Any) -> Any:
         return ti.Vector([sums[k] + sums[terms + k] for k in ti.static(range(3, terms))])
 
     return SimpleNamespace(
-        empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE]
+        empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE],
     )  # fmt: skip

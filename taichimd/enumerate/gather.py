@@ -47,24 +47,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
     pair, triplet = terms.pair, terms.triplet
     has_pair, has_triplet, has_bond = pair is not None, triplet is not None, terms.bond_order is not None
     look = access(terms, term, by_slot)
-    ahead = AHEAD if by_slot else 1
     sums = pair_sums(real)
     bond = bond_order_loops(terms, term, by_slot) if has_bond else None
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, by_slot) if straight else None
-
-    @ti.func
-    def of_pair(visit, there, a, table: ti.template(), shared):
-        """Whether a pair is within its cutoff, its energy and u'/r; of pairs that are not, anything on a GPU."""
-        _, r2, b = visit
-        p = look.pair_parameters(table, shared, a, b)
-        inside = there and r2 < p.cutoff * p.cutoff
-        u, w = 0.0, 0.0
-        if ti.static(by_slot):
-            u, w = pair.function(r2, p)
-        elif inside:
-            u, w = pair.function(r2, p)
-        return inside, u, w
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
@@ -74,23 +60,27 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
         shared = look.read_pair(table, 0)
         total = sums.empty(want)
         m = count[i]
-        step = ti.static(stride * ahead)
-        for base in range((m - first + step - 1) // step):
-            visits = [
-                look.visit(i, ti.min(base * step + first + stride * k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
-                for k in ti.static(range(ahead))
-            ]  # fmt: skip
-            found = [
-                of_pair(visits[k], base * step + first + stride * k < m, a, table, shared)
-                for k in ti.static(range(ahead))
-            ]
-            for k in ti.static(range(ahead)):
-                inside, u, w = found[k]
-                if ti.static(by_slot):
-                    # Some atom of a warp has a neighbour here: a branch saves nothing, and keeps entries from overlapping.
-                    sums.add(total, visits[k][0], ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
-                elif inside:
-                    sums.add(total, visits[k][0], u, w, want)
+        if ti.static(by_slot):
+            step = ti.static(stride * AHEAD)
+            for base in range((m - first + step - 1) // step):
+                visits = [
+                    look.visit(i, ti.min(base * step + first + stride * k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                    for k in ti.static(range(AHEAD))
+                ]  # fmt: skip
+                for k in ti.static(range(AHEAD)):
+                    d, r2, b = visits[k]
+                    p = look.pair_parameters(table, shared, a, b)
+                    # Some atom of a warp has a neighbour here: a branch would save nothing, and keep entries from overlapping.
+                    u, w = pair.function(r2, p)
+                    inside = base * step + first + stride * k < m and r2 < p.cutoff * p.cutoff
+                    sums.add(total, d, ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
+        else:
+            for s in range(m):
+                d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+                p = look.pair_parameters(table, shared, a, b)
+                if r2 < p.cutoff * p.cutoff:
+                    u, w = pair.function(r2, p)
+                    sums.add(total, d, u, w, want)
         return total
 
     @computed_in(term)

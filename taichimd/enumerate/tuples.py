@@ -14,7 +14,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector
+from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector, straight_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.exact import ALL, FORCE, pair_sums
 from taichimd.enumerate.live import BITS, following, marked
@@ -31,20 +31,23 @@ from taichimd.neighbours.tuple_arrays import (
 )
 from taichimd.runtime import computed_in, ti
 
+VECTOR = 16
+"""Pairs that a CPU evaluates side by side, in a loop without branches: compilers make vector instructions of it."""
 BLOCK = 256
 LANES = 8
 """Threads of a GPU that share an atom when members are added up."""
 
 
 @cache
-def pair_tuples(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
+def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool, lanes: int) -> Any:
     """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, and `pairs`, of one atom.
 
     Args:
         terms: the tuple functions.
         real: ti.f64 or ti.f32, of positions and forces.
         term: the same or ti.f32, of what is computed from distances.
-        lanes: threads that share an atom in `add_up`; 1 on the CPU.
+        on_gpu: threads side by side; else vector instructions.
+        lanes: threads that share an atom in `add_up`.
     """
     function = terms.pair.function if terms.pair else None
     look = access(terms, term, by_slot=False)
@@ -53,24 +56,42 @@ def pair_tuples(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
 
     @computed_in(term)
     def of_pair(i, d, entry, shift_bits, kind: ti.template(), table: ti.template()):
-        """Energy and u'/r of a pair at distance vector d; zero beyond the cutoff."""
+        """Energy and u'/r of a pair at distance vector d, zero beyond the cutoff: a choice, not a branch."""
         r2 = d.dot(d)
         shared = look.read_pair(table, 0)
         p = look.pair_parameters(table, shared, look.kind_of(kind, i), look.kind_of(kind, neighbour(entry, shift_bits)))  # fmt: skip
-        u, w = 0.0, 0.0
-        if r2 < p.cutoff * p.cutoff:
-            u, w = function(r2, p)
-        return u, w
+        u, w = function(r2, p)
+        inside = r2 < p.cutoff * p.cutoff
+        return ti.select(inside, u, 0.0), ti.select(inside, w, 0.0)
+
+    @ti.func
+    def slope(pair, n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+        i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
+        d = ti.cast(straight_vector(entry, shift_bits, pos[i], pos, shifts), term)
+        _, w = of_pair(i, d, entry, shift_bits, kind, table)
+        return w
+
+    @ti.func
+    def put(pair, w, n, t: ti.template()):
+        """Leave u'/r of a pair with both its members."""
+        i = t.tuples[3 * pair]
+        t.values[value_at(t.firsts[n + i] + pair - t.firsts[i], n, t)] = w
+        t.values[value_at(t.tuples[3 * pair + 2], n, t)] = w
 
     @ti.func
     def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
-        """Leave u'/r of each pair with both its members."""
-        for pair in range(pairs_end(n, t) * (1 - control[frozen])):
-            i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
-            d = ti.cast(distance_vector(entry, shift_bits, pos[i], pos, shifts), term)
-            _, w = of_pair(i, d, entry, shift_bits, kind, table)
-            t.values[value_at(t.firsts[n + i] + pair - t.firsts[i], n, t)] = w
-            t.values[value_at(t.tuples[3 * pair + 2], n, t)] = w
+        if ti.static(on_gpu):
+            for pair in range(pairs_end(n, t) * (1 - control[frozen])):
+                put(pair, slope(pair, n, shift_bits, pos, kind, shifts, table, t), n, t)
+        else:
+            for block in range((pairs_end(n, t) + VECTOR - 1) // VECTOR * (1 - control[frozen])):
+                # First what a compiler can turn into vector instructions, then what it cannot.
+                slopes = ti.Vector.zero(term, VECTOR)
+                for k in range(VECTOR):
+                    pair = ti.min(block * VECTOR + k, pairs_end(n, t) - 1)
+                    slopes[k] = slope(pair, n, shift_bits, pos, kind, shifts, table, t)
+                for k in range(ti.min(VECTOR, pairs_end(n, t) - block * VECTOR)):
+                    put(block * VECTOR + k, slopes[k], n, t)
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
