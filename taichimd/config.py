@@ -129,6 +129,7 @@ class RunSettings(BaseModel):
     precision: Literal["float64", "mixed", "float32"] = Field(
         "float64", description="float64, mixed or float32"
     )
+    decomposition: Literal["particle", "tuple", "auto"] = Field("auto", description="particle, tuple or auto")
     seed: int = Field(1, ge=0, lt=2**63, description="a whole number, 0 or above")
     restart: str | None = Field(None, description="a checkpoint file")
     overwrite: bool = Field(False, description="true or false")

@@ -159,7 +159,12 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
         )
     ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
-        job.atoms, forcefield, backend=settings.backend, precision=settings.precision, ensemble=ensemble
+        job.atoms,
+        forcefield,
+        backend=settings.backend,
+        precision=settings.precision,
+        decomposition=settings.decomposition,
+        ensemble=ensemble,
     )
     if checkpoint is not None:
         resume(engine, checkpoint, ensemble)
@@ -168,8 +173,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     else:
         engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
     if checkpoint is not None:
-        job.notes.extend(changes_of_machine(checkpoint))
-    print_header(console, job, forcefield)
+        job.notes.extend(changes_of_machine(checkpoint, engine))
+    print_header(console, job, forcefield, engine.decomposition)
     if console.is_terminal:
         with console.status("compiling"):
             seconds = engine.warm_up()
@@ -294,7 +299,7 @@ class _Run:
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=self.first_total.value,
-            versions={**versions(), **machine()},
+            versions={**versions(), **machine(engine)},
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
@@ -326,6 +331,7 @@ class _Run:
             "settings": job.settings.model_dump(),
             "n_atoms": engine.n_atoms,
             "formula": job.atoms.get_chemical_formula(),
+            "decomposition": engine.decomposition,
             "potential": {**self.forcefield.describe(), "hash": self.fingerprint},
             "first_step": self.first_step,
             "last_step": engine.step,
@@ -348,6 +354,7 @@ class _Run:
         if earlier:
             kept = (
                 "exit_reason",
+                "decomposition",
                 "first_step",
                 "last_step",
                 "started",

@@ -101,6 +101,7 @@ class Simulation:
             `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`; None is NVE.
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
+        decomposition: particle, tuple or auto (see `Engine`).
 
     Raises:
         SettingsError: a time step, temperature or seed that makes no sense.
@@ -118,6 +119,7 @@ class Simulation:
         ensemble: Ensemble | None = None,
         backend: str = "auto",
         precision: str = "float64",
+        decomposition: str = "auto",
     ) -> None:
         from taichimd.engine import Engine
         from taichimd.forcefields.load import load_forcefield
@@ -128,7 +130,12 @@ class Simulation:
         self._start(timestep)
         potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(
-            atoms, potential, backend=backend, precision=precision, ensemble=ensemble
+            atoms,
+            potential,
+            backend=backend,
+            precision=precision,
+            ensemble=ensemble,
+            decomposition=decomposition,
         )
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())

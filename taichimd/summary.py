@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from taichimd.driver import Job
 
 
-def print_header(console: Console, job: "Job", forcefield: Any) -> None:
-    """What is about to run, on what."""
+def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:
+    """What is about to run, on what, in which decomposition."""
     from taichimd import __version__
     from taichimd.runtime import info
 
@@ -38,12 +38,13 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
         ("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å"),
         ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble}, {settings.precision}"),
+        ("decomposition", decomposition),
         ("velocities", velocities),
     ]  # fmt: skip
     if settings.ensemble != "nve":
-        rows.insert(4, ("thermostat", settings.describe_thermostat()))
+        rows.insert(5, ("thermostat", settings.describe_thermostat()))
     if settings.moves_cell:
-        rows.insert(5, ("barostat", settings.describe_barostat()))
+        rows.insert(6, ("barostat", settings.describe_barostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)

@@ -77,6 +77,10 @@ def run(
     ] = None,
     backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
     precision: Annotated[str | None, typer.Option(help="float64, mixed or float32; default float64.")] = None,
+    decomposition: Annotated[
+        str | None,
+        typer.Option(help="Threads for atoms or for pairs and triplets: particle, tuple or auto (default)."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
     restart: Annotated[
         str | None,
@@ -121,6 +125,7 @@ def run(
         "observe_r_max": observe_r_max,
         "backend": backend,
         "precision": precision,
+        "decomposition": decomposition,
         "seed": seed,
         "restart": restart,
         "overwrite": overwrite or None,
