@@ -67,11 +67,8 @@ class TaichiMD(Calculator):
     # Lists, dicts and sets on the class are ASE's contract.
     implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]  # noqa: RUF012
     default_parameters = {  # noqa: RUF012
-        "backend": "auto",
-        "precision": "float64",
-        "skin": None,
-        "decomposition": "auto",
-    }
+        "backend": "auto", "precision": "float64", "skin": None, "decomposition": "auto",
+    }  # fmt: skip
     ignored_changes = {"initial_charges", "initial_magmoms"}  # noqa: RUF012
     discard_results_on_any_change = True
 

@@ -10,6 +10,7 @@ from rich.text import Text
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
+from taichimd.profile import profile_rows
 from taichimd.progress import duration
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
 def print_summary(
     console: Console, report: dict[str, Any], folder: OutputFolder, observed: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """The figures of the run, what it observed, and the files it left."""
+    """The figures of the run, what it observed, its files, and where its time went if that is wanted."""
     steps = report["last_step"] - report["first_step"]
     rows = [
         ("atoms", f"{report['n_atoms']:,}"),
@@ -83,6 +84,9 @@ def print_summary(
     ]
     console.print()
     console.print(_table(rows))
+    if "profile" in report:
+        console.print()
+        console.print(_table(profile_rows(report)))
 
 
 def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:

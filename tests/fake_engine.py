@@ -139,7 +139,8 @@ class FakeEngine:
         )
 
     def statistics(self):
-        return {"steps": self.step, "rebuilds": 0}
+        lists = {"rebuilds": 0, "neighbours_mean": 3.0, "neighbours_max": 3}
+        return {**lists, "cutoff_A": 3.0, "outer_skin_A": 0.5, "inner_skin_A": 0.2}
 
 
 def load_forcefield(spec):

@@ -87,6 +87,9 @@ def run(
         typer.Option(help="Checkpoint to go on from; what is not given comes from it."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run's files.")] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time went, and how large the lists are.")
+    ] = False,
     checkpoint_interval: Annotated[
         float | None, typer.Option(help="Seconds between checkpoints; default 60.")
     ] = None,
@@ -129,6 +132,7 @@ def run(
         "seed": seed,
         "restart": restart,
         "overwrite": overwrite or None,
+        "profile": profile or None,
         "checkpoint_interval": checkpoint_interval,
     }
     code = run_job(prepare_job(flags, job_file), Console())
