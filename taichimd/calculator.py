@@ -56,6 +56,8 @@ class TaichiMD(Calculator):
         precision: "float64", "mixed" (float32 terms of float64 positions) or "float32".
         skin: thickness (angstrom) of the shell of neighbours kept beyond the cutoff, so that lists survive
             small moves; results do not depend on it. None leaves the choice to the engine.
+        decomposition: "particle" (a thread for each atom), "tuple" (one for each pair and triplet) or "auto";
+            up to last digits, results do not depend on it.
 
     Raises:
         ParameterFileError: the potential cannot be found or read.
@@ -64,7 +66,9 @@ class TaichiMD(Calculator):
 
     # Lists, dicts and sets on the class are ASE's contract.
     implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]  # noqa: RUF012
-    default_parameters = {"backend": "auto", "precision": "float64", "skin": None}  # noqa: RUF012
+    default_parameters = {  # noqa: RUF012
+        "backend": "auto", "precision": "float64", "skin": None, "decomposition": "auto",
+    }  # fmt: skip
     ignored_changes = {"initial_charges", "initial_magmoms"}  # noqa: RUF012
     discard_results_on_any_change = True
 
@@ -75,13 +79,16 @@ class TaichiMD(Calculator):
         backend: str = "auto",
         precision: str = "float64",
         skin: float | None = None,
+        decomposition: str = "auto",
     ) -> None:
         self._engine: Engine | None = None
         self._forcefield: Any = None
         self._virials: NDArray[np.float64] | None = None
         # What the engine was last set to; only cell, numbers and periodic directions are looked at.
         self._held: Atoms | None = None
-        super().__init__(potential=potential, backend=backend, precision=precision, skin=skin)
+        super().__init__(
+            potential=potential, backend=backend, precision=precision, skin=skin, decomposition=decomposition
+        )
 
     @property
     def forcefield(self) -> Any:
@@ -103,7 +110,7 @@ class TaichiMD(Calculator):
         """Change settings; results and engine are dropped if any value is new.
 
         Args:
-            **kwargs: potential, backend, precision or skin, as for the constructor.
+            **kwargs: potential, backend, precision, skin or decomposition, as for the constructor.
 
         Returns:
             The settings that changed.

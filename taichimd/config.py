@@ -129,9 +129,11 @@ class RunSettings(BaseModel):
     precision: Literal["float64", "mixed", "float32"] = Field(
         "float64", description="float64, mixed or float32"
     )
+    decomposition: Literal["particle", "tuple", "auto"] = Field("auto", description="particle, tuple or auto")
     seed: int = Field(1, ge=0, lt=2**63, description="a whole number, 0 or above")
     restart: str | None = Field(None, description="a checkpoint file")
     overwrite: bool = Field(False, description="true or false")
+    profile: bool = Field(False, description="true or false")
     checkpoint_interval: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="a number above 0 (seconds of wall clock)"
     )
@@ -324,7 +326,7 @@ def make_settings(
 
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
-    dropped = {"steps", "time", "output", "restart", "overwrite"}
+    dropped = {"steps", "time", "output", "restart", "overwrite", "profile"}
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
     if ensemble != checkpoint.get("ensemble"):
         dropped |= {*_OF_THERMOSTATS, "final_pressure"}

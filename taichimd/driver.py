@@ -29,6 +29,7 @@ from taichimd.io.report import (
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.io.thermo import read_thermo
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
+from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
 from taichimd.protocols import EngineLike, ThermoLike
 from taichimd.restart import changes_of_machine, continue_clock, first_energy, machine, ramp_of, resume
@@ -135,21 +136,22 @@ def run_job(job: Job, console: Console) -> int:
     appending = job.checkpoint is not None and _same(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     earlier = read_report(folder.report) if appending else {}
-    simulation, forcefield, compile_seconds = _start(job, console)
+    simulation, forcefield, before = _start(job, console)
     if not appending:
         folder.clear()
-    return _Run(job, folder, simulation, forcefield, compile_seconds, console, appending, earlier).execute()
+    return _Run(job, folder, simulation, forcefield, before, console, appending, earlier).execute()
 
 
 def _same(one: Path, other: Path) -> bool:
     return one.resolve() == other.resolve()
 
 
-def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
-    """Potential, engine, state and compiled kernels."""
+def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float]]:
+    """Simulation with compiled kernels, force field, and seconds for setup and compiling."""
     from taichimd.engine import Engine
     from taichimd.forcefields.load import load_forcefield
 
+    begin = time.perf_counter()
     settings, checkpoint = job.settings, job.checkpoint
     forcefield = load_forcefield(settings.potential)
     if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
@@ -159,7 +161,12 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
         )
     ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
-        job.atoms, forcefield, backend=settings.backend, precision=settings.precision, ensemble=ensemble
+        job.atoms,
+        forcefield,
+        backend=settings.backend,
+        precision=settings.precision,
+        decomposition=settings.decomposition,
+        ensemble=ensemble,
     )
     if checkpoint is not None:
         resume(engine, checkpoint, ensemble)
@@ -168,8 +175,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     else:
         engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
     if checkpoint is not None:
-        job.notes.extend(changes_of_machine(checkpoint))
-    print_header(console, job, forcefield)
+        job.notes.extend(changes_of_machine(checkpoint, engine))
+    print_header(console, job, forcefield, engine.decomposition)
     if console.is_terminal:
         with console.status("compiling"):
             seconds = engine.warm_up()
@@ -179,7 +186,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, float]:
     simulation = Simulation.from_engine(engine, timestep=settings.timestep)
     if checkpoint is not None:
         continue_clock(simulation, checkpoint)
-    return simulation, forcefield, seconds
+    return simulation, forcefield, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}
 
 
 class _FirstTotal(Observer):
@@ -202,13 +209,13 @@ class _Run:
         folder: OutputFolder,
         simulation: Simulation,
         forcefield: Any,
-        compile_seconds: float,
+        before: dict[str, float],
         console: Console,
         appending: bool,
         earlier: dict[str, Any],
     ) -> None:
         self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
-        self.forcefield, self.compile_seconds = forcefield, compile_seconds
+        self.forcefield, self.before = forcefield, before
         self.appending, self.earlier = appending, earlier
         self.observed: dict[str, Any] = {}
         self.first_step = simulation.step
@@ -294,7 +301,7 @@ class _Run:
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=self.first_total.value,
-            versions={**versions(), **machine()},
+            versions={**versions(), **machine(engine)},
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
@@ -326,6 +333,7 @@ class _Run:
             "settings": job.settings.model_dump(),
             "n_atoms": engine.n_atoms,
             "formula": job.atoms.get_chemical_formula(),
+            "decomposition": engine.decomposition,
             "potential": {**self.forcefield.describe(), "hash": self.fingerprint},
             "first_step": self.first_step,
             "last_step": engine.step,
@@ -335,7 +343,7 @@ class _Run:
             "velocities": _origin_of_velocities(job),
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
             "wall_seconds": time.perf_counter() - self.clock,
-            "compile_seconds": self.compile_seconds,
+            "compile_seconds": self.before["compile"],
             "versions": versions(),
             "runtime": info(),
             "host": host(),
@@ -348,6 +356,7 @@ class _Run:
         if earlier:
             kept = (
                 "exit_reason",
+                "decomposition",
                 "first_step",
                 "last_step",
                 "started",
@@ -375,6 +384,8 @@ class _Run:
             figures["energy"] = energy_drift(rows["time_ps"], rows["conserved_eV"], engine.n_atoms)
             figures |= pressure_and_volume(rows)
         figures["last_cell_A"] = engine.cell
+        if self.job.settings.profile:
+            figures["profile"] = profile_of(self.before, result, time.perf_counter() - self.clock)
         return figures
 
 

@@ -1,6 +1,7 @@
 """Whether an array fits: asked before it is allocated, as an operating system kills who finds out later."""
 
 import ctypes
+from math import prod
 from typing import Any
 
 from taichimd.errors import CapacityError
@@ -42,6 +43,12 @@ def require(size: int, numbers: int, what: str, cure: str, limit: int | None = N
     if most is not None and size > most:
         kind = "limit" if limit is not None else f"{SHARE:.0%} of the free memory:"
         raise CapacityError(_message(what, size, f"{kind} {_gib(most)}", cure))
+
+
+def bytes_of(*arrays: Any) -> int:
+    """Bytes that arrays of the runtime hold."""
+    wide = (ti.f64, ti.i64, ti.u64)
+    return sum(prod(a.shape) * prod(a.element_shape) * (8 if a.dtype in wide else 4) for a in arrays)
 
 
 def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:

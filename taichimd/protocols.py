@@ -56,6 +56,7 @@ class EngineLike(Protocol):
     symbols: list[str]
     masses: Array
     pbc: NDArray[np.bool_]
+    decomposition: str
     step: int
 
     @property

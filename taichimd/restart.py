@@ -1,6 +1,7 @@
 """What a restart carries over from its checkpoint besides positions and velocities."""
 
 from taichimd.config import RunSettings
+from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.protocols import EngineLike
@@ -44,23 +45,22 @@ def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float 
     return checkpoint.first_total
 
 
-def machine() -> dict[str, str]:
-    """Runtime and backend, on which the last bits may depend."""
+def machine(engine: EngineLike) -> dict[str, str]:
+    """Runtime, backend and decomposition, on which the last bits may depend."""
     from taichimd.runtime import info
 
-    return {key: str(info().get(key)) for key in ("runtime", "backend")}
+    here = {key: str(info().get(key)) for key in ("runtime", "backend")}
+    return {**here, "decomposition": engine.decomposition}
 
 
-def changes_of_machine(checkpoint: Checkpoint) -> list[str]:
+def changes_of_machine(checkpoint: Checkpoint, engine: EngineLike) -> list[str]:
     """A remark if the run goes on where its bits may come out otherwise."""
-    now = machine()
-    before = {key: checkpoint.versions.get(key, now[key]) for key in now}
-    if before == now:
-        return []
-    return [
-        f"the checkpoint is from {before['runtime']} on {before['backend']}, this is {now['runtime']} on "
-        f"{now['backend']}: last digits may differ from an uncut run"
-    ]
+    now = machine(engine)
+    # A checkpoint that does not say is of a version that knew only this one.
+    before = {**now, "decomposition": PARTICLE, **checkpoint.versions}
+    changed = [key for key in now if before[key] != now[key]]
+    what = ", ".join(f"{key} {before[key]} (now {now[key]})" for key in changed)
+    return [f"the checkpoint is of {what}: last digits may differ from an uncut run"] if changed else []
 
 
 def continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:

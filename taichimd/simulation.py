@@ -60,12 +60,16 @@ class RunResult:
         last_step: step counter after.
         stepping_seconds: wall-clock seconds in the stepping loop alone: no compilation, reports or files.
         finished: False when `should_stop` ended it early.
+        sampling_seconds: in samplers; what they leave the device to do may count with the next steps.
+        output_seconds: in totals and observers: rows, frames, checkpoints, what a user sees.
     """
 
     first_step: int
     last_step: int
     stepping_seconds: float
     finished: bool
+    sampling_seconds: float = 0.0
+    output_seconds: float = 0.0
 
 
 class Pace:
@@ -101,6 +105,7 @@ class Simulation:
             `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`; None is NVE.
         backend: auto, cuda or cpu.
         precision: float64, mixed (see `Engine`) or float32.
+        decomposition: particle, tuple or auto (see `Engine`).
 
     Raises:
         SettingsError: a time step, temperature or seed that makes no sense.
@@ -118,6 +123,7 @@ class Simulation:
         ensemble: Ensemble | None = None,
         backend: str = "auto",
         precision: str = "float64",
+        decomposition: str = "auto",
     ) -> None:
         from taichimd.engine import Engine
         from taichimd.forcefields.load import load_forcefield
@@ -128,7 +134,12 @@ class Simulation:
         self._start(timestep)
         potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(
-            atoms, potential, backend=backend, precision=precision, ensemble=ensemble
+            atoms,
+            potential,
+            backend=backend,
+            precision=precision,
+            ensemble=ensemble,
+            decomposition=decomposition,
         )
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())
@@ -215,9 +226,8 @@ class Simulation:
                 raise SettingsError(f"{name} = {value}: expected a whole number above 0")
         first, last = self.engine.step, self.engine.step + int(steps)
         pace, seconds, ticked = Pace(), 0.0, 0.0
-        if report_first and observers:
-            self._report(observers)
-        self._sample(samplers)
+        output = self._report(observers) if report_first and observers else 0.0
+        sampling = self._sample(samplers)
         while self.engine.step < last and not should_stop():
             now = self.engine.step
             boundary = min(last, (now // every + 1) * every) if observers else last
@@ -228,25 +238,32 @@ class Simulation:
             elapsed = time.perf_counter() - started
             pace.record(piece, elapsed)
             seconds += elapsed
-            self._sample(samplers)
+            sampling += self._sample(samplers)
             if self.engine.step == boundary and observers:
-                self._report(observers)
+                output += self._report(observers)
             # Samples may come thousands of times a second; ticks need not.
             if not samplers or self.engine.step == last or time.perf_counter() - ticked >= TARGET_SECONDS:
                 ticked = time.perf_counter()
                 for observer in observers:
                     observer.tick(self)
-        return RunResult(first, self.engine.step, seconds, self.engine.step >= last)
+                output += time.perf_counter() - ticked
+        return RunResult(first, self.engine.step, seconds, self.engine.step >= last, sampling, output)
 
-    def _sample(self, samplers: Sequence[Sampler]) -> None:
+    def _sample(self, samplers: Sequence[Sampler]) -> float:
+        """Take samples that are due; the seconds it took."""
+        begin = time.perf_counter()
         for sampler in samplers:
             if self.engine.step % sampler.every == 0:
                 sampler.sample(self)
+        return time.perf_counter() - begin
 
-    def _report(self, observers: Sequence[Observer]) -> None:
+    def _report(self, observers: Sequence[Observer]) -> float:
+        """Totals, and all observers told of them; the seconds it took."""
+        begin = time.perf_counter()
         thermo = self.engine.thermo()
         for observer in observers:
             observer.report(self, thermo)
+        return time.perf_counter() - begin
 
 
 def _check_positive(name: str, value: float, unit: str) -> None:

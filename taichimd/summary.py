@@ -10,6 +10,7 @@ from rich.text import Text
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
+from taichimd.profile import profile_rows
 from taichimd.progress import duration
 
 if TYPE_CHECKING:
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
     from taichimd.driver import Job
 
 
-def print_header(console: Console, job: "Job", forcefield: Any) -> None:
-    """What is about to run, on what."""
+def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:
+    """What is about to run, on what, in which decomposition."""
     from taichimd import __version__
     from taichimd.runtime import info
 
@@ -38,12 +39,13 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
         ("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å"),
         ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble}, {settings.precision}"),
+        ("decomposition", decomposition),
         ("velocities", velocities),
     ]  # fmt: skip
     if settings.ensemble != "nve":
-        rows.insert(4, ("thermostat", settings.describe_thermostat()))
+        rows.insert(5, ("thermostat", settings.describe_thermostat()))
     if settings.moves_cell:
-        rows.insert(5, ("barostat", settings.describe_barostat()))
+        rows.insert(6, ("barostat", settings.describe_barostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
@@ -52,7 +54,7 @@ def print_header(console: Console, job: "Job", forcefield: Any) -> None:
 def print_summary(
     console: Console, report: dict[str, Any], folder: OutputFolder, observed: Sequence[tuple[str, str]] = ()
 ) -> None:
-    """The figures of the run, what it observed, and the files it left."""
+    """The figures of the run, what it observed, its files, and where its time went if that is wanted."""
     steps = report["last_step"] - report["first_step"]
     rows = [
         ("atoms", f"{report['n_atoms']:,}"),
@@ -82,6 +84,9 @@ def print_summary(
     ]
     console.print()
     console.print(_table(rows))
+    if "profile" in report:
+        console.print()
+        console.print(_table(profile_rows(report)))
 
 
 def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:

@@ -56,7 +56,10 @@ class FakeEngine:
     calls: list = []  # noqa: RUF012  (filled by advance, cleared by the fixture)
     after_advance = None  # hook of a test
 
-    def __init__(self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None):
+    def __init__(
+        self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
+        decomposition="auto",
+    ):  # fmt: skip
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         if not np.isfinite(atoms.positions).all():
@@ -67,6 +70,7 @@ class FakeEngine:
         self.cell, self.pbc = atoms.cell.array.copy(), atoms.pbc.copy()
         self.volume = atoms.get_volume() if atoms.pbc.all() else None
         self.step = 0
+        self.decomposition = "particle" if decomposition == "auto" else decomposition
         # Sites on a grid, not at the starting positions: a restarted engine must find the same ones.
         self._sites = np.round(atoms.positions)
         self._k = forcefield.strength
@@ -135,7 +139,8 @@ class FakeEngine:
         )
 
     def statistics(self):
-        return {"steps": self.step, "rebuilds": 0}
+        lists = {"rebuilds": 0, "neighbours_mean": 3.0, "neighbours_max": 3}
+        return {**lists, "cutoff_A": 3.0, "outer_skin_A": 0.5, "inner_skin_A": 0.2}
 
 
 def load_forcefield(spec):

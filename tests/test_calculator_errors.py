@@ -142,7 +142,9 @@ def test_a_backend_that_is_not_there():
     assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
 
 
-@pytest.mark.parametrize("setting", [{"backend": "gpu"}, {"precision": "double"}, {"skin": -1.0}])
+@pytest.mark.parametrize(
+    "setting", [{"backend": "gpu"}, {"precision": "double"}, {"skin": -1.0}, {"decomposition": "atom"}]
+)
 def test_values_that_make_no_sense(setting):
     (value,) = setting.values()
     with pytest.raises(TaichimdError, match=str(value)) as caught:

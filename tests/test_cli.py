@@ -8,7 +8,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase import Atoms
-from fake_engine import fake  # noqa: F401  (a fixture)
+from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
 import taichimd
 from taichimd.io.checkpoint import read_checkpoint
@@ -76,6 +76,11 @@ def test_restart_from_the_command_line(call):
         (RUN + "--steps 5 --backend cuda", "backend cuda: no CUDA device found; use --backend cpu"),
         (RUN + "--steps 5 --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
         (RUN + "--steps 5 --precision half", "precision = 'half': expected float64, mixed or float32"),
+        (RUN + "--steps 5 --decomposition atom", "decomposition = 'atom': expected particle, tuple or auto"),
+        (
+            "energy s.extxyz --potential springs.txt --decomposition atom",
+            "decomposition = 'atom': expected particle, tuple or auto",
+        ),
         (RUN + "--steps 5 --ensemble npt", "ensemble = 'npt': expected nve"),
         (RUN + "--steps 5 --output springs.txt/o", "cannot write springs.txt/o: a file is in the way"),
         (RUN + "--steps 5 --output springs.txt", "cannot write springs.txt: a file is in the way"),
@@ -95,6 +100,52 @@ def test_mistakes_end_in_one_line_and_code_2(call, line, message):
     assert message in err
     assert err.count("\n") == 1
     assert out == ""
+
+
+def test_decomposition_from_job_file_flag_and_checkpoint(call, folder):
+    (folder / "job.toml").write_text(
+        'structure = "s.extxyz"\npotential = "springs.txt"\nsteps = 5\ndecomposition = "tuple"\n'
+    )
+
+    def ran():
+        report = json.loads((folder / "taichimd-run/run.json").read_text())
+        return report["settings"]["decomposition"], report["decomposition"]
+
+    out = call("run job.toml")[1]
+    assert ran() == ("tuple", "tuple")
+    assert "decomposition  tuple" in out
+    call("run job.toml --decomposition auto --overwrite")
+    assert ran() == ("auto", "particle")
+    assert (
+        "note" not in call("run --restart taichimd-run/checkpoint.npz --steps 5 --decomposition particle")[1]
+    )
+    assert ran() == ("particle", "particle")
+    out = call("run --restart taichimd-run/checkpoint.npz --steps 5 --decomposition tuple")[1]
+    note = "note: the checkpoint is of decomposition particle (now tuple): last digits may differ"
+    assert note in " ".join(out.split())
+    call("run --restart taichimd-run/checkpoint.npz --steps 5")
+    assert ran() == ("tuple", "tuple"), "what is not given comes from the checkpoint"
+    earlier = json.loads((folder / "taichimd-run/run.json").read_text())["previous_runs"]
+    assert [run["decomposition"] for run in earlier] == ["particle", "particle", "tuple"]
+
+
+def test_profile_says_where_the_time_went_and_is_not_inherited(call, folder):
+    FakeEngine.step_seconds = 2e-3
+    assert "setup" not in call(RUN + "--steps 20 --output plain")[1]
+    out = call(RUN + "--steps 100 --every 10 --output o --profile")[1]
+    report = json.loads((folder / "o/run.json").read_text())
+    seconds = report["profile"]["seconds"]
+    assert list(seconds) == ["setup", "compile", "steps", "samples", "output", "end"]
+    assert seconds["compile"] == 0.25
+    assert 0.2 < seconds["steps"] == report["stepping_seconds"]
+    assert report["profile"]["steps_per_second"] == pytest.approx(100 / seconds["steps"])
+    assert seconds["output"] > 0
+    inside = sum(seconds[name] for name in ("steps", "samples", "output", "end"))
+    assert inside == pytest.approx(report["wall_seconds"], abs=0.1)
+    for name in seconds:
+        assert f"\n{name} " in out
+    assert "setup" not in call("run --restart o/checkpoint.npz --steps 5")[1]
+    assert "profile" not in json.loads((folder / "o/run.json").read_text())
 
 
 def test_earlier_output_and_exploding_run(call):

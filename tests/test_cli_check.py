@@ -51,6 +51,22 @@ def test_shipped_file_is_checked_on_all_its_elements(call):
     assert "SiC_1989.tersoff: consistent" in out
 
 
+def test_every_decomposition_is_checked(call, monkeypatch):
+    from taichimd.engine import Engine
+
+    used, start = [], Engine.__init__
+
+    def noted(self, *args, **options):
+        start(self, *args, **options)
+        used.append(self.decomposition)
+
+    monkeypatch.setattr(Engine, "__init__", noted)
+    code, out, _ = call("check SiC_1989.tersoff --decomposition tuple")
+    assert code == 0
+    assert "SiC_1989.tersoff: consistent" in out
+    assert set(used) == {"tuple"}
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -61,6 +77,7 @@ def test_shipped_file_is_checked_on_all_its_elements(call):
         ("check mine.py:right --elements Si,Xx", "elements: 'Xx' is no chemical symbol"),
         ("check mine.py:right --seed -1", "seed = -1: expected a whole number, 0 or above"),
         ("check mine.py:right --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+        ("check mine.py:right --decomposition atom", "decomposition = 'atom': expected particle, tuple or"),
         ("check Si.tersoff --elements Ge", "Si.tersoff has no parameters for Ge; it defines: Si"),
     ],
 )

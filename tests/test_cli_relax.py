@@ -148,6 +148,7 @@ def test_terminal_shows_a_live_line(tmp_path):
         ("--cell full --axes a", "axes = 'a': expected some of xyz, each once, such as xy or z"),
         ("--pressure 2", "pressure = 2.0: the cell does not relax"),
         ("--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
+        ("--decomposition atom", "decomposition = 'atom': expected particle, tuple or auto"),
         ("--output own.py/o", "cannot write own.py/o: a file is in the way"),
     ],
 )

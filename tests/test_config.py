@@ -32,6 +32,8 @@ def test_time_that_cannot_be_read(text):
         ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
         ("precision", "float16", "precision = 'float16': expected float64, mixed or float32"),
+        ("decomposition", "tuples", "decomposition = 'tuples': expected particle, tuple or auto"),
+        ("profile", "yes", "profile = 'yes': expected true or false"),
         (
             "ensemble",
             "npt",

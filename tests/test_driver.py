@@ -364,9 +364,7 @@ def test_change_of_backend_is_remarked(monkeypatch):
     other = {"runtime": "none 0", "backend": "cuda", "device": "fake"}
     monkeypatch.setattr(sys.modules["taichimd.runtime"], "info", lambda: other)
     _, text = drive(restart="out/checkpoint.npz", steps=5)
-    assert "note: the checkpoint is from none 0 on cpu, this is none 0 on cuda: last digits may" in " ".join(
-        text.split()
-    )
+    assert "note: the checkpoint is of backend cpu (now cuda): last digits may" in " ".join(text.split())
 
 
 def test_second_ctrl_c_leaves_the_last_good_checkpoint():

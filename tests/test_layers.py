@@ -23,7 +23,7 @@ LAYERS = [
     ["minimise"],
     ["protocols", "config", "signals", "velocities", "lattices", "io"],
     ["simulation"],
-    ["outputs", "progress", "summary", "analyze", "restart"],
+    ["outputs", "progress", "profile", "summary", "analyze", "restart"],
     ["observing", "transport"],
     ["driver", "relaxation"],
     ["calculator", "ase_plugin", "cli"],

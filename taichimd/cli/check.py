@@ -17,6 +17,7 @@ def check(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
     """Check forces and virial of a force field against finite differences of its energy.
 
@@ -28,13 +29,13 @@ def check(
     from taichimd.forcefields.load import load_forcefield
     from taichimd.runtime import start
 
-    make_settings({"backend": backend})
+    make_settings({"backend": backend, "decomposition": decomposition})
     species = _symbols(elements)
     if seed < 0:
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
     forcefield = load_forcefield(potential)
     start(backend)
-    found = check_forcefield(forcefield, species, seed=seed)
+    found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
     typer.echo(str(found))
     if not found.ok:
         raise typer.Exit(NOT_CONSISTENT)

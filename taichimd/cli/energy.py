@@ -19,6 +19,7 @@ def energy(
     forces: Annotated[bool, typer.Option("--forces", help="Also the force on each atom.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
+    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
     """Energy, stress and per-atom energies of a structure, every digit of them."""
     from taichimd.config import make_settings
@@ -26,12 +27,14 @@ def energy(
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
 
-    make_settings({"backend": backend, "precision": precision})
+    options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
+    make_settings(options)
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
-    result = Engine(atoms, forcefield, backend=backend, precision=precision).evaluate()
+    engine = Engine(atoms, forcefield, **options)
+    result = engine.evaluate()
     if json:
-        typer.echo(_as_json(structure, atoms, forcefield.name, result))
+        typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result))
         return
     typer.echo(f"energy          {float(result.energy)!r} eV")
     typer.echo(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
@@ -46,13 +49,14 @@ def energy(
         typer.echo(f"{i} {symbol} " + " ".join(repr(float(value)) for value in columns))
 
 
-def _as_json(structure: str, atoms: "Atoms", name: str, result: Any) -> str:
+def _as_json(structure: str, atoms: "Atoms", name: str, decomposition: str, result: Any) -> str:
     import json
 
     stress = None if result.stress is None else result.stress.tolist()
     content = {
         "structure": structure,
         "potential": name,
+        "decomposition": decomposition,
         "n_atoms": len(atoms),
         "units": {"energy": "eV", "forces": "eV/Å", "stress": "eV/Å^3 (xx yy zz yz xz xy, tension positive)"},
         "energy": float(result.energy),

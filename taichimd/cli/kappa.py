@@ -30,6 +30,7 @@ def kappa(
     seed: Annotated[int, typer.Option(help="Of the first run; the others count up.")] = 1,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
     output: Annotated[str, typer.Option(help="Folder for runs and results.")] = "taichimd-kappa",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
 ) -> None:
@@ -45,13 +46,14 @@ def kappa(
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 
-    make_settings({"backend": backend, "precision": precision})
+    make_settings({"backend": backend, "precision": precision, "decomposition": decomposition})
     span = parse_fit(plateau)
     settings = KappaSettings(
         temperature, method, supercell, runs, parse_time(equilibrate), parse_time(time),
         None if window is None else parse_time(window),
         None if span is None else (1000.0 * span[0], 1000.0 * span[1]),
         every, timestep, seed, driving_force, direction, backend, precision,
+        decomposition,
     )  # fmt: skip
     code = run_kappa(structure, potential, settings, Path(output), overwrite, Console())
     if code:

@@ -27,6 +27,7 @@ def relax(
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
 
@@ -39,10 +40,12 @@ def relax(
     from taichimd.relaxation.job import RelaxJob, run_relax_job
     from taichimd.relaxation.settings import RelaxSettings
 
-    make_settings({"backend": backend, "precision": precision})
+    make_settings({"backend": backend, "precision": precision, "decomposition": decomposition})
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
     atoms = read_structure(structure)
-    job = RelaxJob(structure, potential, atoms, settings, backend, precision, Path(output), overwrite)
+    job = RelaxJob(
+        structure, potential, atoms, settings, backend, precision, Path(output), overwrite, decomposition
+    )
     code, _ = run_relax_job(job, Console(), quiet=json)
     if json:
         typer.echo(job.files["report"].read_text(encoding="utf-8").rstrip())

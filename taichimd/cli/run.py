@@ -77,12 +77,19 @@ def run(
     ] = None,
     backend: Annotated[str | None, typer.Option(help="auto, cuda or cpu; default auto.")] = None,
     precision: Annotated[str | None, typer.Option(help="float64, mixed or float32; default float64.")] = None,
+    decomposition: Annotated[
+        str | None,
+        typer.Option(help="Threads for atoms or for pairs and triplets: particle, tuple or auto (default)."),
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
     restart: Annotated[
         str | None,
         typer.Option(help="Checkpoint to go on from; what is not given comes from it."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run's files.")] = False,
+    profile: Annotated[
+        bool, typer.Option("--profile", help="Say where the time went, and how large the lists are.")
+    ] = False,
     checkpoint_interval: Annotated[
         float | None, typer.Option(help="Seconds between checkpoints; default 60.")
     ] = None,
@@ -121,9 +128,11 @@ def run(
         "observe_r_max": observe_r_max,
         "backend": backend,
         "precision": precision,
+        "decomposition": decomposition,
         "seed": seed,
         "restart": restart,
         "overwrite": overwrite or None,
+        "profile": profile or None,
         "checkpoint_interval": checkpoint_interval,
     }
     code = run_job(prepare_job(flags, job_file), Console())

@@ -59,7 +59,12 @@ class Check:
 
 
 def check_forcefield(
-    forcefield: ForceField, elements: Sequence[str] | None = None, *, clusters: int = 6, seed: int = 0
+    forcefield: ForceField,
+    elements: Sequence[str] | None = None,
+    *,
+    clusters: int = 6,
+    seed: int = 0,
+    decomposition: str = "auto",
 ) -> Check:
     """Check a force field on random clusters of its elements, from dense to loose.
 
@@ -68,9 +73,11 @@ def check_forcefield(
         elements: species to use; all that it defines if None (argon if it takes any).
         clusters: how many.
         seed: of their positions.
+        decomposition: particle, tuple or auto, of the engine.
 
     Raises:
-        SettingsError: no cluster with finite, non-zero forces could be made.
+        SettingsError: no cluster with finite, non-zero forces could be made; a decomposition that is none, or
+            that does not fit the force field.
     """
     species = list(elements or forcefield.elements or ["Ar"])
     rng = np.random.default_rng(seed)
@@ -80,11 +87,11 @@ def check_forcefield(
         reach = (forcefield.cutoff, forcefield.body_cutoff)[k % 2]
         spacing = reach * (0.4, 0.55, 0.7)[k % 3]
         atoms = _cluster(species, spacing, forcefield.cutoffs, rng)
-        worst = np.maximum(worst, _errors(atoms, forcefield, rng))
+        worst = np.maximum(worst, _errors(atoms, forcefield, rng, decomposition))
     if not np.isfinite(worst).all():
         raise SettingsError(f"{forcefield.name}: energies or forces of a random cluster are not finite")
     dimer = Atoms(species[:1] * 2, [[0, 0, 0], [forcefield.cutoff * (1 - 1e-9), 0, 0]])
-    end = Engine(dimer, forcefield).evaluate()
+    end = Engine(dimer, forcefield, decomposition=decomposition).evaluate()
     force, virial, total, order = map(float, worst)
     jump = (end.energy, float(abs(end.forces).max()))
     return Check(forcefield.name, force, virial, total, order, jump, clusters)
@@ -101,8 +108,10 @@ def _cluster(species: list[str], spacing: float, cutoffs: list[float], rng: np.r
             return Atoms([species[i % len(species)] for i in range(n)], x)
 
 
-def _errors(atoms: Atoms, forcefield: ForceField, rng: np.random.Generator) -> NDArray[np.float64]:
-    engine = Engine(atoms, forcefield)
+def _errors(
+    atoms: Atoms, forcefield: ForceField, rng: np.random.Generator, decomposition: str
+) -> NDArray[np.float64]:
+    engine = Engine(atoms, forcefield, decomposition=decomposition)
     x = atoms.positions
     exact = engine.evaluate()
 
@@ -128,7 +137,7 @@ def _errors(atoms: Atoms, forcefield: ForceField, rng: np.random.Generator) -> N
         strained[a, b] = -slope(direction) * extent
     symmetric = 0.5 * (virial + virial.T)
     order = rng.permutation(len(atoms))
-    renumbered = Engine(atoms[order], forcefield).evaluate().energy
+    renumbered = Engine(atoms[order], forcefield, decomposition=decomposition).evaluate().energy
     return np.array([
         abs(exact.forces - forces).max() / largest,
         abs(symmetric - strained).max() / max(abs(strained).max(), 1e-12),

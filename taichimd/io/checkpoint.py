@@ -47,7 +47,7 @@ class Checkpoint:
         last_step: step at which the run was to end.
         first_total: conserved energy at the run's first step (eV), from which the drift is counted; None
             where nothing is conserved.
-        versions: programs that wrote it, and the backend they ran on.
+        versions: programs that wrote it, the backend that they ran on, and the decomposition.
         bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
         ramp: first and last step of the ramps of temperature and pressure, or None.
         observed: arrays of what the run observes (`Observations.save`); empty without.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.memory import bytes_of
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
@@ -230,7 +231,7 @@ class Lists:
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""
-        n = self._state.n
+        n, verlet = self._state.n, self.verlet
         counts = np.full(n, n - 1) if self._all_pairs else self.verlet.count.to_numpy()
         return {
             "rebuilds": self.verlet.builds,
@@ -239,6 +240,9 @@ class Lists:
             "cutoff_A": self.cutoff,
             "outer_skin_A": self.skins.outer,
             "inner_skin_A": self.skins.inner,
+            "verlet_memory_bytes": bytes_of(verlet.count, verlet.entries, verlet.built_at),
+            "near_memory_bytes": bytes_of(self._near_count, self._near, self._pruned_at),
+            "partial_memory_bytes": bytes_of(self._reverse, self._partial, self._zeta, self._live),
             **self.tuples.statistics(),
         }
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.memory import require
+from taichimd.memory import bytes_of, require
 from taichimd.neighbours.tuple_arrays import firsts_size
 from taichimd.runtime import ti
 from taichimd.state import State
@@ -66,10 +66,7 @@ class TupleRoom:
         if not self._present:
             return {}
         pairs, triplets = self.counts()
-        held = 4 * (self.arrays[0].shape[0] + self.arrays[1].shape[0])
-        for array, numbers in zip(self.arrays[2:], (1, 3), strict=True):
-            held += array.shape[0] * numbers * (4 if self._term == ti.f32 else 8)
-        return {"pairs": pairs, "triplets": triplets, "tuple_memory_bytes": held}
+        return {"pairs": pairs, "triplets": triplets, "tuple_memory_bytes": bytes_of(*self.arrays)}
 
 
 class PairRows:
@@ -102,5 +99,5 @@ class PairRows:
         self.arrays = firsts, ti.ndarray(ti.i32, width * self._n), *self._unused
 
     def statistics(self) -> dict[str, Any]:
-        """Nothing that a report would say."""
-        return {}
+        """Memory, for reports."""
+        return {"pair_rows_memory_bytes": bytes_of(*self.arrays)}

@@ -36,6 +36,7 @@ class RelaxJob:
         settings: of the relaxation.
         backend, precision: of the engine.
         folder: for the results. overwrite: whether earlier ones there may be replaced.
+        decomposition: of the engine.
     """
 
     structure: str
@@ -46,6 +47,16 @@ class RelaxJob:
     precision: str
     folder: Path
     overwrite: bool
+    decomposition: str = "auto"
+
+    @property
+    def engine_options(self) -> dict[str, Any]:
+        """What the engine was told."""
+        return {
+            "backend": self.backend,
+            "precision": self.precision,
+            "decomposition": self.decomposition,
+        }
 
     @property
     def files(self) -> dict[str, Path]:
@@ -127,8 +138,7 @@ def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tu
                 job.atoms,
                 job.potential,
                 **asdict(job.settings),
-                backend=job.backend,
-                precision=job.precision,
+                **job.engine_options,
                 on_row=on_row,
                 should_stop=stop,
             )
@@ -173,7 +183,7 @@ def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | Non
         "converged": result is not None and result.converged,
         "structure": job.structure,
         "potential": job.potential,
-        "settings": {**asdict(job.settings), "backend": job.backend, "precision": job.precision},
+        "settings": {**asdict(job.settings), **job.engine_options},
         "n_atoms": len(job.atoms),
         "formula": job.atoms.get_chemical_formula(),
         "n_fixed": int(fixed_atoms(job.atoms).sum()),
@@ -203,6 +213,7 @@ def _print_summary(console: Console, job: RelaxJob, report: dict[str, Any]) -> N
     per_atom = report["energy_eV"] / report["n_atoms"]
     rows = [
         ("relaxation", f"{ended} after {report['steps']:,} steps, {report['wall_seconds']:.1f} s"),
+        ("decomposition", report["statistics"]["decomposition"]),
         ("energy", f"{report['energy_eV']:.8f} eV, {per_atom:.8f} eV/atom"),
         ("largest force", f"{report['fmax_eV_per_A']:.3g} eV/Å"),
     ]

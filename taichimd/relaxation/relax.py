@@ -89,6 +89,7 @@ def relax(
     backend: str = "auto",
     precision: str = "float64",
     skin: float | None = None,
+    decomposition: str = "auto",
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Relaxation:
@@ -108,6 +109,7 @@ def relax(
         backend: auto, cuda or cpu.
         precision: float64 or float32.
         skin: outer skin of the neighbour list, Å; None: chosen. No result depends on it.
+        decomposition: particle, tuple or auto (see `Engine`).
         on_row: told how it goes, several times a second or more often.
         should_stop: asked every few steps; True ends it with the structure so far.
 
@@ -125,7 +127,9 @@ def relax(
     freedom = cell_freedom(atoms, settings)
     if skin is None and freedom is not None:
         skin = CELL_SKIN * forcefield.cutoff
-    engine = Engine(atoms, forcefield, backend=backend, precision=precision, skin=skin)
+    engine = Engine(
+        atoms, forcefield, backend=backend, precision=precision, skin=skin, decomposition=decomposition
+    )
     # Said of the structure as it is, before anything moves.
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine.symbols)

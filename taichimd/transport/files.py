@@ -63,6 +63,7 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
         "temperature_K": {"value": found.temperature.value, "error": found.temperature.error},
         "volume_A3": found.volume,
         "n_atoms": found.n_atoms,
+        "decompositions": found.decompositions,
         **details,
         "settings": settings.__dict__,
         "potential": potential,

@@ -52,6 +52,7 @@ def run_kappa(
         rows = files.write(folder, found, settings, forcefield.describe(), title)
         temperature = found.temperature
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
+        rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
         rows.append(("error", "standard error over the runs" if found.runs > 1 else "over pieces of one run"))
         notes = []
         if found.green_kubo is not None and growing(found.green_kubo):

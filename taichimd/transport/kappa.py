@@ -27,6 +27,7 @@ from ase import Atoms
 from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.series import Array, Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.io.checkpoint import potential_hash
@@ -48,10 +49,12 @@ class RunSamples:
     Attributes:
         current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
         temperature: K, mean over the run.
+        decomposition: of the engine that ran it.
     """
 
     current: Array
     temperature: float
+    decomposition: str = PARTICLE
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,7 @@ class Kappa:
         runs: how many.
         green_kubo: correlation and running integral, or None.
         driven: running average, or None.
+        decompositions: of the runs.
     """
 
     mean: Mean
@@ -77,6 +81,7 @@ class Kappa:
     runs: int
     green_kubo: GreenKubo | None = None
     driven: Driven | None = None
+    decompositions: tuple[str, ...] = ()
 
 
 def thermal_conductivity(
@@ -189,7 +194,7 @@ def sample_run(
         progress: told how far it is.
     """
     seed, temperature = settings.seed + number, settings.temperature
-    common = {"backend": settings.backend, "precision": settings.precision}
+    common = {key: getattr(settings, key) for key in ("backend", "precision", "decomposition")}
     warm = Simulation(
         system, potential, timestep=settings.timestep, temperature=temperature, seed=seed,
         ensemble=Langevin(temperature, seed=seed), **common,
@@ -213,7 +218,8 @@ def sample_run(
         return None
     rows = current.series.rows()
     kinetic = float(rows[:, 6].mean())
-    return RunSamples(rows[:, :6], 2.0 * kinetic / (max(3 * len(system) - 3, 3) * KB))
+    measured = 2.0 * kinetic / (max(3 * len(system) - 3, 3) * KB)
+    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition)
 
 
 def _production(system: Atoms, potential: Any, settings: KappaSettings, common: Any) -> Simulation:
@@ -235,18 +241,20 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     """
     dt, several = settings.every * settings.timestep * FS, len(runs) > 1
     measured = mean_of(np.array([run.temperature for run in runs]))
+    of_all = volume, n_atoms, len(runs)
+    decompositions = tuple(run.decomposition for run in runs)
     if settings.method == "hnemd":
         force = [settings.driving_force * (axis == settings.direction) for axis in AXES]
         # The kinetic part has no share in what the force drives in a solid, only in the noise.
         driven = hnemd_conductivity(
             [run.current[:, :3] for run in runs], dt, volume, measured.value, force, settings.lags * dt
         )
-        return Kappa(driven.kappa, driven.components, measured, volume, n_atoms, len(runs), driven=driven)
+        return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions)
     found = green_kubo_conductivity(
         [run.current[:, :3] + run.current[:, 3:] for run in runs], dt, volume, measured.value,
         settings.lags * dt, _plateau(settings), 1 if several else None,
     )  # fmt: skip
-    return Kappa(found.mean, found.channels, measured, volume, n_atoms, len(runs), green_kubo=found)
+    return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions)
 
 
 def _plateau(settings: KappaSettings) -> tuple[float, float]:
@@ -274,6 +282,7 @@ def _write(file: Path, identity: dict[str, Any], samples: RunSamples) -> None:
         "identity": np.array(json.dumps(identity)),
         "current": samples.current,
         "temperature": np.array(samples.temperature),
+        "decomposition": np.array(samples.decomposition),
     }
     write_atomically(file, lambda handle: np.savez(handle, **arrays))
 
@@ -289,7 +298,9 @@ def _read(file: Path, identity: dict[str, Any]) -> RunSamples | None:
     try:
         with np.load(file, allow_pickle=False) as saved:
             own = json.loads(str(saved["identity"]))
-            samples = RunSamples(saved["current"], float(saved["temperature"]))
+            # Runs of earlier versions do not say: they knew only this one.
+            decomposition = str(saved["decomposition"]) if "decomposition" in saved else PARTICLE
+            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition)
     except (OSError, ValueError, KeyError):
         raise OutputError(
             f"{file} cannot be read as a finished run; remove it, and it is run again"

@@ -33,6 +33,7 @@ class KappaSettings:
         direction: of the driving force: x, y or z.
         backend: auto, cuda or cpu.
         precision: float64 or float32.
+        decomposition: particle, tuple or auto (see `Engine`).
 
     Raises:
         SettingsError: a value that makes no sense, or a window that is not shorter than the run.
@@ -53,6 +54,7 @@ class KappaSettings:
     direction: str = "x"
     backend: str = "auto"
     precision: str = "float64"
+    decomposition: str = "auto"
 
     def __post_init__(self) -> None:
         for key, choices in (("method", METHODS), ("direction", AXES)):
@@ -118,7 +120,7 @@ class KappaSettings:
 
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
-        left_out = {"runs", "window", "plateau", "backend"}
+        left_out = {"runs", "window", "plateau", "backend", "decomposition"}
         if self.method == "green-kubo":
             left_out |= {"driving_force", "direction"}
         return {k: v for k, v in asdict(self).items() if k not in left_out} | {
