@@ -10,7 +10,7 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate import lanes
 from taichimd.forcefields.base import Bound
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
 from taichimd.neighbours.lists import FULL_DEVICE, Lists
@@ -49,7 +49,7 @@ class Device:
         cell: (3, 3) angstrom.
         pbc: (3,) bool.
         skin: of the lists, angstrom, or None.
-        by_tuple: tuple decomposition instead of particle decomposition.
+        by_tuple: the terms of tuple decomposition; those of the others are done by particle.
 
     Attributes:
         state, bath: as given.
@@ -72,7 +72,7 @@ class Device:
         cell: Array,
         pbc: NDArray[np.bool_],
         skin: float | None,
-        by_tuple: bool = False,
+        by_tuple: ByTuple,
     ) -> None:
         self.state, self.bath = state, bath
         self._pbc = pbc
@@ -91,7 +91,7 @@ class Device:
             bound.cutoffs,
             bound.near_cutoffs,
             many_body=many_body,
-            per_atom=0 if by_tuple else bound.terms.per_atom,
+            per_atom=0 if by_tuple.bodies else bound.terms.per_atom,
             all_pairs=all_pairs,
             unroll=self.unroll,
             skin=skin,

@@ -9,7 +9,7 @@ from ase import Atoms
 
 from taichimd import units
 from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
-from taichimd.decomposition import TUPLE, choose
+from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
@@ -90,7 +90,7 @@ class Engine:
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(frame, forcefield.cutoff, bound.terms.many_body)
-        self.decomposition = choose(decomposition, bound.terms, self._all_pairs, self.backend, self.n_atoms)
+        self.decomposition = choose(decomposition, bound.terms, self._all_pairs, self.backend)
         self.step = 0
         self.compile_seconds = 0.0
 
@@ -115,7 +115,7 @@ class Engine:
             cell=cell,
             pbc=self.pbc,
             skin=skin,
-            by_tuple=self.decomposition == TUPLE,
+            by_tuple=by_tuple(self.decomposition, bound.terms),
         )
 
     # State, in the user's order and in float64.

@@ -8,7 +8,7 @@ from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import Vashishta, memory, runtime
-from taichimd.decomposition import DECOMPOSITIONS
+from taichimd.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
 from taichimd.dynamics.ensembles import Bussi, Langevin
 from taichimd.dynamics.pressure import BerendsenNPT
 from taichimd.engine import Engine
@@ -198,6 +198,17 @@ def test_wrong_decompositions_are_refused():
     with pytest.raises(SettingsError, match="needs neighbour lists"):
         Engine(argon(), pairs, decomposition="tuple")
     assert Engine(argon(), pairs).decomposition == "particle"
+
+
+def test_the_default_has_the_bits_of_particle_decomposition():
+    """Whatever it chooses on this backend: else backends would differ."""
+    atoms = structures.with_velocities(structures.silica_192(), 1500.0, 4)
+    engines = [Engine(atoms, FORCEFIELDS["silica"](), decomposition=d) for d in ("auto", "particle")]
+    for engine in engines:
+        engine.advance(30, units.fs)
+    assert [engine.decomposition for engine in engines] == [TUPLE_PAIRS, "particle"]
+    assert np.array_equal(engines[0].positions(), engines[1].positions())
+    assert engines[0].statistics()["pairs"] > 0 == engines[0].statistics()["triplets"]
 
 
 @pytest.mark.parametrize("decomposition", DECOMPOSITIONS)

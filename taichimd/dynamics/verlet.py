@@ -37,7 +37,7 @@ from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import (
     BLOWN,
     BUILDING,
@@ -72,7 +72,7 @@ def step_kernels(
     lanes: int,
     search: Any,
     search_lanes: int,
-    by_tuple: bool = False,
+    by_tuple: ByTuple,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
 
@@ -90,7 +90,7 @@ def step_kernels(
         lanes: threads that share an atom of a pair potential in `steps`.
         search: type of the positions that the neighbour search of loops on the device compares, or None.
         search_lanes: its threads per atom.
-        by_tuple: tuple decomposition: a thread for each tuple of a list, then sums per atom.
+        by_tuple: the terms of tuple decomposition: a thread for each tuple of a list, then sums per atom.
     """
     by_slot = backend == "cuda"
     vec = ti.types.vector(3, real)
@@ -107,18 +107,18 @@ def step_kernels(
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    in_moments = terms.angle is not None and not by_tuple
+    in_moments = terms.angle is not None and not by_tuple.bodies
     functions = moment_functions if in_moments else functools.partial(gather_functions, straight=unroll == 1)
     # A short three-body term reads the near list, the pair term then one of its own.
-    both = terms.short_body or (by_tuple and many_body and terms.pair is not None)
+    both = terms.short_body or (by_tuple.pairs and many_body)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, by_slot)
     far = gather_functions(of_pairs, real, term, by_slot) if both else None
     by_lanes = lanes > 1 and (both or not many_body)
-    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple else None
-    pair_list = pair_tuples(of_pairs, real, term, by_slot, lanes) if by_tuple and of_pairs.pair else None
-    triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple and many_body else None
-    list_tuples = tuple_lists_function(terms, real, term, by_slot) if by_tuple else None
+    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
+    pair_list = pair_tuples(of_pairs, real, term, by_slot, lanes) if by_tuple.pairs else None
+    triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple.bodies else None
+    list_tuples = tuple_lists_function(terms, by_tuple, real, term, by_slot) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, by_slot)
@@ -131,7 +131,7 @@ def step_kernels(
     # Threads that share an atom do its pairs beforehand.
     helped = both and by_lanes
     # Both terms have a near list of their own.
-    pair_rows = both and not by_tuple
+    pair_rows = both and not by_tuple.pairs
     near = prune_functions(
         terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes, pair_rows
     )
@@ -191,7 +191,7 @@ def step_kernels(
     def pairs_of(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over the pairs of atom i, from its row or from its list of pairs."""
         total = sums.empty(want)
-        if ti.static(by_tuple):
+        if ti.static(by_tuple.pairs):
             total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
         elif ti.static(pair_rows):
             total = far.pairs(i, 0, 1, n, row_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
@@ -202,7 +202,7 @@ def step_kernels(
     @ti.func
     def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         """Forces of pairs where several threads share an atom."""
-        if ti.static(by_tuple):
+        if ti.static(by_tuple.pairs):
             pair_list.add_up(
                 n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
             )
@@ -256,7 +256,7 @@ def step_kernels(
     def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         if ti.static(near_list):
             near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
-            if ti.static(by_tuple):
+            if ti.static(bool(list_tuples)):
                 list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, body_table, control, t)  # fmt: skip
             near.close(near_width, control, bath)
 

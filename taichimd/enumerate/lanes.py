@@ -12,7 +12,7 @@ from taichimd import runtime
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.tuples import LANES
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.runtime import ti
 
 BLOCK = 256
@@ -29,11 +29,11 @@ def threads_per_atom(backend: str, n_atoms: int) -> int:
     return runtime.threads_per_atom(backend, n_atoms, ENOUGH)
 
 
-def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: bool) -> int:
+def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
     """Threads that share an atom when pair forces are added up, whatever the terms and however tuples are visited."""
-    if by_tuple and terms.pair is not None:
+    if by_tuple.pairs:
         return LANES if backend == "cuda" and runtime.DEVICE_LOOPS else 1
-    if all_pairs or by_tuple or (terms.many_body and not terms.short_body):
+    if all_pairs or (terms.many_body and not terms.short_body):
         return 1
     threads = threads_per_atom(backend, n_atoms)
     # A loop of its own needs half of the registers that it needs within the gather of a three-body term.

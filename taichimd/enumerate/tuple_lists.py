@@ -13,7 +13,7 @@ atom are exact (`exact`). Triplets of a centre stand in the order of its near ro
 from typing import Any
 
 from taichimd.enumerate.access import access
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import slot, through_image
 from taichimd.neighbours.limits import LIMITS, PAIRS, SKIN
@@ -29,16 +29,17 @@ from taichimd.neighbours.tuple_arrays import (
 from taichimd.runtime import ti
 
 
-def tuple_lists_function(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, by_slot: bool) -> Any:
     """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
 
     Args:
-        terms: whose pair term and three-body term are to be listed.
+        terms: the tuple functions.
+        by_tuple: those of which tuples are to be listed.
         real: ti.f64 or ti.f32, of positions.
         term: of parameters.
         by_slot: slot-major rows (CUDA).
     """
-    has_pair, has_body = terms.pair is not None, terms.many_body
+    has_pair, has_body = by_tuple.pairs, by_tuple.bodies
     is_bond_order = terms.bond_order is not None
     far = terms.short_body  # pairs are then found in the Verlet list
     n_kinds = terms.n_kinds

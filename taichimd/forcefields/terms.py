@@ -66,6 +66,17 @@ class BondOrderTerm:
 
 
 @dataclass(frozen=True)
+class ByTuple:
+    """Terms done by tuple decomposition: lists of tuples, a thread for each. The others by particle."""
+
+    pairs: bool = False
+    bodies: bool = False
+
+    def __bool__(self) -> bool:
+        return self.pairs or self.bodies
+
+
+@dataclass(frozen=True)
 class Terms:
     """The terms of one force field on a number of species.
 

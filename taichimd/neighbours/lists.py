@@ -48,7 +48,7 @@ class Lists:
         unroll: steps per kernel call.
         skin: the user's outer skin, or None.
         pair_cutoffs: of the pair term alone.
-        by_tuple: whether lists of tuples are to be made.
+        by_tuple: the terms of which lists of tuples are made.
 
     Attributes:
         verlet: the Verlet list. tuples: room for lists of pairs and triplets.
@@ -73,7 +73,7 @@ class Lists:
         unroll: int,
         skin: float | None,
         pair_cutoffs: NDArray[np.float64],
-        by_tuple: bool,
+        by_tuple: Any,
     ) -> None:
         self._state = state
         self._near_cutoffs = near_cutoffs
@@ -86,7 +86,7 @@ class Lists:
         # A cut and a build each read about as many candidates: with the device full, pair potentials do
         # better without a near list. A skin of the user's is all of it.
         pairs_do = not on_cuda or state.n < FULL_DEVICE
-        self.near_list = not all_pairs and (many_body or by_tuple or (pairs_do and skin is None))
+        self.near_list = not all_pairs and (many_body or bool(by_tuple) or (pairs_do and skin is None))
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
         idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
@@ -96,7 +96,7 @@ class Lists:
             both=both, warps=on_cuda,
         )  # fmt: skip
         self.verlet = VerletList(state)
-        self.tuples = PairRows(state) if both and not by_tuple else TupleRoom(state, by_tuple)
+        self.tuples = PairRows(state) if both and not by_tuple.pairs else TupleRoom(state, bool(by_tuple))
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)
