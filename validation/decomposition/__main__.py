@@ -1,14 +1,16 @@
-"""Particle against tuple decomposition: the experiments of Small et al. (HPC Asia 2018), parts of them in one process.
+"""Particle against tuple decomposition: the experiments of Small et al. (HPC Asia 2018), part by part.
 
     python -m validation.decomposition accuracy divergence speed --backend cuda --against REFERENCES
     python -m validation.decomposition draw
 
 accuracy: positions and velocities after 1,000 steps, PD and TD, this backend and another (section 4.1).
 divergence: 20,000 steps: does PD leave TD as fast as a trajectory leaves one that began 1e-14 angstrom away?
-speed: microseconds per step against the number of atoms (figures 3 to 5). potentials: the same for other force fields.
+speed: microseconds per step against the number of atoms (figures 3 to 5).
+potentials: the same for other force fields, and whether both decompositions agree.
 draw: the figures, from the JSON files that are there.
 
-Each part writes a JSON file that grows; tables come last. Parts share what they compile: most of the time on a GPU.
+Each part writes a JSON file that grows; tables come last. Parts named together share what they
+compile, which takes most of the time on a GPU.
 """
 
 import argparse

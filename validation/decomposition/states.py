@@ -1,4 +1,4 @@
-"""Where trajectories start and where their ends are kept: states that have all their bits on every machine."""
+"""Where trajectories start and where their ends are kept: states with the same bits on every machine."""
 
 import argparse
 import hashlib
@@ -60,7 +60,7 @@ def late(options: argparse.Namespace) -> bool:
 
 
 def open_report(part: str, options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
-    """The file of a part, and its report: the head, and with `--append` earlier results of the same runtime."""
+    """The file of a part, and its report: the head, and with `--append` the results of earlier calls."""
     from taichimd import runtime
 
     name = f"tuple_decomposition_{part}_{options.backend}" + "_taichi" * (runtime.NAME == "taichi")
