@@ -1,9 +1,9 @@
 """Long runs: do PD and TD part as any two trajectories part, and sample the same?
 
 Section 4.1 of the paper reports that GPU and CPU drift apart beyond 4,000 steps. Here CPU and GPU have the
-same bits (under quadrants; hashes), while PD and TD round differently. If that is all, their distance grows at
-the rate at which it grows between two runs of PD whose first positions differ by 1e-14 angstrom, and averages
-agree.
+same bits (under quadrants; hashes), while PD and TD round differently. If that is all, their distance grows
+at the rate at which it grows between two runs of PD whose first positions differ by 1e-14 angstrom, and
+averages agree.
 """
 
 import argparse

@@ -70,7 +70,7 @@ def paired(one: Any, other: Any, blocks: int) -> dict[str, Any]:
 
 
 def paired_curves(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
-    """The same of curves, (blocks, bins): how many bins differ by more than two errors, and by chance would."""
+    """The same of curves, (blocks, bins): how many bins differ by two errors, and would by chance."""
     from scipy.stats import t as student
 
     difference = mean_of(one - other)

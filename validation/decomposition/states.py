@@ -68,7 +68,8 @@ def open_report(part: str, options: argparse.Namespace) -> tuple[Path, dict[str,
     report: dict[str, Any] = {**common.provenance(), "results": []}
     if options.append and path.exists():
         earlier = json.loads(path.read_text())
-        if earlier["runtime"] == report["runtime"] and earlier["machine"] == report["machine"]:
+        same = [earlier["runtime"][key] == report["runtime"][key] for key in ("runtime", "device")]
+        if all(same) and earlier["machine"] == report["machine"]:
             report["results"] = earlier["results"]
     return path, report
 
@@ -80,6 +81,6 @@ def add_result(path: Path, report: dict[str, Any], result: dict[str, Any], *keys
         return tuple(one[key] for key in keys)
 
     others = [one for one in report["results"] if place(one) != place(result)]
-    marks = {"date": report["date"], "commit": report["commit"]}
+    marks = {key: report[key] for key in ("date", "commit")} | {"threads": report["runtime"]["threads"]}
     report["results"] = sorted([*others, {**result, **marks}], key=place)
     common.write_json(path, report)
