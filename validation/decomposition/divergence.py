@@ -23,7 +23,9 @@ CELLS = 4
 STEPS = 20_000
 HASHED = (1_000, 4_000, 20_000)
 EVERY = 50
-"""Steps between snapshots; the first ones are closer."""
+"""Steps between snapshots"""
+FIRST = (1, 2, 5, 10, 20)
+"""Snapshots besides."""
 BLOCK = 1_000
 """Steps of a block of samples."""
 APART = 6_000
@@ -79,8 +81,7 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
     """A run with its snapshots, totals, hashes, and a histogram of distances for each block."""
     from taichimd.observe.radial import RadialHistogram
 
-    first = [1, 2, 5, 10, 20]
-    stops = [*(s for s in first if s <= steps), *range(EVERY, steps + 1, EVERY)]
+    stops = sorted({s for s in FIRST if s <= steps} | set(range(EVERY, steps + 1, EVERY)))
     n_kinds = len(set(engine.symbols))
     histogram = RadialHistogram(engine.n_atoms, n_kinds, R_MAX, BINS)
     seen: dict[str, Any] = {name: [] for name in ("x", "counts", *SERIES)} | {"sha256": {}}
@@ -95,7 +96,7 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
             seen[name].append(value)
         if stop in HASHED:
             seen["sha256"][str(stop)] = states.sha(engine.positions(), engine.velocities())
-        if stop >= EVERY:
+        if stop % EVERY == 0:
             engine.observe(
                 lambda state, _e, _w: histogram.sample(state.pos, state.kind, state.ident, engine.cell)
             )

@@ -109,10 +109,10 @@ def draw_speedups(axis: Any, found: dict[str, dict[str, Any]], paper: dict[str, 
                 label=SHORT[decomposition],
             )  # fmt: skip
         threads = found["speed_cpu"]["runtime"]["threads"]
-        axis.set(xscale="log", yscale="log", ylabel=f"CPU time ({threads} threads) / GPU time")
+        axis.set(xscale="log", ylabel=f"CPU time ({threads} threads) / GPU time")
     most = paper["figure_4"]["most_over_xeon"]
     axis.axhline(most, color="black", linestyle=":", label=f"theirs over a Xeon: up to {most:g}")
-    axis.set(xlabel="atoms", title="Figure 4: speed-up of the GPU")
+    axis.set(yscale="log", ylim=(1, None), xlabel="atoms", title="Figure 4: speed-up of the GPU")
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
 
@@ -140,24 +140,24 @@ def draw_improvement(axis: Any, found: dict[str, dict[str, Any]], paper: dict[st
 
 def draw_loops(axis: Any, report: dict[str, Any] | None, backend: str) -> None:
     """Figure 6: what the loops of a step take, PD and TD side by side, for each number of atoms."""
-    axis.set(title=f"Figure 6: loops of a step, {backend.upper()}", ylabel="us per step and 1,000 atoms")
+    axis.set(title=f"Figure 6: loops of a step, {backend.upper()}", ylabel="ns per step and atom")
     if report is None:
         axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center")
         return
-    groups = {}
+    styles: dict[str, str] = {}
     for at, result in enumerate(report["results"]):
         bottom = 0.0
         for name, us in grouped(result).items():
             value = 1e3 * us / result["atoms"]
-            style = groups.setdefault(name, f"C{len(groups)}")
-            label = name if not any(name in bar.get_label() for bar in axis.containers) else None
-            axis.bar(at, value, bottom=bottom, color=style, label=label, width=0.7)
+            label = name if name not in styles else None
+            colour = styles.setdefault(name, f"C{len(styles)}")
+            axis.bar(at, value, bottom=bottom, color=colour, label=label, width=0.7)
             bottom += value
         axis.text(at, bottom, f"{bottom:.3g}", ha="center", va="bottom", fontsize=8)
     labels = [f"{SHORT[result['decomposition']]}\n{result['atoms']:,}" for result in report["results"]]
     axis.set_xticks(range(len(labels)), labels, fontsize=8)
-    axis.margins(y=0.12)
-    axis.legend(fontsize=7)
+    axis.margins(y=0.45)
+    axis.legend(fontsize=7, ncols=2)
 
 
 def grouped(result: dict[str, Any]) -> dict[str, float]:
@@ -186,14 +186,16 @@ def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, An
     )
     for kernel in paper["figure_7"]["kernels"]:
         axis.plot(kernel["registers"], most * kernel["occupancy"], "kv")
-        axis.annotate(kernel["kernel"], (kernel["registers"], most * kernel["occupancy"]), fontsize=6)
+        at = kernel["registers"], most * kernel["occupancy"]
+        axis.annotate(kernel["kernel"], at, (6, -2), textcoords="offset points", fontsize=6)
     for case, kernels in (report or {"cases": {}})["cases"].items():
         decomposition = case.rsplit(":", 1)[-1]
         for kernel in kernels:
             if kernel.get("loop"):
                 at = kernel["registers"], 0.01 * most * kernel["occupancy"]
                 axis.plot(*at, "o", color=COLOURS.get(decomposition, "grey"))
-                axis.annotate(f"{SHORT.get(decomposition, '')} {kernel['loop']}", at, fontsize=6)
+                label = f"{SHORT.get(decomposition, '')} {kernel['loop']}"
+                axis.annotate(label, at, (6, -2), textcoords="offset points", fontsize=6)
     if report is None:
         axis.text(0.5, 0.9, "not measured", transform=axis.transAxes, ha="center")
     axis.set(
@@ -205,8 +207,8 @@ def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, An
 
 
 def warps_for(registers: int, most: int) -> int:
-    """Warps that 65,536 registers hold, given out to warps in portions of 256."""
-    return min(most, 65_536 // (-(-32 * registers // 256) * 256))
+    """Warps that four times 16,384 registers hold, given out to warps in portions of 256."""
+    return min(most, 4 * (16_384 // (-(-32 * registers // 256) * 256)))
 
 
 def draw_growth(report: dict[str, Any], target: Path) -> Path:
