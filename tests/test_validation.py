@@ -13,10 +13,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
 from validation import common, cross_backend, energy_drift, gpu_suite, silica_glass
-from validation.benchmarks import gpumd_figures, gpumd_plot, quadruplets, roofline
+from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
+from validation.decomposition import accuracy, divergence, growth, plot, states
+from validation.decomposition.states import DECOMPOSITIONS
 
 
 def test_differing_bits_counts_numbers_and_bits():
@@ -158,3 +160,176 @@ def test_every_way_to_add_up_quadruplets_gives_the_same_forces():
     assert atomics["float atomics"]["largest_difference_eV_per_A"] < 1e-12
     assert 0 < atomics["integer atomics"]["largest_difference_eV_per_A"] < 1e-10
     assert atomics["integer atomics"]["numbers_that_differ_between_two_runs"] == 0
+
+
+def test_growth_of_made_up_trajectories_is_found_and_another_rate_is_not_the_same():
+    times = np.arange(1, 400) * 0.05
+    rng = np.random.default_rng(3)
+
+    def distances(rate):
+        wiggle = np.exp(0.3 * rng.standard_normal(times.size))
+        return np.clip(1e-15 * np.exp(rate * times) * wiggle, 3e-14, 2.0)
+
+    slow, again, fast = (growth.growth(times, distances(rate)) for rate in (3.0, 3.0, 4.0))
+    assert slow["rate_per_ps"] == pytest.approx(3.0, abs=4 * slow["error"])
+    assert 0.0 < slow["error"] < 0.2
+    assert growth.same(slow, again)["same_within_two_errors"]
+    assert not growth.same(slow, fast)["same_within_two_errors"]
+    assert growth.growth(times, np.zeros_like(times)) is None, "identical runs do not part"
+    assert growth.growth(times, np.full_like(times, 1e-13)) is None, "rounding alone is no growth"
+
+
+def test_averages_are_compared_without_what_both_runs_do_alike():
+    rng = np.random.default_rng(4)
+    common_drift = np.linspace(0.0, 50.0, 2000)
+    one, other = (common_drift + rng.standard_normal(2000) for _ in range(2))
+    found = growth.paired(one, other, 10)
+    assert found["in_errors"] < 4
+    assert found["error"] == pytest.approx(np.sqrt(2 / 2000), rel=0.8), "the drift is in no error"
+    assert growth.paired(one, other + 1.0, 10)["in_errors"] > 10
+    curves = [1.0 + 0.01 * rng.standard_normal((12, 100)) for _ in range(2)]
+    assert growth.paired_curves(*curves)["fraction_beyond_two_errors"] < 0.2
+    assert growth.paired_curves(curves[0], curves[1] + 0.05)["fraction_beyond_two_errors"] > 0.9
+
+
+def test_reference_files_are_compared_number_by_number(tmp_path):
+    rng = np.random.default_rng(5)
+    arrays = {f"{a}_{d}": rng.standard_normal((4, 3)) for d in DECOMPOSITIONS for a in "xv"}
+    other = {key: value.copy() for key, value in arrays.items()}
+    other["x_tuple"][1, 2] += 3e-9
+    other["v_tuple"][0, 0] = np.nextafter(other["v_tuple"][0, 0], 9.0)
+    for name, what in (("one", arrays), ("other", other)):
+        np.savez(tmp_path / f"{name}.npz", **what)
+    particle, by_tuple = accuracy.compare_files(tmp_path / "one.npz", tmp_path / "other.npz")
+    assert particle["identical"]
+    assert particle["max_dx_A"] == 0.0
+    assert particle["below_by"] is None
+    assert by_tuple["differing_numbers"] == 2
+    assert by_tuple["of"] == 24
+    assert by_tuple["max_dx_A"] == pytest.approx(3e-9)
+    assert not by_tuple["within_1e-9"]
+
+
+def test_results_of_a_size_are_replaced_and_others_kept(tmp_path):
+    options = SimpleNamespace(out=tmp_path, backend="cpu", append=True)
+    for cells, value in ((8, 1), (4, 2), (8, 3)):
+        path, report = states.open_report("made_up", options)
+        states.add_result(path, report, {"cells": cells, "value": value}, "cells")
+    found = json.loads(path.read_text())["results"]
+    assert [(one["cells"], one["value"]) for one in found] == [(4, 2), (8, 3)]
+    options.append = False
+    assert states.open_report("made_up", options)[1]["results"] == []
+
+
+def test_a_short_comparison_against_its_own_reference_is_identical(tmp_path):
+    options = SimpleNamespace(backend="cpu", steps=2, one_grid=False, save=tmp_path, against=None)
+    fresh = accuracy.measure(1, options)
+    assert [one["what"] for one in fresh["comparisons"]] == ["PD and TD, cpu"]
+    assert fresh["comparisons"][0]["max_dx_A"] < 1e-12
+    options.save, options.against, options.one_grid = None, tmp_path, True
+    again = accuracy.measure(1, options)
+    assert [one["identical"] for one in again["comparisons"][:2]] == [True, True]
+    assert again["tuple"]["sha256"] == fresh["tuple"]["sha256"]
+
+
+def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monkeypatch):
+    for name, value in {"CELLS": 1, "HASHED": (10, 20), "EVERY": 5, "BLOCK": 5, "APART": 5}.items():
+        monkeypatch.setattr(divergence, name, value)
+    options = SimpleNamespace(
+        out=tmp_path, save=tmp_path, against=None, append=False, backend="cpu", steps=20, deadline=np.inf
+    )
+    accuracy.measure(1, SimpleNamespace(backend="cpu", steps=1, one_grid=False, save=tmp_path, against=None))
+    divergence.run(options)
+    options.against, options.save = tmp_path, None
+    text = divergence.run(options)
+    assert "'20': True" in text
+    report = json.loads(next(tmp_path.glob("tuple_decomposition_divergence_cpu*.json")).read_text())
+    assert report["runs"]["PD"]["sha256"]["20"] != report["runs"]["PD nudged"]["sha256"]["20"]
+    apart = report["pairs"]["PD and PD nudged"]
+    assert 1e-15 < apart["max_dx_A"][-1] < 1e-11
+    assert set(apart["rdf"]) == {"O-O", "O-Si", "Si-Si"}
+
+
+@pytest.mark.parametrize(
+    ("layout", "loops", "first", "last"),
+    [
+        (dict(pair=True, body="angle", by_tuple=False, short=True, lanes=1), 4, "lists: cut", "drift"),
+        (dict(pair=True, body="angle", by_tuple=True, short=True, lanes=8), 16, "lists: cut", "drift"),
+        (dict(pair=True, body="", by_tuple=False, short=False, lanes=4), 3, "lists: cut", "kick, drift"),
+        (
+            dict(pair=False, body="bond order", by_tuple=True, short=False, lanes=1),
+            14,
+            "lists: cut",
+            "gather, kick, drift",
+        ),
+    ],
+)
+def test_loops_of_a_step_have_names_if_all_are_seen(layout, loops, first, last):
+    of = loop_names.Layout(near_list=True, **layout)
+    names = loop_names.names(of)
+    assert (len(names), names[0], names[-1]) == (loops, first, last)
+    # Two digits: order of numbers, not of letters.
+    kernels = [f"unrolled_steps_c80_0_kernel_{2 * k + 1}_range_for" for k in range(loops)]
+    found = loop_names.named([*kernels[::-1], "build_c68_0_kernel_1_range_for"], of)
+    assert [found[kernel] for kernel in kernels] == names
+    assert loop_names.named(kernels[1:], of) == {}
+
+
+def test_launches_without_work_are_not_averaged():
+    cut, forces = (f"unrolled_steps_c1_0_kernel_{k}_range_for" for k in (1, 4))
+    times = {
+        cut: [1.0, 900.0, 1.0, 1.0],
+        forces: [100.0, 1.0, 102.0, 104.0],
+        "build_c2_0_kernel_1_serial": [30.0],
+    }
+    found = kernel_times.reduce_launches(times, {cut: "lists: cut", forces: "gather"}, steps=4, cuts=1)
+    assert [(loop["us"], loop["us_per_step"]) for loop in found["loops"]] == [(900.0, 300.0), (102.0, 102.0)]
+    assert found["others_us_per_step"] == {"build": 10.0}
+
+
+def test_figures_are_drawn_from_what_there_is(tmp_path):
+    timed = {"us_per_step": 50.0}
+    runtime = {"device": "made up", "threads": 2}
+    speed = {
+        "runtime": runtime,
+        "results": [{"atoms": 1536, "particle": timed, "tuple": timed, "speedup_of_tuple": 1.0}],
+    }
+    loops = {
+        "runtime": runtime,
+        "results": [
+            {
+                "atoms": 1536,
+                "decomposition": d,
+                "loops": [{"loop": "lists: cut", "us_per_step": 2.0}, {"loop": "drift", "us_per_step": 1.0}],
+                "others_us_per_step": {"build": 0.5},
+            }
+            for d in DECOMPOSITIONS
+        ],
+    }
+    assert plot.grouped(loops["results"][0]) == {
+        "near list and tuple lists": 2.0,
+        "drift": 1.0,
+        "Verlet list": 0.5,
+    }
+    fit = {"rate_per_ps": 2.0, "error": 0.1, "from_ps": 0.1, "to_ps": 0.2}
+    parted = {
+        "runtime": runtime,
+        "cells": 4,
+        "runs": {"PD": {"steps_seen": [100, 200]}},
+        "pairs": {
+            "PD and TD": {"max_dx_A": [1e-12, 1e-9], "growth": fit},
+            "b": {"max_dx_A": [0.0, 1e-9], "growth": None},
+        },
+    }
+    assert plot.run(SimpleNamespace(out=tmp_path)).endswith("no results there")
+    for name, what in {
+        "speed_cpu": speed,
+        "speed_cuda": speed,
+        "loops_cpu": loops,
+        "divergence_cpu": parted,
+    }.items():
+        common.write_json(tmp_path / f"tuple_decomposition_{name}.json", what)
+    plot.run(SimpleNamespace(out=tmp_path))
+    drawn = {path.name: path.stat().st_size for path in tmp_path.glob("*.png")}
+    assert set(drawn) == {"tuple_decomposition_figures.png", "tuple_decomposition_divergence_cpu.png"}
+    assert [plot.warps_for(registers, 64) for registers in (32, 41, 255)] == [64, 40, 8]

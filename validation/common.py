@@ -95,7 +95,7 @@ def command_line() -> str:
     """The command that started this process, without paths of this machine."""
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
-    name = f"-m {spec.name}" if spec else Path(sys.argv[0]).name
+    name = f"-m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
     arguments = [Path(a).name if os.path.isabs(a) else a for a in sys.argv[1:]]
     chosen = [
         f"{key}={os.environ[key]}" for key in ("TAICHIMD_RUNTIME", "TAICHIMD_THREADS") if key in os.environ

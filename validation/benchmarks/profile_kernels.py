@@ -3,20 +3,26 @@
     python -m validation.benchmarks.profile_kernels --cases tersoff-si:64000 lj-melt:1048576
 
 Runs every system under `ncu`, which must be on the PATH, without loops on the device: ncu sees no kernels
-inside them. Loops are numbered in the order of the source, see `kernel_times`. ncu empties caches between
-kernels and so finds them slower than a run does; what it says of a kernel's limits holds.
+inside them. Loops of a step have names, see `loop_names`. The profile begins with an outdated list, so
+that the loops that make lists have something to do. ncu empties caches between kernels and so finds them
+slower than a run does; what it says of a kernel's limits holds.
 """
 
 import argparse
 import csv
 import io
+import json
 import os
 import subprocess
 import sys
+import tempfile
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from validation import common
+from validation.benchmarks import loop_names
+from validation.benchmarks.kernel_times import without_device_loops
 
 METRICS = {
     "us": "gpu__time_duration.sum",
@@ -40,34 +46,58 @@ def main() -> None:
     parser.add_argument("--settle", type=int, default=200, help="steps before the profile")
     parser.add_argument("--steps", type=int, default=12)
     parser.add_argument("--seconds", type=float, default=120, help="limit of one system")
+    parser.add_argument("--decomposition", nargs="+", default=["auto"], choices=["particle", "tuple", "auto"])
+    parser.add_argument("--launches", type=int, help="profile no more launches than these")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "kernels_ncu.json")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--child", nargs=3, metavar=("CASE", "DECOMPOSITION", "NAMES"), help=argparse.SUPPRESS
+    )
     options = parser.parse_args()
     if options.child:
-        run(options.child, options.settle, options.steps)
+        run(*options.child, options.settle, options.steps)
         return
     report: dict[str, Any] = {"cases": {}}
     for case in options.cases:
-        print(f"{case} ...", flush=True)
-        report["cases"][case] = profile(case, options)
-        common.write_json(options.out, {**common.provenance(), **report})
+        for decomposition in options.decomposition:
+            print(f"{case} {decomposition} ...", flush=True)
+            name = case if decomposition == "auto" else f"{case}:{decomposition}"
+            try:
+                report["cases"][name] = profile(case, decomposition, options)
+            except subprocess.TimeoutExpired:
+                print(f"{name}: not done in {options.seconds:g} s")
+            common.write_json(options.out, {**common.provenance(), **report})
     show(report)
     print(f"written: {options.out.name}")
 
 
-def profile(case: str, options: argparse.Namespace) -> list[dict[str, Any]]:
+def profile(case: str, decomposition: str, options: argparse.Namespace) -> list[dict[str, Any]]:
     """Every kernel that takes a hundredth of the profiled time or more, the longest of its launches."""
-    child = [sys.executable, "-m", "validation.benchmarks.profile_kernels", "--child", case]
-    child += ["--settle", str(options.settle), "--steps", str(options.steps)]
-    ncu = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv"]
-    done = subprocess.run(
-        [*ncu, "--metrics", ",".join(METRICS.values()), *child],
-        capture_output=True, text=True, timeout=options.seconds, check=False,
-    )  # fmt: skip
-    rows = list(csv.reader(io.StringIO(done.stdout[done.stdout.find('"ID"') :])))
-    if len(rows) < 3:
-        raise SystemExit(f"ncu has measured nothing:\n{done.stdout[-800:]}{done.stderr[-800:]}")
-    return summary(rows)
+    with tempfile.TemporaryDirectory() as folder:
+        names = Path(folder) / "names.json"
+        child = [sys.executable, "-m", "validation.benchmarks.profile_kernels"]
+        child += ["--child", case, decomposition, str(names)]
+        child += ["--settle", str(options.settle), "--steps", str(options.steps)]
+        ncu = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv"]
+        if options.launches:
+            ncu += ["--launch-count", str(options.launches)]
+        done = subprocess.run(
+            [*ncu, "--metrics", ",".join(METRICS.values()), *child],
+            capture_output=True, text=True, timeout=options.seconds, check=False,
+        )  # fmt: skip
+        rows = list(csv.reader(io.StringIO(done.stdout[done.stdout.find('"ID"') :])))
+        if len(rows) < 3:
+            raise SystemExit(f"ncu has measured nothing:\n{done.stdout[-800:]}{done.stderr[-800:]}")
+        return with_names(summary(rows), rows, json.loads(names.read_text()))
+
+
+def with_names(
+    kernels: list[dict[str, Any]], rows: list[list[str]], layout: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """The kernels with `loop`, what they do, where all loops of a step were seen and so can be told apart."""
+    at_name = rows[0].index("Kernel Name")
+    seen = {row[at_name] for row in rows[1:] if len(row) == len(rows[0])}
+    names = loop_names.named(seen, loop_names.Layout(**layout))
+    return [{**kernel, "loop": names.get(kernel["kernel"])} for kernel in kernels]
 
 
 def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
@@ -95,24 +125,22 @@ def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
     return kernels
 
 
-def run(case: str, settle: int, steps: int) -> None:
+def run(case: str, decomposition: str, names: str, settle: int, steps: int) -> None:
     """The child: steps without loops on the device, seen by the profiler after some that are not."""
     import ctypes
 
     name, atoms = case.split(":")
     os.environ["TAICHIMD_PROFILE"] = ""
-    from taichimd import runtime
-
-    # Before the modules that take it from there.
-    runtime.DEVICE_LOOPS = False
-    from taichimd import device, engine
+    without_device_loops()
+    from taichimd.engine import Engine
     from validation.benchmarks.systems import CASES
 
-    device.steps_per_pass = lambda *_: 1
     system = CASES[name].system(int(atoms))
-    simulation = engine.Engine(system.atoms, system.forcefield(), backend="cuda")
+    simulation = Engine(system.atoms, system.forcefield(), backend="cuda", decomposition=decomposition)
     simulation.advance(settle, system.timestep)
     simulation.synchronize()
+    Path(names).write_text(json.dumps(asdict(loop_names.layout(simulation))))
+    simulation.device.lists.outdate()
     driver = ctypes.CDLL("libcuda.so.1")
     driver.cuProfilerStart()
     simulation.advance(steps, system.timestep)
@@ -125,7 +153,7 @@ def show(report: dict[str, Any]) -> None:
     for case, kernels in report["cases"].items():
         rows = [
             (
-                kernel["kernel"].replace("_range_for", "").replace("_kernel", "")[-36:],
+                kernel.get("loop") or kernel["kernel"].replace("_range_for", "").replace("_kernel", "")[-36:],
                 f"{100 * kernel['part_of_time']:.0f}%",
                 f"{kernel['us']:.1f}",
                 f"{kernel['registers']:.0f}",

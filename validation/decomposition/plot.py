@@ -1,0 +1,241 @@
+"""The paper's figures 3 to 7 with our points, and the growth curves of `divergence`, from JSON files."""
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation.decomposition.states import DECOMPOSITIONS, SHORT
+
+HERE = Path(__file__).parent
+ANCHORS = HERE.parent / "benchmarks" / "anchors.json"
+COLOURS = {"particle": "tab:blue", "tuple": "tab:orange"}
+LINES = {"cuda": "-", "cpu": "--"}
+STEMS = (
+    "speed_cpu",
+    "speed_cuda",
+    "loops_cpu",
+    "loops_cuda",
+    "registers",
+    "divergence_cpu",
+    "divergence_cuda",
+)
+
+
+def run(options: argparse.Namespace) -> str:
+    """Draw what there are results of, beside them; the names of the files."""
+    found = read(options.out)
+    drawn = []
+    if any(name.startswith("speed") for name in found):
+        drawn.append(draw_figures(found, options.out / "tuple_decomposition_figures.png"))
+    for name in ("divergence_cpu", "divergence_cuda"):
+        if name in found:
+            drawn.append(draw_growth(found[name], options.out / f"tuple_decomposition_{name}.png"))
+    return "drawn: " + (", ".join(path.name for path in drawn) or "nothing, no results there")
+
+
+def read(folder: Path) -> dict[str, dict[str, Any]]:
+    """The results in a folder, by the middle of their names."""
+    files = {stem: folder / f"tuple_decomposition_{stem}.json" for stem in STEMS}
+    return {stem: json.loads(file.read_text()) for stem, file in files.items() if file.exists()}
+
+
+def draw_figures(found: dict[str, dict[str, Any]], target: Path) -> Path:
+    """Figures 3 to 7: what is missing leaves its panel empty."""
+    from matplotlib.figure import Figure
+
+    paper = json.loads((HERE / "paper.json").read_text())
+    figure = Figure(figsize=(17.0, 10.0), dpi=100, layout="constrained")
+    top, bottom = figure.subplots(2, 3)
+    draw_times(top[0], found)
+    draw_speedups(top[1], found, paper)
+    draw_improvement(top[2], found, paper)
+    for axis, backend in zip(bottom[:2], ("cpu", "cuda"), strict=True):
+        draw_loops(axis, found.get(f"loops_{backend}"), backend)
+    draw_registers(bottom[2], found.get("registers"), paper)
+    devices = {found[name]["runtime"]["device"] for name in found}
+    figure.suptitle(
+        "Vashishta SiO2, particle (PD) and tuple (TD) decomposition: taichimd on "
+        f"{'; '.join(sorted(devices))}. Black: from the text of Small et al. (2018)",
+        fontsize=11,
+    )
+    figure.savefig(target)
+    return target
+
+
+def curve(report: dict[str, Any], decomposition: str) -> tuple[list[int], list[float]]:
+    """Numbers of atoms and ms per step."""
+    results = sorted(report["results"], key=lambda result: result["atoms"])
+    return [r["atoms"] for r in results], [1e-3 * r[decomposition]["us_per_step"] for r in results]
+
+
+def draw_times(axis: Any, found: dict[str, dict[str, Any]]) -> None:
+    """Figures 3 and 5: time of a step."""
+    for backend, line in LINES.items():
+        if f"speed_{backend}" in found:
+            for decomposition in DECOMPOSITIONS:
+                axis.plot(
+                    *curve(found[f"speed_{backend}"], decomposition), line, marker="o", markersize=5,
+                    color=COLOURS[decomposition], label=f"{SHORT[decomposition]}, {backend.upper()}",
+                )  # fmt: skip
+    kokkos = json.loads(ANCHORS.read_text())["ms_per_step"]["vashishta-sio2"]
+    axis.plot(
+        [int(n) for n in kokkos], list(kokkos.values()), color="tab:red", marker="d", linewidth=1,
+        label="LAMMPS-KOKKOS, H100",
+    )  # fmt: skip
+    axis.set(
+        xscale="log",
+        yscale="log",
+        xlabel="atoms",
+        ylabel="ms per step",
+        title="Figures 3 and 5: time of a step",
+    )
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+
+
+def draw_speedups(axis: Any, found: dict[str, dict[str, Any]], paper: dict[str, Any]) -> None:
+    """Figure 4: GPU over CPU at the sizes that both have."""
+    if "speed_cpu" in found and "speed_cuda" in found:
+        for decomposition in DECOMPOSITIONS:
+            cpu, gpu = (
+                dict(zip(*curve(found[f"speed_{b}"], decomposition), strict=True)) for b in ("cpu", "cuda")
+            )
+            both = sorted(cpu.keys() & gpu.keys())
+            axis.plot(
+                both, [cpu[n] / gpu[n] for n in both], marker="o", color=COLOURS[decomposition],
+                label=SHORT[decomposition],
+            )  # fmt: skip
+        threads = found["speed_cpu"]["runtime"]["threads"]
+        axis.set(xscale="log", ylabel=f"CPU time ({threads} threads) / GPU time")
+    most = paper["figure_4"]["most_over_xeon"]
+    axis.axhline(most, color="black", linestyle=":", label=f"theirs over a Xeon: up to {most:g}")
+    axis.set(yscale="log", ylim=(1, None), xlabel="atoms", title="Figure 4: speed-up of the GPU")
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+
+
+def draw_improvement(axis: Any, found: dict[str, dict[str, Any]], paper: dict[str, Any]) -> None:
+    """Figure 5: PD's time over TD's."""
+    for backend, line in LINES.items():
+        if f"speed_{backend}" in found:
+            results = sorted(found[f"speed_{backend}"]["results"], key=lambda result: result["atoms"])
+            axis.plot(
+                [r["atoms"] for r in results], [r["speedup_of_tuple"] for r in results], line, marker="o",
+                color="tab:green", label=f"ours, {backend.upper()}",
+            )  # fmt: skip
+    theirs = paper["figure_5"]["speedup_of_tuple"]
+    axis.axhline(
+        theirs, color="black", linestyle=":", label=f"theirs on a K20m, large systems: about {theirs:g}"
+    )
+    axis.axhline(1.0, color="grey", linewidth=0.8)
+    axis.set(
+        xscale="log", xlabel="atoms", ylabel="PD time / TD time", title="Figure 5: speed-up of TD over PD"
+    )
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+
+
+def draw_loops(axis: Any, report: dict[str, Any] | None, backend: str) -> None:
+    """Figure 6: what the loops of a step take, PD and TD side by side, for each number of atoms."""
+    axis.set(title=f"Figure 6: loops of a step, {backend.upper()}", ylabel="ns per step and atom")
+    if report is None:
+        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center")
+        return
+    styles: dict[str, str] = {}
+    for at, result in enumerate(report["results"]):
+        bottom = 0.0
+        for name, us in grouped(result).items():
+            value = 1e3 * us / result["atoms"]
+            label = name if name not in styles else None
+            colour = styles.setdefault(name, f"C{len(styles)}")
+            axis.bar(at, value, bottom=bottom, color=colour, label=label, width=0.7)
+            bottom += value
+        axis.text(at, bottom, f"{bottom:.3g}", ha="center", va="bottom", fontsize=8)
+    labels = [f"{SHORT[result['decomposition']]}\n{result['atoms']:,}" for result in report["results"]]
+    axis.set_xticks(range(len(labels)), labels, fontsize=8)
+    axis.margins(y=0.45)
+    axis.legend(fontsize=7, ncols=2)
+
+
+def grouped(result: dict[str, Any]) -> dict[str, float]:
+    """Microseconds per step by kind of loop, small ones together."""
+    sums: dict[str, float] = {}
+    for loop in result["loops"]:
+        name = loop["loop"]
+        if name.startswith("lists: "):
+            name = "near list and tuple lists"
+        elif name.startswith("triplets") or name.startswith("atoms: moments"):
+            name = "three-body terms"
+        sums[name] = sums.get(name, 0.0) + loop["us_per_step"]
+    lists = sum(result["others_us_per_step"].get(name, 0.0) for name in ("build", "refill"))
+    return {**sums, "Verlet list": lists}
+
+
+def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, Any]) -> None:
+    """Figure 7: warps of a multiprocessor that registers allow; table 1's achieved occupancy as points."""
+    most = paper["figure_7"]["warps_of_a_multiprocessor"]
+    registers = np.arange(16, 256)
+    axis.plot(
+        registers,
+        [warps_for(int(r), most) for r in registers],
+        color="grey",
+        label="bound by registers, H200",
+    )
+    for kernel in paper["figure_7"]["kernels"]:
+        axis.plot(kernel["registers"], most * kernel["occupancy"], "kv")
+        at = kernel["registers"], most * kernel["occupancy"]
+        axis.annotate(kernel["kernel"], at, (6, -2), textcoords="offset points", fontsize=6)
+    for case, kernels in (report or {"cases": {}})["cases"].items():
+        decomposition = case.rsplit(":", 1)[-1]
+        for kernel in kernels:
+            if kernel.get("loop"):
+                at = kernel["registers"], 0.01 * most * kernel["occupancy"]
+                axis.plot(*at, "o", color=COLOURS.get(decomposition, "grey"))
+                label = f"{SHORT.get(decomposition, '')} {kernel['loop']}"
+                axis.annotate(label, at, (6, -2), textcoords="offset points", fontsize=6)
+    if report is None:
+        axis.text(0.5, 0.9, "not measured", transform=axis.transAxes, ha="center")
+    axis.set(
+        xlabel="registers per thread", ylabel="active warps of a multiprocessor (black: K20m)",
+        title="Figure 7 and table 1: registers and occupancy",
+    )  # fmt: skip
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+
+
+def warps_for(registers: int, most: int) -> int:
+    """Warps that four times 16,384 registers hold, given out to warps in portions of 256."""
+    return min(most, 4 * (16_384 // (-(-32 * registers // 256) * 256)))
+
+
+def draw_growth(report: dict[str, Any], target: Path) -> Path:
+    """Distance of the pairs of runs over time, with the fitted rates."""
+    from matplotlib.figure import Figure
+
+    from validation.decomposition.growth import HIGH, LOW
+
+    figure = Figure(figsize=(8.0, 5.0), dpi=110, layout="constrained")
+    axis = figure.subplots()
+    for (name, pair), colour in zip(report["pairs"].items(), ("tab:orange", "tab:blue"), strict=False):
+        times = 1e-3 * np.array(report["runs"]["PD"]["steps_seen"])
+        distance = np.array(pair["max_dx_A"])
+        label, rate = name, pair["growth"]
+        if rate:
+            label += f": {rate['rate_per_ps']:.1f} ± {rate['error']:.1f} per ps"
+            axis.axvspan(rate["from_ps"], rate["to_ps"], color=colour, alpha=0.12)
+        seen = distance > 0.0
+        axis.semilogy(times[seen], distance[seen], color=colour, marker=".", markersize=3, label=label)
+    for bound in (LOW, HIGH):
+        axis.axhline(bound, color="grey", linewidth=0.7, linestyle="--")
+    axis.axhline(1e-9, color="black", linewidth=0.8, linestyle=":", label="the paper's tolerance at 1 ps")
+    axis.set(
+        xscale="log", xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
+        title=f"How runs part: {24 * report['cells'] ** 3:,} atoms of silica, {report['runtime']['device']}",
+    )  # fmt: skip
+    axis.grid(alpha=0.3)
+    axis.legend(fontsize=8)
+    figure.savefig(target)
+    return target
