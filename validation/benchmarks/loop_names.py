@@ -38,6 +38,7 @@ class Layout:
 
 def layout(engine: Any) -> Layout:
     """The layout of an engine."""
+    from taichimd.decomposition import by_tuple as by_tuple_of
     from taichimd.enumerate import lanes
 
     terms = engine.forcefield.bind(sorted(set(engine.symbols))).terms
@@ -49,7 +50,9 @@ def layout(engine: Any) -> Layout:
         near_list=engine.device.lists.near_list,
         by_tuple=by_tuple,
         short=bool(terms.short_body),
-        lanes=lanes.threads_for(terms, engine.backend, engine.n_atoms, False, by_tuple),
+        lanes=lanes.threads_for(
+            terms, engine.backend, engine.n_atoms, False, by_tuple_of(engine.decomposition, terms)
+        ),
     )
 
 
