@@ -39,7 +39,7 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
     ends: Arrays = {}
     result: dict[str, Any] = {"cells": cells, "atoms": len(system.atoms), "comparisons": []}
     steps = options.steps or STEPS
-    make = one_grid_engine if options.one_grid else states.make_engine
+    make = one_grid_engine if cells in options.one_grid else states.make_engine
     for decomposition in DECOMPOSITIONS:
         engine = make(system, start, decomposition)
         engine.warm_up()
