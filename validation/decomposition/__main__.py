@@ -66,6 +66,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--speed-sizes", nargs="+", type=int, help="speed: cells in each direction")
     parser.add_argument("--cases", nargs="+", help="potentials: such as sw-si:8000")
     parser.add_argument("--steps", type=int, help="accuracy: 1,000; divergence: 20,000")
+    parser.add_argument("--copies", type=int, help="divergence: runs of each decomposition")
     parser.add_argument("--save", type=Path, help="folder to keep states of accuracy and divergence in")
     parser.add_argument(
         "--against", type=Path, help="such a folder of another backend; starts from its states"
