@@ -15,6 +15,7 @@ compile, which takes most of the time on a GPU.
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 import traceback
@@ -42,19 +43,23 @@ def main() -> None:
         options.out, options.against, options.save, options.append = (
             Path(tempfile.mkdtemp()), None, None, False,
         )  # fmt: skip
-        options.steps, options.settle, options.repeats, options.seconds = 2, 2, 1, 0.0
+        options.steps = options.settle = 2
+        options.repeats = options.copies = 1
+        options.seconds = 0.0
     if options.parts != ["draw"]:
         from taichimd import runtime
 
         options.backend = runtime.start(options.backend)
-    tables = []
+    tables, failed = [], 0
     for part in options.parts:
         try:
             tables.append(run(part, options))
         except Exception:  # the other parts must not be lost
+            failed += 1
             traceback.print_exc()
             tables.append(f"{part}: FAILED\n{traceback.format_exc().strip().splitlines()[-1]}")
     print("\n\n".join(tables))
+    sys.exit(failed)
 
 
 def parse() -> argparse.Namespace:

@@ -23,7 +23,7 @@ CELLS = 4
 STEPS = 20_000
 HASHED = (1_000, 4_000, 20_000)
 EVERY = 50
-"""Steps between snapshots"""
+"""Steps between snapshots."""
 FIRST = (1, 2, 5, 10, 20)
 """Snapshots besides."""
 APART = 6_000
@@ -54,7 +54,7 @@ def run(options: argparse.Namespace) -> str:
         print(f"divergence {name} ...", flush=True)
         engine = states.make_engine(system, nudged(start, copy), decomposition)
         one = found[SHORT[decomposition], copy] = follow(engine, system, steps)
-        told = {key: one[key] for key in ("steps_seen", "sha256", *SERIES)}
+        told = {key: one[key] for key in ("steps_seen", "sha256", *SERIES) if key != "kinetic_eV"}
         if name in reference:
             theirs = reference[name]["sha256"]
             shared = [step for step in theirs if step in told["sha256"]]
