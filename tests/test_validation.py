@@ -257,6 +257,9 @@ def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monk
     assert "'20': True" in text
     report = json.loads(next(tmp_path.glob("tuple_decomposition_divergence_cpu*.json")).read_text())
     assert report["runs"]["PD 0"]["sha256"]["20"] != report["runs"]["PD 1"]["sha256"]["20"]
+    late = report["runs"]["TD 0"]["continued"]
+    assert late["largest_difference_of_forces"] < 1e-12
+    assert 0.0 < late["max_dx_A"] < 1e-11
     apart = {name: pair["max_dx_A"][-1] for name, pair in report["pairs"].items()}
     assert set(apart) == {"PD 0 and TD 0", "PD 1 and TD 1", "PD 0 and PD 1", "TD 0 and TD 1"}
     assert all(1e-17 < distance < 1e-11 for distance in apart.values())
