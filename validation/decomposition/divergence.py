@@ -112,8 +112,8 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
 def continued(system: Any, end: Arrays) -> dict[str, Any]:
     """Forces of both decompositions at the end of a run, and how far apart they are a few steps later.
 
-    Averages of runs that have nothing in common are a weak test; this one shows that at late times, too, PD and
-    TD do the same dynamics but for rounding.
+    Averages of runs that have nothing in common are a weak test; this one shows that at late times, too, PD
+    and TD do the same dynamics but for rounding.
     """
     engines = [states.make_engine(system, end, decomposition) for decomposition in DECOMPOSITIONS]
     forces = [engine.forces() for engine in engines]

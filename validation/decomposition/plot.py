@@ -234,7 +234,7 @@ def draw_growth(report: dict[str, Any], target: Path) -> Path:
         axis.axhline(bound, color="grey", linewidth=0.7, linestyle="--")
     axis.axhline(1e-9, color="black", linewidth=0.8, linestyle=":", label="the paper's tolerance at 1 ps")
     axis.set(
-        xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
+        ylim=(1e-16, 10.0), xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
         title=f"How runs part: {24 * report['cells'] ** 3:,} atoms of silica, {report['runtime']['device']}",
     )  # fmt: skip
     axis.grid(alpha=0.3)
