@@ -179,17 +179,22 @@ def test_growth_of_made_up_trajectories_is_found_and_another_rate_is_not_the_sam
     assert growth.growth(times, np.full_like(times, 1e-13)) is None, "rounding alone is no growth"
 
 
-def test_averages_are_compared_without_what_both_runs_do_alike():
+def test_groups_of_runs_are_compared_by_their_scatter():
     rng = np.random.default_rng(4)
-    common_drift = np.linspace(0.0, 50.0, 2000)
-    one, other = (common_drift + rng.standard_normal(2000) for _ in range(2))
-    found = growth.paired(one, other, 10)
-    assert found["in_errors"] < 4
-    assert found["error"] == pytest.approx(np.sqrt(2 / 2000), rel=0.8), "the drift is in no error"
-    assert growth.paired(one, other + 1.0, 10)["in_errors"] > 10
-    curves = [1.0 + 0.01 * rng.standard_normal((12, 100)) for _ in range(2)]
-    assert growth.paired_curves(*curves)["fraction_beyond_two_errors"] < 0.2
-    assert growth.paired_curves(curves[0], curves[1] + 0.05)["fraction_beyond_two_errors"] > 0.9
+    one, other = (5.0 + 0.1 * rng.standard_normal(200) for _ in range(2))
+    found = growth.compare_groups(one, other)
+    assert found["error"] == pytest.approx(0.1 * np.sqrt(2 / 200), rel=0.15)
+    assert found["in_errors"] < 3.5
+    assert growth.compare_groups(one, other + 0.1)["in_errors"] > 5
+    assert growth.compare_groups(one[:2], other[:2])["by_chance"] == pytest.approx(0.1835, abs=1e-4), (
+        "two degrees"
+    )
+    curves = [1.0 + 0.01 * rng.standard_normal((4, 2000)) for _ in range(2)]
+    same = growth.compare_groups(*curves)
+    assert same["beyond_two_errors"] == pytest.approx(same["by_chance"], abs=0.03)
+    assert growth.compare_groups(curves[0], curves[1] + 0.05)["beyond_two_errors"] > 0.9
+    empty = growth.compare_groups(np.zeros((3, 5)), np.zeros((3, 5)))
+    assert empty == {"bins": 0}
 
 
 def test_reference_files_are_compared_number_by_number(tmp_path):
@@ -222,32 +227,44 @@ def test_results_of_a_size_are_replaced_and_others_kept(tmp_path):
 
 
 def test_a_short_comparison_against_its_own_reference_is_identical(tmp_path):
-    options = SimpleNamespace(backend="cpu", steps=2, one_grid=False, save=tmp_path, against=None)
+    options = SimpleNamespace(backend="cpu", steps=2, one_grid=[], save=tmp_path, against=None)
     fresh = accuracy.measure(1, options)
     assert [one["what"] for one in fresh["comparisons"]] == ["PD and TD, cpu"]
     assert fresh["comparisons"][0]["max_dx_A"] < 1e-12
-    options.save, options.against, options.one_grid = None, tmp_path, True
+    options.save, options.against, options.one_grid = None, tmp_path, [1]
     again = accuracy.measure(1, options)
     assert [one["identical"] for one in again["comparisons"][:2]] == [True, True]
     assert again["tuple"]["sha256"] == fresh["tuple"]["sha256"]
 
 
 def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monkeypatch):
-    for name, value in {"CELLS": 1, "HASHED": (10, 20), "EVERY": 5, "BLOCK": 5, "APART": 5}.items():
+    for name, value in {"CELLS": 1, "HASHED": (10, 20), "EVERY": 5, "APART": 5}.items():
         monkeypatch.setattr(divergence, name, value)
     options = SimpleNamespace(
-        out=tmp_path, save=tmp_path, against=None, append=False, backend="cpu", steps=20, deadline=np.inf
+        out=tmp_path,
+        save=tmp_path,
+        against=None,
+        append=False,
+        backend="cpu",
+        steps=20,
+        copies=2,
+        deadline=np.inf,
     )
-    accuracy.measure(1, SimpleNamespace(backend="cpu", steps=1, one_grid=False, save=tmp_path, against=None))
+    accuracy.measure(1, SimpleNamespace(backend="cpu", steps=1, one_grid=[], save=tmp_path, against=None))
     divergence.run(options)
     options.against, options.save = tmp_path, None
     text = divergence.run(options)
     assert "'20': True" in text
     report = json.loads(next(tmp_path.glob("tuple_decomposition_divergence_cpu*.json")).read_text())
-    assert report["runs"]["PD"]["sha256"]["20"] != report["runs"]["PD nudged"]["sha256"]["20"]
-    apart = report["pairs"]["PD and PD nudged"]
-    assert 1e-15 < apart["max_dx_A"][-1] < 1e-11
-    assert set(apart["rdf"]) == {"O-O", "O-Si", "Si-Si"}
+    assert report["runs"]["PD 0"]["sha256"]["20"] != report["runs"]["PD 1"]["sha256"]["20"]
+    late = report["runs"]["TD 0"]["continued"]
+    assert late["largest_difference_of_forces"] < 1e-12
+    assert 0.0 < late["max_dx_A"] < 1e-11
+    apart = {name: pair["max_dx_A"][-1] for name, pair in report["pairs"].items()}
+    assert set(apart) == {"PD 0 and TD 0", "PD 1 and TD 1", "PD 0 and PD 1", "TD 0 and TD 1"}
+    assert all(1e-17 < distance < 1e-11 for distance in apart.values())
+    assert set(report["rdf"]) == {"O-O", "O-Si", "Si-Si"}
+    assert report["averages"]["temperature_K"]["difference"] < 1e-6
 
 
 @pytest.mark.parametrize(
@@ -311,14 +328,15 @@ def test_figures_are_drawn_from_what_there_is(tmp_path):
         "drift": 1.0,
         "Verlet list": 0.5,
     }
-    fit = {"rate_per_ps": 2.0, "error": 0.1, "from_ps": 0.1, "to_ps": 0.2}
+    fit = {"rate_per_ps": 2.0, "error": 0.1}
     parted = {
         "runtime": runtime,
         "cells": 4,
-        "runs": {"PD": {"steps_seen": [100, 200]}},
+        "runs": {"PD 0": {"steps_seen": [100, 200]}},
+        "rates": {"rounding": fit, "nudge": None},
         "pairs": {
-            "PD and TD": {"max_dx_A": [1e-12, 1e-9], "growth": fit},
-            "b": {"max_dx_A": [0.0, 1e-9], "growth": None},
+            "a": {"kind": "rounding", "max_dx_A": [1e-12, 1e-9]},
+            "b": {"kind": "nudge", "max_dx_A": [0.0, 1e-9]},
         },
     }
     assert plot.run(SimpleNamespace(out=tmp_path)).endswith("no results there")

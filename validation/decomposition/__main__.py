@@ -15,6 +15,7 @@ compile, which takes most of the time on a GPU.
 
 import argparse
 import os
+import sys
 import tempfile
 import time
 import traceback
@@ -42,19 +43,23 @@ def main() -> None:
         options.out, options.against, options.save, options.append = (
             Path(tempfile.mkdtemp()), None, None, False,
         )  # fmt: skip
-        options.steps, options.settle, options.repeats, options.seconds = 2, 2, 1, 0.0
+        options.steps = options.settle = 2
+        options.repeats = options.copies = 1
+        options.seconds = 0.0
     if options.parts != ["draw"]:
         from taichimd import runtime
 
         options.backend = runtime.start(options.backend)
-    tables = []
+    tables, failed = [], 0
     for part in options.parts:
         try:
             tables.append(run(part, options))
         except Exception:  # the other parts must not be lost
+            failed += 1
             traceback.print_exc()
             tables.append(f"{part}: FAILED\n{traceback.format_exc().strip().splitlines()[-1]}")
     print("\n\n".join(tables))
+    sys.exit(failed)
 
 
 def parse() -> argparse.Namespace:
@@ -66,11 +71,14 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--speed-sizes", nargs="+", type=int, help="speed: cells in each direction")
     parser.add_argument("--cases", nargs="+", help="potentials: such as sw-si:8000")
     parser.add_argument("--steps", type=int, help="accuracy: 1,000; divergence: 20,000")
+    parser.add_argument("--copies", type=int, help="divergence: runs of each decomposition")
     parser.add_argument("--save", type=Path, help="folder to keep states of accuracy and divergence in")
     parser.add_argument(
         "--against", type=Path, help="such a folder of another backend; starts from its states"
     )
-    parser.add_argument("--one-grid", action="store_true", help="accuracy: compile for one size of the grid")
+    parser.add_argument(
+        "--one-grid", nargs="+", type=int, default=[], help="accuracy: of --sizes, those that share kernels"
+    )
     parser.add_argument("--settle", type=int, help="steps before the first timed one")
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=0.5, help="length of one timed run, about")

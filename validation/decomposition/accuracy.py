@@ -39,7 +39,7 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
     ends: Arrays = {}
     result: dict[str, Any] = {"cells": cells, "atoms": len(system.atoms), "comparisons": []}
     steps = options.steps or STEPS
-    make = one_grid_engine if options.one_grid else states.make_engine
+    make = one_grid_engine if cells in options.one_grid else states.make_engine
     for decomposition in DECOMPOSITIONS:
         engine = make(system, start, decomposition)
         engine.warm_up()
@@ -54,16 +54,16 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
             "temperature_K": thermo.temperature,
             "rebuilds": engine.statistics()["rebuilds"],
         }
+        if options.save:
+            options.save.mkdir(parents=True, exist_ok=True)
+            kept = {"x0": start["x0"], "v0": start["v0"], **ends}
+            np.savez_compressed(states.reference_file(options.save, cells), **kept)
         if x in start:
             what = f"{SHORT[decomposition]}, {options.backend} and reference"
             result["comparisons"].append(compare(what, ends[x], ends[v], start[x], start[v]))
     result["comparisons"].append(
         compare(f"PD and TD, {options.backend}", *(ends[f"{a}_{d}"] for d in DECOMPOSITIONS for a in "xv"))
     )
-    if options.save:
-        kept = {"x0": start["x0"], "v0": start["v0"], **ends}
-        options.save.mkdir(parents=True, exist_ok=True)
-        np.savez_compressed(states.reference_file(options.save, cells), **kept)
     return result
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.analysis.series import block_means, mean_of
+from taichimd.analysis.series import mean_of
 
 LOW, HIGH = 1e-12, 1e-2
 """angstrom: above what rounding adds in each step, below the size of a cage."""
@@ -45,8 +45,23 @@ def growth(times: NDArray[np.float64], distance: NDArray[np.float64]) -> dict[st
     }
 
 
+def mean_rate(found: list[dict[str, Any] | None]) -> dict[str, Any] | None:
+    """Mean of the rates of several pairs of runs; None if there is none.
+
+    The error is that of one of them on average: while they are close, all pairs sample the same trajectory.
+    """
+    rates = [one for one in found if one is not None]
+    if not rates:
+        return None
+    return {
+        "rate_per_ps": float(np.mean([one["rate_per_ps"] for one in rates])),
+        "error": float(np.mean([one["error"] for one in rates])),
+        "pairs": len(rates),
+    }
+
+
 def same(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Difference of two growth rates in units of its error; the same up to two."""
+    """Difference of two growth rates and its error; the same up to two errors."""
     if one is None or other is None:
         return None
     error = float(np.hypot(one["error"], other["error"]))
@@ -54,34 +69,44 @@ def same(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, 
     return {"difference_per_ps": apart, "error": error, "same_within_two_errors": apart < 2.0 * error}
 
 
-def paired(one: Any, other: Any, blocks: int) -> dict[str, Any]:
-    """Difference of the means of two series over the same time, its error from the differences of blocks.
+def compare_groups(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
+    """Whether the means of two groups of independent runs are the same: Student's t with a common variance.
 
-    What both do alike, such as a slow relaxation, is in neither.
+    Blocks of one run would not do: a crystal that relaxes slowly differs from run to run by more than they
+    tell.
+
+    Args:
+        one: (runs,) averages, or (runs, bins) curves; two runs at least.
+        other: of the other group, likewise.
+
+    Returns:
+        For averages `difference`, `error`, `in_errors`; for curves their rms over the bins in which there is
+        anything, and the part of the bins that differ by more than two errors. `by_chance`: how often that is
+        so of equal means.
     """
-    means = block_means(one, blocks), block_means(other, blocks)
-    difference = mean_of(means[0] - means[1])
-    return {
-        "means": [float(m.mean()) for m in means],
-        "difference": difference.value,
-        "error": difference.error,
-        "in_errors": abs(difference.value) / difference.error if difference.error else None,
-    }
-
-
-def paired_curves(one: NDArray[np.float64], other: NDArray[np.float64]) -> dict[str, Any]:
-    """The same of curves, (blocks, bins): how many bins differ by two errors, and would by chance."""
     from scipy.stats import t as student
 
-    difference = mean_of(one - other)
-    seen = (np.minimum(one.mean(axis=0), other.mean(axis=0)) > 0.05) & (difference.error > 0.0)
+    freedom = len(one) + len(other) - 2
+    squares = sum(((group - group.mean(axis=0)) ** 2).sum(axis=0) for group in (one, other))
+    error = np.sqrt(squares / freedom * (1.0 / len(one) + 1.0 / len(other)))
+    difference = one.mean(axis=0) - other.mean(axis=0)
+    chance = float(2.0 * student.sf(2.0, freedom))
+    means = [group.mean(axis=0) for group in (one, other)]
+    if one.ndim == 1:
+        return {
+            "means": [float(mean) for mean in means],
+            "difference": float(difference),
+            "error": float(error),
+            "in_errors": float(abs(difference) / error) if error > 0.0 else None,
+            "by_chance": chance,
+        }
+    seen = (np.minimum(*means) > 0.05) & (error > 0.0)
     if not seen.any():
         return {"bins": 0}
-    ratio = np.abs(difference.value[seen]) / difference.error[seen]
     return {
         "bins": int(seen.sum()),
-        "rms_difference": float(np.sqrt(np.mean(difference.value[seen] ** 2))),
-        "rms_error": float(np.sqrt(np.mean(difference.error[seen] ** 2))),
-        "fraction_beyond_two_errors": float(np.mean(ratio > 2.0)),
-        "expected_by_chance": float(2.0 * student.sf(2.0, len(one) - 1)),
+        "rms_difference": float(np.sqrt(np.mean(difference[seen] ** 2))),
+        "rms_error": float(np.sqrt(np.mean(error[seen] ** 2))),
+        "beyond_two_errors": float(np.mean(np.abs(difference[seen]) > 2.0 * error[seen])),
+        "by_chance": chance,
     }

@@ -219,20 +219,22 @@ def draw_growth(report: dict[str, Any], target: Path) -> Path:
 
     figure = Figure(figsize=(8.0, 5.0), dpi=110, layout="constrained")
     axis = figure.subplots()
-    for (name, pair), colour in zip(report["pairs"].items(), ("tab:orange", "tab:blue"), strict=False):
-        times = 1e-3 * np.array(report["runs"]["PD"]["steps_seen"])
-        distance = np.array(pair["max_dx_A"])
-        label, rate = name, pair["growth"]
-        if rate:
-            label += f": {rate['rate_per_ps']:.1f} ± {rate['error']:.1f} per ps"
-            axis.axvspan(rate["from_ps"], rate["to_ps"], color=colour, alpha=0.12)
-        seen = distance > 0.0
-        axis.semilogy(times[seen], distance[seen], color=colour, marker=".", markersize=3, label=label)
+    times = 1e-3 * np.array(report["runs"]["PD 0"]["steps_seen"])
+    names = {"rounding": "PD and TD from one start", "nudge": "two of one kind, 1e-14 Å apart"}
+    for (kind, name), colour in zip(names.items(), ("tab:orange", "tab:blue"), strict=True):
+        rate = report["rates"][kind]
+        label = name + (f": {rate['rate_per_ps']:.1f} ± {rate['error']:.1f} per ps" if rate else "")
+        for pair in report["pairs"].values():
+            distance = np.array(pair["max_dx_A"])
+            seen = distance > 0.0
+            if pair["kind"] == kind:
+                axis.semilogy(times[seen], distance[seen], color=colour, linewidth=1, label=label)
+                label = None
     for bound in (LOW, HIGH):
         axis.axhline(bound, color="grey", linewidth=0.7, linestyle="--")
     axis.axhline(1e-9, color="black", linewidth=0.8, linestyle=":", label="the paper's tolerance at 1 ps")
     axis.set(
-        xscale="log", xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
+        ylim=(1e-16, 10.0), xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
         title=f"How runs part: {24 * report['cells'] ** 3:,} atoms of silica, {report['runtime']['device']}",
     )  # fmt: skip
     axis.grid(alpha=0.3)

@@ -9,8 +9,6 @@ import statistics
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from validation import common
 from validation.benchmarks.stepping import seconds, steps_for, warm_engine
 from validation.benchmarks.systems import CASES
@@ -92,14 +90,15 @@ def time_in_turn(
             each[decomposition].append(1e6 * trial(engine, steps) / steps)
     found = {}
     for decomposition, engine in engines.items():
-        lists = engine.statistics()
+        lists, thermo = engine.statistics(), engine.thermo()
         found[decomposition] = {
             "us_each": each[decomposition],
             "timed_steps": lengths[decomposition] * options.repeats,
             "rebuilds": lists["rebuilds"] - before[decomposition],
             **{key: lists[key] for key in ("outer_skin_A", "inner_skin_A", "neighbours_mean")},
             **{k: lists[k] for k in ("pairs", "triplets", "tuple_memory_bytes") if k in lists},
-            "total_energy_eV": float(np.sum([engine.thermo().potential, engine.thermo().kinetic])),
+            "total_energy_eV": thermo.potential + thermo.kinetic,
+            "temperature_K": thermo.temperature,
         }
     return found
 

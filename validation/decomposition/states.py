@@ -28,12 +28,11 @@ def initial(cells: int, against: Path | None) -> tuple[System, Arrays]:
     """The crystal, and its first positions and velocities; those of a reference if there is one.
 
     The logarithms behind drawn velocities may differ in the last bit between machines.
-
-    Raises:
-        FileNotFoundError: there is no reference of this size.
     """
     system = silica(cells)
-    if against is None:
+    if against is None or not reference_file(against, cells).exists():
+        if against is not None:
+            print(f"no reference of {cells}^3 cells")
         return system, {"x0": system.atoms.positions.copy(), "v0": system.atoms.get_velocities()}
     return system, dict(np.load(reference_file(against, cells)))
 
