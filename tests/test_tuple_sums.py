@@ -62,7 +62,7 @@ def numerical(energy, x, h=1e-5):
     return slope
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(networks(least_bonds=6, own_images=False))
 def test_energies_and_derivatives_are_right_on_random_networks(network):
     rows, positions = network

@@ -17,7 +17,7 @@ from taichimd.tuples.lists import TupleList
 
 PRODUCTS = bond_order_products(0.3, 0.1)
 ANY = Condition()
-EXAMPLES = settings(max_examples=60, deadline=None)
+EXAMPLES = settings(max_examples=25, deadline=None)
 
 
 @ti.func

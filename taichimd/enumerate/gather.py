@@ -75,8 +75,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
                     inside = base * step + first + stride * k < m and r2 < p.cutoff * p.cutoff
                     sums.add(total, d, ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
         else:
-            for s in range(m):
-                d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            for k in range((m - first + stride - 1) // stride):
+                d, r2, b = look.visit(
+                    i, first + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts
+                )
                 p = look.pair_parameters(table, shared, a, b)
                 if r2 < p.cutoff * p.cutoff:
                     u, w = pair.function(r2, p)
