@@ -12,6 +12,8 @@ from bits import under_taichi
 
 from taichimd.cli.app import main
 
+pytestmark = under_taichi
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SCREEN = 80  # lines
 
@@ -55,7 +57,6 @@ def number(out, label):
     return float(match.group(1))
 
 
-@under_taichi
 def test_argon_nve_melts_and_keeps_its_energy(script):
     out = script("argon_nve.py")
     assert number(out, "temperature") == pytest.approx(89, abs=3)
@@ -85,14 +86,12 @@ def test_ase_relax_prints_what_ase_tersoff_gives(script):
     np.testing.assert_allclose(printed, expected, rtol=1e-3, atol=0.06)
 
 
-@under_taichi
 def test_compressed_silicon_has_the_known_modulus(script):
     out = script("compress_silicon.py")
     assert number(out, "lattice constant") == pytest.approx(5.4310, abs=2e-4)
     assert number(out, "bulk modulus") == pytest.approx(101.4, abs=0.2)
 
 
-@under_taichi
 def test_silica_glass_is_a_network(script, folder, monkeypatch):
     monkeypatch.setattr("sys.argv", ["silica_glass.py", "2", "600"])
     out = script("silica_glass.py")

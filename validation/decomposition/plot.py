@@ -157,6 +157,7 @@ def draw_loops(axis: Any, report: dict[str, Any] | None, backend: str) -> None:
     labels = [f"{SHORT[result['decomposition']]}\n{result['atoms']:,}" for result in report["results"]]
     axis.set_xticks(range(len(labels)), labels, fontsize=8)
     axis.margins(y=0.45)
+    axis.set_ylim(top=1.4 * axis.get_ylim()[1])  # room for the legend
     axis.legend(fontsize=7, ncols=2)
 
 
