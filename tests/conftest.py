@@ -8,6 +8,24 @@ import pytest
 os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 
 
+ONCE = (
+    "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
+    "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config", "declared_mistakes",
+    "decomposition_doors", "driver", "engine_errors", "examples", "formats", "kappa", "library",
+    "observations", "output_files", "readme", "structures", "sw_format", "tuples", "validation",
+    "vashishta_format", "volume_distributions",
+)  # fmt: skip
+"""Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
+
+
+def pytest_collection_modifyitems(items):
+    from bits import under_taichi
+
+    for item in items:
+        if item.path.stem.removeprefix("test_") in ONCE:
+            item.add_marker(under_taichi)
+
+
 @pytest.fixture
 def call(capsys):
     """Run a command line of taichimd in this process: exit code, standard output, standard error."""

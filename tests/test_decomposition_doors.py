@@ -6,7 +6,6 @@ import ase.io
 import numpy as np
 import pytest
 from ase.build import bulk
-from bits import under_taichi
 
 from taichimd import LennardJones, Simulation, TaichiMD, relax
 from taichimd.config import RunSettings
@@ -16,8 +15,6 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.lattices import build_lattice
 from taichimd.transport.kappa import thermal_conductivity
 from taichimd.transport.settings import KappaSettings
-
-pytestmark = under_taichi
 
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}

@@ -8,11 +8,8 @@ from pathlib import Path
 import ase.io
 import numpy as np
 import pytest
-from bits import under_taichi
 
 from taichimd.cli.app import main
-
-pytestmark = under_taichi
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 SCREEN = 80  # lines

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from ase import Atoms
-from bits import under_taichi
 
 from taichimd.cli.app import main
 from taichimd.config import RunSettings
@@ -54,7 +53,6 @@ def call(command):
     return caught.value.code
 
 
-@under_taichi
 def test_every_block_runs_in_turn(folder, capsys):
     kinds = []
     for kind, name, text in BLOCKS:

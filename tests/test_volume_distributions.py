@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 import structures
 from ase.build import bulk
-from bits import under_taichi
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -16,8 +15,6 @@ from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, Stochas
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from validation import ensembles_npt as driver
-
-pytestmark = under_taichi
 
 CASES = [
     (BerendsenNPT, "isotropic", 0.3),
