@@ -40,8 +40,8 @@ _EXP = [
     0.0001984126950482325, 2.480149276800066e-05, 2.755758729863094e-06, 2.763037641787989e-07,
     2.4999975653334714e-08,
 ]  # fmt: skip
-"""Of (e^r - 1 - r)/r^2, so that the largest error for |r| <= ln(2)/2 is smallest: 3.7e-18 of e^r, with two terms fewer than a
-Taylor polynomial needs."""
+"""Of (e^r - 1 - r)/r^2, so that the largest error for |r| <= ln(2)/2 is smallest: 3.7e-18 of e^r, with two
+terms fewer than a Taylor polynomial needs."""
 _SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
 _COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
 _ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
@@ -116,7 +116,7 @@ def exp(x):
     low, top = ti.static((-87.0, 88.72) if _single() else (-708.0, 709.78))
     below, above = x < low, not x <= top
     y = _scaled(y, ti.select(below | above, 0, _last_bits(t)))
-    # The product is infinite for every x beyond the top, infinity included, and not a number for what is none.
+    # The product is infinite for every x beyond the top, infinity included; not a number for what is none.
     return ti.select(above, x * ti.static(3e38 if _single() else 1e308), ti.select(below, 0.0, y))
 
 

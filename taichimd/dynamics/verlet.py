@@ -253,11 +253,11 @@ def step_kernels(
         return f, w, e
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
+            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
             if ti.static(bool(list_tuples)):
-                list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, body_table, control, t)  # fmt: skip
+                list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, places, body_table, control, t)  # fmt: skip
             near.close(near_width, control, bath)
 
     @ti.func
@@ -336,7 +336,7 @@ def step_kernels(
             step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
@@ -345,7 +345,7 @@ def step_kernels(
             control[BUILDS] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
-                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
                     some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
@@ -369,19 +369,19 @@ def step_kernels(
                 building[None] = 1 - control[REBUILD]
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
         flags.open_pass(control, going, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @ti.kernel
-    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
+    def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         t = Tuples(firsts, tuples, values, slopes)
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
         first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:

@@ -16,7 +16,8 @@ from taichimd.enumerate.access import access
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import slot, through_image
-from taichimd.neighbours.limits import LIMITS, PAIRS, SKIN
+from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
+from taichimd.neighbours.packed import opposite, squared
 from taichimd.neighbours.scan import scan
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
@@ -54,7 +55,7 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return yes
 
     @ti.func
-    def squared(i, s, x, n, width, shift_bits, pos: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
+    def visit(i, s, x, n, width, shift_bits, pos: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
         entry = entries[slot(i, s, n, width, by_slot)]
         d = through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
         return entry, d.dot(d)
@@ -67,12 +68,11 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return j > i or (j == i and 2 * code < (1 << shift_bits))
 
     @ti.func
-    def listed(r2, i, j, kind: ti.template(), limits2: ti.template()):
+    def listed(i, entry, n, shift_bits, kind: ti.template(), limits2: ti.template(), places: ti.template()):
         """Whether a pair is within its cutoff and the inner skin."""
-        k = 0
-        if ti.static(n_kinds > 1):
-            k = kind[i] * n_kinds + kind[j]
-        return r2 < limits2[LIMITS + PAIRS * n_kinds * n_kinds + k]
+        j = entry >> shift_bits
+        apart = places[j] + places[n + (entry & ((1 << shift_bits) - 1))] + opposite(places[i])
+        return squared(apart) < limit_of(PAIRS, i, j, n_kinds, kind, limits2)
 
     @ti.func
     def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):
@@ -94,10 +94,10 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         m = near_count[i]
         found = 0
         for s in range(m):
-            entry_s, r2_s = squared(i, s, x, n, near_width, shift_bits, pos, near, shifts)
+            entry_s, r2_s = visit(i, s, x, n, near_width, shift_bits, pos, near, shifts)
             b = look.kind_of(kind, entry_s >> shift_bits)
             for u in range(s + 1, m):
-                entry_u, r2_u = squared(i, u, x, n, near_width, shift_bits, pos, near, shifts)
+                entry_u, r2_u = visit(i, u, x, n, near_width, shift_bits, pos, near, shifts)
                 c = look.kind_of(kind, entry_u >> shift_bits)
                 if accepted(ti.cast(r2_s, term), ti.cast(r2_u, term), a, b, c, table, shared, skin):
                     if ti.static(store):
@@ -108,14 +108,13 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return found
 
     @ti.func
-    def count(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def count(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         for i in range(n * due(near_width, control)):
             own, with_it, triplets = 0, 0, 0
             if ti.static(has_pair):
-                x = pos[i]
                 for s in range(row_count[i]):
-                    entry, r2 = squared(i, s, x, n, width, shift_bits, pos, entries, shifts)
-                    if listed(r2, i, entry >> shift_bits, kind, limits2):
+                    entry = entries[slot(i, s, n, width, by_slot)]
+                    if listed(i, entry, n, shift_bits, kind, limits2, places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
                             own += 1
@@ -127,14 +126,13 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             t.firsts[3 * n + 1 + i] = 0
 
     @ti.func
-    def fill(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def fill(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         for i in range(n * due(near_width, control)):
             if ti.static(has_pair):
-                x = pos[i]
                 pair, mine = t.firsts[i], t.firsts[n + i]
                 for s in range(row_count[i]):
-                    entry, r2 = squared(i, s, x, n, width, shift_bits, pos, entries, shifts)
-                    if listed(r2, i, entry >> shift_bits, kind, limits2) and owned(i, entry, shift_bits):
+                    entry = entries[slot(i, s, n, width, by_slot)]
+                    if listed(i, entry, n, shift_bits, kind, limits2, places) and owned(i, entry, shift_bits):
                         t.tuples[3 * pair] = i
                         t.tuples[3 * pair + 1] = entry
                         t.tuples[entry_at(mine, n, t)] = entry
@@ -158,12 +156,12 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
                 t.tuples[entry_at(at, n, t)] = (i << shift_bits) | (-(entry & mask) & mask)
 
     @ti.func
-    def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         """Between the cut and its end. Lists that do not fit set OVERFULL, and the host makes room."""
         if ti.static(far):
-            count(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+            count(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
         else:
-            count(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+            count(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
         scan(3 * n * due(near_width, control), t.firsts, 0, t.firsts, 4 * n + 1)
         for k in range(3 * n * due(near_width, control)):
             # Beyond 2^31 a running sum turns negative.
@@ -174,8 +172,8 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             if 2 * triplets > t.slopes.shape[0] or value_at(triplets_end(n, t), n, t) > t.values.shape[0]:
                 control[OVERFULL] = 1
         if ti.static(far):
-            fill(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+            fill(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
         else:
-            fill(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, table, control, t)  # fmt: skip
+            fill(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
 
     return list_tuples

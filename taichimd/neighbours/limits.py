@@ -1,11 +1,14 @@
-"""The array of squared distances up to which pairs are kept when near lists are cut."""
+"""The array of distances up to which pairs are kept when near lists are cut, as `packed` positions are compared with them."""
 
 import numpy as np
 from numpy.typing import NDArray
 
-SKIN, LARGEST, SMALLEST_PAIR, LARGEST_PAIR, LIMITS = range(5)
-"""The inner skin; the largest of the limits of the near list; the smallest and largest of those of the pair term. From LIMITS
-on those of the near list by kinds, then those of the pair term."""
+from taichimd.neighbours.packed import reach2, units
+from taichimd.runtime import ti
+
+SKIN, UNITS, LARGEST, SMALLEST_PAIR, LARGEST_PAIR, LIMITS = range(6)
+"""The inner skin, angstrom; units per angstrom; the largest of the limits of the near list; the smallest and largest of those
+of the pair term. From LIMITS on those of the near list by kinds, then those of the pair term."""
 PAIRS = 1
 """Which part of them is of the pair term."""
 
@@ -15,9 +18,27 @@ def limits_size(n_kinds: int) -> int:
     return LIMITS + 2 * n_kinds**2
 
 
-def limits(near: NDArray[np.float64], pairs: NDArray[np.float64], inner_skin: float) -> NDArray[np.float64]:
-    """The array for cutoffs, (species, species) in angstrom, not positive where nothing acts."""
-    squares = [np.where(c > 0, (c + inner_skin) ** 2, -1.0).ravel() for c in (near, pairs)]
-    return np.array(
-        [inner_skin, squares[0].max(), squares[1].min(), squares[1].max(), *np.concatenate(squares)]
-    )
+def limits(
+    near: NDArray[np.float64], pairs: NDArray[np.float64], inner_skin: float, outer_skin: float
+) -> NDArray[np.float64]:
+    """The array.
+
+    Args:
+        near: cutoffs of the near list, (species, species) in angstrom, not positive where nothing acts.
+        pairs: the same of the pair term.
+        inner_skin: angstrom.
+        outer_skin: angstrom.
+    """
+    # Since the build both atoms may have moved, each by half of what the skins differ by.
+    per_angstrom = units(max(near.max(), pairs.max(), 0.0) + 2.0 * outer_skin)
+    one, other = (reach2(np.where(c > 0, c + inner_skin, -1.0), per_angstrom).ravel() for c in (near, pairs))
+    return np.array([inner_skin, per_angstrom, one.max(), other.min(), other.max(), *one, *other])
+
+
+@ti.func
+def limit_of(part, i, j, n_kinds: ti.template(), kind: ti.template(), limits2: ti.template()):  # type: ignore[valid-type]
+    """Limit for two atoms, in one part of the array: kinds are looked up where they matter."""
+    k = 0
+    if ti.static(n_kinds > 1):
+        k = kind[i] * n_kinds + kind[j]
+    return ti.cast(limits2[LIMITS + part * n_kinds * n_kinds + k], ti.i32)

@@ -110,6 +110,7 @@ class Lists:
         self._limits2 = ti.ndarray(state.real, limits_size(len(cutoffs)))
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
         self._pruned_at = ti.ndarray(state.vec, n if self.near_list else 1)
+        self._places = ti.ndarray(ti.i64, 1)
         self._near_width = 6
         self._lattice = ti.ndarray(state.vec, 6)
         self._reserve()
@@ -142,8 +143,11 @@ class Lists:
         near_count, near = (
             (self._near_count, self._near) if self.near_list else (verlet.count, verlet.entries)
         )
+        places = self._state.n + self.shifts.shape[0] if self.near_list else 1
+        if self._places.shape[0] != places:
+            self._places = ti.ndarray(ti.i64, places)
         return (
-            verlet.count, verlet.entries, self.shifts, self._limits2, verlet.built_at, near_count, near,
+            verlet.count, verlet.entries, self.shifts, self._limits2, self._places, verlet.built_at, near_count, near,
             self._reverse, self.listed_at, *tables, self._partial, self._zeta, self._live,
         )  # fmt: skip
 
@@ -241,7 +245,7 @@ class Lists:
             "outer_skin_A": self.skins.outer,
             "inner_skin_A": self.skins.inner,
             "verlet_memory_bytes": bytes_of(verlet.count, verlet.entries, verlet.built_at),
-            "near_memory_bytes": bytes_of(self._near_count, self._near, self._pruned_at),
+            "near_memory_bytes": bytes_of(self._near_count, self._near, self._pruned_at, self._places),
             "partial_memory_bytes": bytes_of(self._reverse, self._partial, self._zeta, self._live),
             **self.tuples.statistics(),
         }
@@ -259,7 +263,8 @@ class Lists:
             self.verlet.entries = self._reverse
 
     def _set_limits(self) -> None:
-        values = limits(self._near_cutoffs, self._pair_cutoffs, self.skins.inner)
+        skins = self.skins
+        values = limits(self._near_cutoffs, self._pair_cutoffs, skins.inner, skins.outer)
         self._limits2.from_numpy(values.astype(self._state.numpy_real))
 
     def _set_lattice(self, frame: Frame) -> None:

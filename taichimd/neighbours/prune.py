@@ -12,6 +12,8 @@ of a build or a cut, nor the spatial sort shows in a result.
 
 Where sums need no order, several threads may share an atom, and its entries stand as they were found.
 
+Distances are those of `packed` positions.
+
 `reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials need neither it nor an order
 (`enumerate.exact`).
 """
@@ -20,8 +22,9 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
-from taichimd.neighbours.kernels import LARGE_BLOCK, slot, through_image
-from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, LIMITS, PAIRS, SMALLEST_PAIR
+from taichimd.neighbours.kernels import LARGE_BLOCK, slot
+from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
+from taichimd.neighbours.packed import opposite, packed, squared
 from taichimd.neighbours.tuple_arrays import row_width
 from taichimd.runtime import ti
 
@@ -48,7 +51,7 @@ def prune_functions(
         lanes: threads that share an atom, where rows need no order.
         pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `t`.
     """
-    ahead = 4 if by_slot else 1  # entries read at a time: their latencies pass together
+    ahead = 8 if by_slot else 1  # entries read at a time: their latencies pass together
     lanes = 1 if ordered else lanes
     stride = lanes * ahead
     atoms = LARGE_BLOCK // lanes  # of a block
@@ -56,14 +59,6 @@ def prune_functions(
     @ti.func
     def key_of(entry, shift_bits, ident: ti.template()):
         return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
-
-    @ti.func
-    def limit_of(part, i, j, kind: ti.template(), limits2: ti.template()):
-        """Squared reach of the kinds of two atoms, in one part of the limits: kinds are looked up where they matter."""
-        k = 0
-        if ti.static(n_kinds > 1):
-            k = kind[i] * n_kinds + kind[j]
-        return limits2[LIMITS + part * n_kinds * n_kinds + k]
 
     @ti.func
     def insert(i, kept, entry, n, near_width, shift_bits, ident: ti.template(), near: ti.template()):
@@ -77,11 +72,17 @@ def prune_functions(
         near[slot(i, at, n, near_width, by_slot)] = entry
 
     @ti.func
-    def cut_row(i, lane, at, held: ti.template(), n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def cut_row(i, lane, at, held: ti.template(), n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         """Copy of every `lanes`-th entry of atom i what is near; how many that were. `held` counts those of all threads."""
-        x = pos[i]
-        if coupled.strayed(x, built_at[i], most_drift2, False, bath) == 1:
+        if coupled.strayed(pos[i], built_at[i], most_drift2, False, bath) == 1:
             control[REBUILD] = 1
+        largest = ti.cast(limits2[LARGEST], ti.i32)
+        smallest_pair, largest_pair = (
+            ti.cast(limits2[SMALLEST_PAIR], ti.i32),
+            ti.cast(limits2[LARGEST_PAIR], ti.i32),
+        )
+        mask = (1 << shift_bits) - 1
+        here = opposite(places[i])
         kept, pairs = 0, 0
         m = count[i]
         for base in range((m - lane + stride - 1) // stride):
@@ -90,24 +91,25 @@ def prune_functions(
                 entries[slot(i, ti.min(first + lanes * k, m - 1), n, width, by_slot)]
                 for k in ti.static(range(ahead))
             ]
-            there = [pos[entry >> shift_bits] for entry in ti.static(read)]
+            apart = [
+                places[entry >> shift_bits] + places[n + (entry & mask)] + here for entry in ti.static(read)
+            ]
             for k in ti.static(range(ahead)):
                 entry = read[k]
-                d = through_image(there[k] - x, entry, shift_bits, shifts)
-                r2 = d.dot(d)
+                r2 = squared(apart[k])
                 there_is = first + lanes * k < m
                 if ti.static(pair_rows):
-                    if there_is and r2 < limits2[LARGEST_PAIR]:
-                        if r2 < limits2[SMALLEST_PAIR] or r2 < limit_of(
-                            PAIRS, i, entry >> shift_bits, kind, limits2
+                    if there_is and r2 < largest_pair:
+                        if r2 < smallest_pair or r2 < limit_of(
+                            PAIRS, i, entry >> shift_bits, n_kinds, kind, limits2
                         ):
                             if pairs < row_width(n, t):
                                 t.tuples[slot(i, pairs, n, row_width(n, t), by_slot)] = entry
                             pairs += 1
                 if (
                     there_is
-                    and r2 < limits2[LARGEST]
-                    and r2 < limit_of(0, i, entry >> shift_bits, kind, limits2)
+                    and r2 < largest
+                    and r2 < limit_of(0, i, entry >> shift_bits, n_kinds, kind, limits2)
                 ):
                     place = kept
                     if ti.static(lanes > 1):
@@ -131,12 +133,19 @@ def prune_functions(
             ti.atomic_max(control[LONGEST], kept)
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
         mask = (1 << shift_bits) - 1
+        for k in range(n + shifts.shape[0]):
+            if control[STALE] != 0 and control[REBUILD] == 0:
+                per_angstrom = ti.cast(limits2[UNITS], ti.f64)
+                if k < n:
+                    places[k] = packed(pos[k], per_angstrom)
+                else:
+                    places[k] = packed(shifts[k - n], per_angstrom)
         if ti.static(lanes == 1):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
-                    kept = cut_row(i, 0, 0, near_count, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath, t)  # fmt: skip
+                    kept = cut_row(i, 0, 0, near_count, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near, control, bath, t)  # fmt: skip
                     close_row(i, kept, pos, near_count, pruned_at, control)
         else:
             ti.loop_config(block_dim=LARGE_BLOCK)
@@ -150,7 +159,7 @@ def prune_functions(
                     held[at] = 0
                 ti.simt.block.sync()
                 if does and control[REBUILD] == 0:
-                    cut_row(i, lane, at, held, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, built_at, near, control, bath, t)  # fmt: skip
+                    cut_row(i, lane, at, held, n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near, control, bath, t)  # fmt: skip
                 ti.simt.block.sync()
                 if does and lane == 0:
                     close_row(i, held[at], pos, near_count, pruned_at, control)
