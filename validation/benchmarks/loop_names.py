@@ -82,7 +82,7 @@ def names(of: Layout) -> list[str]:
 
 
 def _list_loops(of: Layout) -> list[str]:
-    found = ["cut"] + ["reverse entries"] * (bool(of.body) and (of.body != "angle" or of.by_tuple))
+    found = ["pack positions", "cut"] + ["reverse entries"] * (bool(of.body) and (of.body != "angle" or of.by_tuple))
     if of.by_tuple:
         found += ["count", *(f"running sums {level}" for level in (1, 2, 3)), "running sums", "check", "fill"]
         found += ["members of the other ends"] * of.pair
