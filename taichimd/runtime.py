@@ -50,6 +50,8 @@ QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
 """Whether the user would rather wait for steps than for the compiler."""
 DEVICE_LOOPS = NAME == "quadrants"
 """Whether a kernel can loop on the device without the host (`ti.graph.do_while`)."""
+WARPS = NAME == "quadrants"
+"""Whether threads of a warp can exchange 64-bit numbers."""
 _DOUBLE, _SINGLE = (ti.f64, np.float64), (ti.f32, np.float32)
 PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _DOUBLE}
 """Types, on the device and on the host, of positions, velocities, forces and sums."""
@@ -136,7 +138,7 @@ def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
     Under Taichi it is one: there the host's part of a call outweighs what more would bring.
     """
     threads = 1
-    while on == "cuda" and DEVICE_LOOPS and threads < 8 and 2 * threads * n_atoms <= enough:
+    while on == "cuda" and WARPS and threads < 8 and 2 * threads * n_atoms <= enough:
         threads *= 2
     return threads
 

@@ -10,10 +10,11 @@ from taichimd.engine import Engine
 from taichimd.errors import CapacityError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.neighbours import rows
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.verlet_list import LARGEST_ERROR, VerletList
-from taichimd.runtime import start, ti
+from taichimd.runtime import backend, start, ti
 from taichimd.state import State
 
 ALL_PBC = [np.array(np.unravel_index(k, (2, 2, 2)), bool) for k in range(8)]
@@ -38,17 +39,24 @@ def brute_force(positions, cell, pbc, radius):
     return sure, edge
 
 
-def decoded(rows, count, lists, state, width=None):
+def slots(n, width, layout):
+    """(n, width) places of the entries of each atom."""
+    i, s = np.indices((n, width))
+    if layout == rows.CHUNKED:
+        return (s // rows.CHUNK * n + i) * rows.CHUNK + s % rows.CHUNK
+    return s * n + i if layout == rows.SLOT_MAJOR else i * width + s
+
+
+def decoded(entries, count, lists, state, width=None, layout=None):
     """Rows of entries as [[(j, image), ...] per user's atom], in the list's own order."""
     n, width, bits = state.n, width or lists.width, lists.shift_bits
-    rows = rows.to_numpy()[: n * width]
-    rows = rows.reshape(width, n).T if lists.by_slot else rows.reshape(n, width)
+    table_of = entries.to_numpy()[slots(n, width, lists.layout if layout is None else layout)]
     ident = state.ident.to_numpy()
     spans = 2 * lists.most_image + 1
     table: list = [None] * n
     for i, m in enumerate(count.to_numpy()):
         assert m <= width, "a row is longer than its slots"
-        entries = rows[i, :m]
+        entries = table_of[i, :m]
         codes = (entries + np.prod(spans) // 2) & ((1 << bits) - 1)
         images = np.stack(np.unravel_index(codes, spans), -1) - lists.most_image
         table[ident[i]] = [(int(j), *t) for j, t in zip(ident[entries >> bits], images.tolist(), strict=True)]
@@ -245,12 +253,14 @@ def near_list(engine):
     owner, state = engine.device.lists, engine.device.state
     lists = owner.verlet
     width = owner._near_width
-    table = decoded(owner._near, owner._near_count, lists, state, width)
+    layout = rows.body_layout(backend())
+    table = decoded(owner._near, owner._near_count, lists, state, width, layout)
+    place = slots(state.n, width, layout)
     places = {}
     for i, row in enumerate(table):
         at = int(state.sorted_of.to_numpy()[i])
         for s, entry in enumerate(row):
-            places[(i, *entry)] = s * state.n + at if lists.by_slot else at * width + s
+            places[(i, *entry)] = int(place[at, s])
     return table, places, owner._reverse.to_numpy()
 
 

@@ -54,7 +54,8 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.prune import prune_functions
-from taichimd.neighbours.tuple_arrays import Tuples, row_width
+from taichimd.neighbours.rows import body_layout, row_layout
+from taichimd.neighbours.tuple_arrays import Tuples, pair_width
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 
@@ -92,7 +93,7 @@ def step_kernels(
         search_lanes: its threads per atom.
         by_tuple: the terms of tuple decomposition: a thread for each tuple of a list, then sums per atom.
     """
-    by_slot = backend == "cuda"
+    on_gpu = backend == "cuda"
     vec = ti.types.vector(3, real)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
@@ -112,17 +113,17 @@ def step_kernels(
     # A short three-body term reads the near list, the pair term then one of its own.
     both = terms.short_body or (by_tuple.pairs and many_body)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
-    atom = functions(of_bodies, real, term, by_slot)
-    far = gather_functions(of_pairs, real, term, by_slot) if both else None
+    atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
+    far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
     by_lanes = lanes > 1 and (both or not many_body)
-    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
-    pair_list = pair_tuples(of_pairs, real, term, by_slot, lanes) if by_tuple.pairs else None
-    triplet_list = triplet_tuples(of_bodies, real, term, by_slot) if by_tuple.bodies else None
-    list_tuples = tuple_lists_function(terms, by_tuple, real, term, by_slot) if by_tuple else None
+    shared = shared_pairs(of_pairs, real, term) if by_lanes and not by_tuple.pairs else None
+    pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
+    triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
+    list_tuples = tuple_lists_function(terms, by_tuple, real, term, backend) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
     sums = pair_sums(real)
-    thermostat = coupling_functions(coupling, real, by_slot)
-    rebuild = list_kernels(real, search or real, by_slot, search_lanes).rebuild
+    thermostat = coupling_functions(coupling, real, on_gpu)
+    rebuild = list_kernels(real, search or real, row_layout(backend), search_lanes).rebuild
     cell, driven = coupling.moves_cell, coupling.driven
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
@@ -132,9 +133,7 @@ def step_kernels(
     helped = both and by_lanes
     # Both terms have a near list of their own.
     pair_rows = both and not by_tuple.pairs
-    near = prune_functions(
-        terms.n_kinds, by_slot, many_body, with_reverse, thermostat, cell, search_lanes, pair_rows
-    )
+    near = prune_functions(terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, pair_rows)
     # Where the second loop reads positions, a third one moves the atoms.
     apart = in_moments or both
 
@@ -194,7 +193,7 @@ def step_kernels(
         if ti.static(by_tuple.pairs):
             total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
         elif ti.static(pair_rows):
-            total = far.pairs(i, 0, 1, n, row_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
+            total = far.pairs(i, 0, 1, n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
         else:
             total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
         return total
@@ -207,7 +206,7 @@ def step_kernels(
                 n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
             )
         elif ti.static(pair_rows):
-            shared(n, row_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared(n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
         else:
             shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
 

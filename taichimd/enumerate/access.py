@@ -6,7 +6,8 @@ from typing import Any
 
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot, through_image
+from taichimd.neighbours.kernels import through_image
+from taichimd.neighbours.rows import slot
 from taichimd.runtime import ti
 
 
@@ -49,7 +50,7 @@ def load_matrix(source: ti.template(), i):
 
 
 @cache
-def access(terms: Terms, real: Any, by_slot: bool) -> Any:
+def access(terms: Terms, real: Any, layout: int) -> Any:
     """Device functions that look things up for one set of terms, computed in `real`.
 
     With one species its parameters are read once, into registers (`shared`), not once per tuple.
@@ -80,7 +81,7 @@ def access(terms: Terms, real: Any, by_slot: bool) -> Any:
     @ti.func
     def visit(i, s, x, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
         """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
-        entry = entries[slot(i, s, n, width, by_slot)]
+        entry = entries[slot(i, s, n, width, layout)]
         # Positions may be float64 where terms are float32: the difference is taken before it is rounded.
         d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), real)
         return d, d.dot(d), kind_of(kind, neighbour(entry, shift_bits))

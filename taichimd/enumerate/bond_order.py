@@ -12,7 +12,7 @@ from typing import Any
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import following
 from taichimd.forcefields.terms import BondOrder, Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.rows import slot
 from taichimd.runtime import ti
 
 
@@ -50,12 +50,12 @@ def third_bodies(functions: BondOrder) -> Any:
 
 
 @cache
-def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
+def bond_order_loops(terms: Terms, real: Any, layout: int) -> Any:
     """Device functions `bonds` and `forces` for one atom with any number of neighbours."""
     assert terms.bond_order is not None
     functions = terms.bond_order.functions
     third = third_bodies(functions)
-    look = access(terms, real, by_slot)
+    look = access(terms, real, layout)
 
     @ti.func
     def bonds(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
@@ -74,7 +74,7 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                own = zeta[slot(i, s, n, width, by_slot)]
+                own = zeta[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
@@ -87,7 +87,7 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                         w_t, _ = third.weigh(r_t, p)
                         z = third.both(r_s, r_t, cosine, p, q)
                         own += w_t * z[0]
-                        zeta[slot(i, t, n, width, by_slot)] += w_s * z[4]
+                        zeta[slot(i, t, n, width, layout)] += w_s * z[4]
                     t = following(mask, t + 1, m)
                 p = look.body_parameters(table, shared, a, b, b)
                 slope = 0.0
@@ -96,8 +96,8 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                     u, u_r, u_zeta = functions.bond(r_s, w, dw, own, p)
                     energy += 0.5 * u
                     slope = 0.5 * u_zeta
-                    partial[slot(i, s, n, width, by_slot)] += (0.5 * u_r * inverse_s) * d_s
-                zeta[slot(i, s, n, width, by_slot)] = slope
+                    partial[slot(i, s, n, width, layout)] += (0.5 * u_r * inverse_s) * d_s
+                zeta[slot(i, s, n, width, layout)] = slope
             s = following(mask, s + 1, m)
         return energy
 
@@ -114,13 +114,13 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                slope_s = slope[slot(i, s, n, width, by_slot)]
-                own = partial[slot(i, s, n, width, by_slot)]
+                slope_s = slope[slot(i, s, n, width, layout)]
+                own = partial[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
                     if r2_t < look.reach2(table, shared, a, c):
-                        at = slot(i, t, n, width, by_slot)
+                        at = slot(i, t, n, width, layout)
                         r_t = ti.sqrt(r2_t)
                         inverse_t = 1.0 / r_t
                         cosine = d_s.dot(d_t) * (inverse_s * inverse_t)
@@ -133,7 +133,7 @@ def bond_order_loops(terms: Terms, real: Any, by_slot: bool) -> Any:
                         own += slope_vector(g_s, g_cos, cosine, d_s, inverse_s, d_t, inverse_t)
                         partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                     t = following(mask, t + 1, m)
-                partial[slot(i, s, n, width, by_slot)] = own
+                partial[slot(i, s, n, width, layout)] = own
             s = following(mask, s + 1, m)
 
     return SimpleNamespace(bonds=bonds, forces=forces)

@@ -15,7 +15,7 @@ from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import BITS, marked
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.runtime import ti
 
 MOST = 4
@@ -27,7 +27,7 @@ PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MOST), 2))]
 
 
 @cache
-def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
+def compact_function(terms: Terms, real: Any, layout: int) -> Any:
     """The device function that does one atom of a bond order, if it has few neighbours.
 
     For one species and no pair term: with parameters that differ from tuple to tuple the unrolled code takes
@@ -36,8 +36,8 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
     assert terms.bond_order is not None
     functions = terms.bond_order.functions
     third = third_bodies(functions)
-    look = access(terms, real, by_slot)
-    ahead = AHEAD if by_slot else 1
+    look = access(terms, real, layout)
+    ahead = 1 if layout == ATOM_MAJOR else AHEAD
     vec = ti.types.vector(3, real)
     reals = ti.types.vector(MOST, real)
     ints = ti.types.vector(MOST, ti.i32)
@@ -78,7 +78,7 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
                     mask = marked(mask, s)
                 elif s < m and width > BITS:
                     mask = marked(mask, s)
-                    partial[slot(i, s, n, width, by_slot)] = vec(0.0)
+                    partial[slot(i, s, n, width, layout)] = vec(0.0)
         energy = 0.0
         if found <= MOST:
             inverse, w, dw, zeta, slope = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
@@ -115,7 +115,7 @@ def compact_function(terms: Terms, real: Any, by_slot: bool) -> Any:
                     out[t, c] += to_t[c]
             for k in ti.static(range(MOST)):
                 if k < found:
-                    partial[slot(i, place[k], n, width, by_slot)] = row(out, k)
+                    partial[slot(i, place[k], n, width, layout)] = row(out, k)
         return found, mask, energy
 
     return compact

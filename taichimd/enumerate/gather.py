@@ -24,7 +24,7 @@ from taichimd.enumerate.compact import MOST, compact_function
 from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.runtime import computed_in, ti
 
 AHEAD = 3
@@ -32,25 +32,25 @@ AHEAD = 3
 
 
 @cache
-def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight: bool = True) -> Any:
+def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: bool = True) -> Any:
     """Device functions of one force field: `pairs` for pair potentials, else `partials` and `gather`.
 
     Args:
         terms: the tuple functions.
         real: ti.f64 or ti.f32, of positions and forces.
         term: the same or ti.f32, of what is computed from distances and stored for each entry.
-        by_slot: slot-major lists (CUDA).
+        layout: of rows (`neighbours.rows`).
         straight: whether `compact` may be used where it can: faster, the same bits, and minutes of
             compilation in a kernel that holds several steps.
     """
     vec = ti.types.vector(3, term)
     pair, triplet = terms.pair, terms.triplet
     has_pair, has_triplet, has_bond = pair is not None, triplet is not None, terms.bond_order is not None
-    look = access(terms, term, by_slot)
+    look = access(terms, term, layout)
     sums = pair_sums(real)
-    bond = bond_order_loops(terms, term, by_slot) if has_bond else None
+    bond = bond_order_loops(terms, term, layout) if has_bond else None
     straight = straight and has_bond and terms.one_species and not has_pair
-    few = compact_function(terms, term, by_slot) if straight else None
+    few = compact_function(terms, term, layout) if straight else None
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
@@ -60,29 +60,28 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
         shared = look.read_pair(table, 0)
         total = sums.empty(want)
         m = count[i]
-        if ti.static(by_slot):
-            step = ti.static(stride * AHEAD)
-            for base in range((m - first + step - 1) // step):
+        begin = first
+        if ti.static(layout != ATOM_MAJOR):
+            # First as many entries at a time as every thread has.
+            for _ in range(m // (stride * AHEAD)):
                 visits = [
-                    look.visit(i, ti.min(base * step + first + stride * k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                    look.visit(i, begin + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts)
                     for k in ti.static(range(AHEAD))
-                ]  # fmt: skip
+                ]
                 for k in ti.static(range(AHEAD)):
                     d, r2, b = visits[k]
                     p = look.pair_parameters(table, shared, a, b)
                     # Some atom of a warp has a neighbour here: a branch would save nothing, and keep entries from overlapping.
                     u, w = pair.function(r2, p)
-                    inside = base * step + first + stride * k < m and r2 < p.cutoff * p.cutoff
+                    inside = r2 < p.cutoff * p.cutoff
                     sums.add(total, d, ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
-        else:
-            for k in range((m - first + stride - 1) // stride):
-                d, r2, b = look.visit(
-                    i, first + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts
-                )
-                p = look.pair_parameters(table, shared, a, b)
-                if r2 < p.cutoff * p.cutoff:
-                    u, w = pair.function(r2, p)
-                    sums.add(total, d, u, w, want)
+                begin += stride * AHEAD
+        for k in range((m - begin + stride - 1) // stride):
+            d, r2, b = look.visit(i, begin + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts)
+            p = look.pair_parameters(table, shared, a, b)
+            if r2 < p.cutoff * p.cutoff:
+                u, w = pair.function(r2, p)
+                sums.add(total, d, u, w, want)
         return total
 
     @computed_in(term)
@@ -125,9 +124,9 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
                     energy += 0.5 * u
             if r2 < reach2 or width > BITS:
                 mask = marked(mask, s)
-                partial[slot(i, s, n, width, by_slot)] = own
+                partial[slot(i, s, n, width, layout)] = own
                 if ti.static(has_bond):
-                    zeta[slot(i, s, n, width, by_slot)] = 0.0
+                    zeta[slot(i, s, n, width, layout)] = 0.0
         return mask, energy
 
     @ti.func
@@ -144,7 +143,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
             if r2_s < look.reach2(table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                own = partial[slot(i, s, n, width, by_slot)]
+                own = partial[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
                     d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
@@ -157,10 +156,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
                         h, h_s, h_t, h_cos = triplet.function(r_s, r_t, cosine, p)
                         energy += h
                         own += slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_t, inverse_t)
-                        at = slot(i, t, n, width, by_slot)
+                        at = slot(i, t, n, width, layout)
                         partial[at] += slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                     t = following(mask, t + 1, m)
-                partial[slot(i, s, n, width, by_slot)] = own
+                partial[slot(i, s, n, width, layout)] = own
             s = following(mask, s + 1, m)
         return energy
 
@@ -178,10 +177,10 @@ def gather_functions(terms: Terms, real: Any, term: Any, by_slot: bool, straight
         m = count[i]
         s = following(mask, 0, m)
         while s < m:
-            at = slot(i, s, n, width, by_slot)
+            at = slot(i, s, n, width, layout)
             s = following(mask, s + 1, m)
             # The next one is read along with this one: their latencies pass together.
-            more = slot(i, ti.min(s, m - 1), n, width, by_slot)
+            more = slot(i, ti.min(s, m - 1), n, width, layout)
             f, g = (
                 stored(partial, at) - stored(partial, reverse[at]),
                 stored(partial, more) - stored(partial, reverse[more]),

@@ -26,7 +26,7 @@ from typing import Any
 from taichimd.enumerate.access import access, distance_vector, neighbour
 from taichimd.enumerate.live import following, marked
 from taichimd.forcefields.terms import MOMENTS, Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.runtime import computed_in, ti
 
 AHEAD = 4
@@ -34,13 +34,13 @@ AHEAD = 4
 
 
 @cache
-def moment_functions(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
     """Device functions `partials` and `gather`, made and called as those of `gather_functions`."""
     assert terms.angle is not None
     weight, pair, kinds = terms.angle.weight, terms.pair, terms.n_kinds
     has_pair = pair is not None
-    look = access(terms, term, by_slot)
-    ahead = AHEAD if by_slot else 1
+    look = access(terms, term, layout)
+    ahead = 1 if layout == ATOM_MAJOR else AHEAD
     vec = ti.types.vector(3, term)
     square = ti.types.matrix(3, 3, term)
     sums = ti.types.vector(MOMENTS * kinds, term)
@@ -179,12 +179,12 @@ def moment_functions(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
         mask = live[i]
         m = count[i]
         s = following(mask, 0, m)
-        upcoming = entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, by_slot)]
+        upcoming = entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, layout)]
         while s < m:
             entry = upcoming
             s = following(mask, s + 1, m)
             # Read before the work on this one, so that its latency passes meanwhile.
-            upcoming = entries[slot(i, ti.min(s, m - 1), n, width, by_slot)]
+            upcoming = entries[slot(i, ti.min(s, m - 1), n, width, layout)]
             j = neighbour(entry, shift_bits)
             theirs = read(j, stored)
             d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), term)

@@ -15,9 +15,10 @@ from typing import Any
 from taichimd.enumerate.access import access
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
-from taichimd.neighbours.kernels import slot, through_image
+from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared
+from taichimd.neighbours.rows import body_layout, row_layout, slot
 from taichimd.neighbours.scan import scan
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
@@ -30,7 +31,7 @@ from taichimd.neighbours.tuple_arrays import (
 from taichimd.runtime import ti
 
 
-def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, by_slot: bool) -> Any:
+def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, backend: str) -> Any:
     """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
 
     Args:
@@ -38,13 +39,15 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         by_tuple: those of which tuples are to be listed.
         real: ti.f64 or ti.f32, of positions.
         term: of parameters.
-        by_slot: slot-major rows (CUDA).
+        backend: "cuda" or "cpu".
     """
     has_pair, has_body = by_tuple.pairs, by_tuple.bodies
     is_bond_order = terms.bond_order is not None
     far = terms.short_body  # pairs are then found in the Verlet list
     n_kinds = terms.n_kinds
-    look = access(terms, term, by_slot)
+    rows = row_layout(backend)
+    layout = body_layout(backend) if terms.many_body else rows  # of the near list
+    look = access(terms, term, layout)
 
     @ti.func
     def due(near_width, control: ti.template()):
@@ -56,7 +59,7 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
 
     @ti.func
     def visit(i, s, x, n, width, shift_bits, pos: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
-        entry = entries[slot(i, s, n, width, by_slot)]
+        entry = entries[slot(i, s, n, width, layout)]
         d = through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
         return entry, d.dot(d)
 
@@ -113,7 +116,7 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             own, with_it, triplets = 0, 0, 0
             if ti.static(has_pair):
                 for s in range(row_count[i]):
-                    entry = entries[slot(i, s, n, width, by_slot)]
+                    entry = entries[slot(i, s, n, width, rows if far else layout)]
                     if listed(i, entry, n, shift_bits, kind, limits2, places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
@@ -131,7 +134,7 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             if ti.static(has_pair):
                 pair, mine = t.firsts[i], t.firsts[n + i]
                 for s in range(row_count[i]):
-                    entry = entries[slot(i, s, n, width, by_slot)]
+                    entry = entries[slot(i, s, n, width, rows if far else layout)]
                     if listed(i, entry, n, shift_bits, kind, limits2, places) and owned(i, entry, shift_bits):
                         t.tuples[3 * pair] = i
                         t.tuples[3 * pair + 1] = entry

@@ -17,9 +17,10 @@ from typing import Any
 from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector, straight_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.exact import ALL, FORCE, pair_sums
+from taichimd.enumerate.lanes import atom_sums
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.kernels import slot
+from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
     pairs_end,
@@ -33,13 +34,10 @@ from taichimd.runtime import computed_in, ti
 
 VECTOR = 16
 """Pairs that a CPU evaluates side by side, in a loop without branches: compilers make vector instructions of it."""
-BLOCK = 256
-LANES = 8
-"""Threads of a GPU that share an atom when members are added up."""
 
 
 @cache
-def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool, lanes: int) -> Any:
+def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
     """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, and `pairs`, of one atom.
 
     Args:
@@ -47,12 +45,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool, lanes: int) ->
         real: ti.f64 or ti.f32, of positions and forces.
         term: the same or ti.f32, of what is computed from distances.
         on_gpu: threads side by side; else vector instructions.
-        lanes: threads that share an atom in `add_up`.
     """
     function = terms.pair.function if terms.pair else None
-    look = access(terms, term, by_slot=False)
-    sums = pair_sums(real)
-    atoms = BLOCK // lanes
+    look = access(terms, term, ATOM_MAJOR)
+    sums, shared = pair_sums(real), atom_sums(real)
 
     @computed_in(term)
     def of_pair(i, d, entry, shift_bits, kind: ti.template(), table: ti.template()):
@@ -112,41 +108,30 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool, lanes: int) ->
 
     @ti.func
     def add_up(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
-        """Forces of all atoms on CUDA: neighbouring threads share an atom, as its members stand side by side."""
-        ti.loop_config(block_dim=BLOCK)
-        for thread in range((n + atoms - 1) // atoms * BLOCK):
-            # Threads beyond the last atom stay for the barriers and store nothing.
-            found = ti.simt.block.SharedArray((sums.length, BLOCK), ti.f64)
-            at, lane, i = thread % BLOCK, thread % lanes, thread // lanes
+        """Forces of all atoms on CUDA: threads side by side share an atom, as its members stand."""
+        for thread in range((n * CHUNK + 31) // 32 * 32):
+            i = thread // CHUNK
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)
             if does:
-                total = pairs(i, lane, lanes, n, shift_bits, pos, kind, shifts, table, t, FORCE)
-            for k in ti.static(range(sums.length)):
-                found[k, at] = total[k]
-            ti.simt.block.sync()
-            if does and lane == 0:
-                for other in ti.static(range(1, lanes)):
-                    for k in ti.static(range(sums.length)):
-                        total[k] += found[k, at + other]
-                sums.store(i, total, energy, force, virial, FORCE)
-            ti.simt.block.sync()
+                total = pairs(i, thread % CHUNK, CHUNK, n, shift_bits, pos, kind, shifts, table, t, FORCE)
+            shared.store(i, thread, does, total, energy, force, virial)
 
     return SimpleNamespace(evaluate=evaluate, pairs=pairs, add_up=add_up)
 
 
 @cache
-def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
+def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
     """The device function that fills the partial forces of a three-body term (`gather`); holds its own loops.
 
     Args:
         terms: the tuple functions, without a pair term.
         real: ti.f64 or ti.f32, of positions and forces.
         term: the same or ti.f32, of what is computed from distances.
-        by_slot: slot-major lists (CUDA).
+        layout: of rows (`neighbours.rows`).
     """
     vec = ti.types.vector(3, term)
-    look = access(terms, term, by_slot)
+    look = access(terms, term, layout)
     is_bond_order = terms.bond_order is not None
     value = _bond_order(terms, look) if is_bond_order else _angle(terms, look)
 
@@ -175,7 +160,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
             cosine = d_s.dot(d_u) * (inverse_s * inverse_u)
             at_s, at_u = 0.0, 0.0
             if ti.static(is_bond_order):
-                at_s, at_u = zeta[slot(i, s, n, width, by_slot)], zeta[slot(i, u, n, width, by_slot)]
+                at_s, at_u = zeta[slot(i, s, n, width, layout)], zeta[slot(i, u, n, width, layout)]
             energy, h_s, h_u, h_cos = value.slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, table)
             h = energy
             to_s = slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_u, inverse_u)
@@ -204,13 +189,13 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
             s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
-            zeta[slot(i, s, n, width, by_slot)] += t.slopes[k][0]
-            zeta[slot(i, u, n, width, by_slot)] += t.slopes[k + 1][0]
+            zeta[slot(i, s, n, width, layout)] += t.slopes[k][0]
+            zeta[slot(i, u, n, width, layout)] += t.slopes[k + 1][0]
         energy = 0.0
         m = count[i]
         s = following(live[i], 0, m)
         while s < m:
-            at = slot(i, s, n, width, by_slot)
+            at = slot(i, s, n, width, layout)
             d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             u, u_zeta, radial = value.bond(ti.sqrt(r2), zeta[at], a, b, table)
             energy += u
@@ -230,9 +215,9 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
             _, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
             if r2 < look.reach2(table, shared, a, b) or width > BITS:
                 mask = marked(mask, s)
-                partial[slot(i, s, n, width, by_slot)] = vec(0.0)
+                partial[slot(i, s, n, width, layout)] = vec(0.0)
                 if ti.static(is_bond_order):
-                    zeta[slot(i, s, n, width, by_slot)] = 0.0
+                    zeta[slot(i, s, n, width, layout)] = 0.0
         return mask
 
     @ti.func
@@ -242,8 +227,8 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, by_slot: bool) -> Any:
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
             s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
-            partial[slot(i, s, n, width, by_slot)] += t.slopes[k]
-            partial[slot(i, u, n, width, by_slot)] += t.slopes[k + 1]
+            partial[slot(i, s, n, width, layout)] += t.slopes[k]
+            partial[slot(i, u, n, width, layout)] += t.slopes[k + 1]
             if ti.static(want == ALL):
                 energy += t.values[value_at(record, n, t)]
         return energy

@@ -21,6 +21,7 @@ from taichimd.neighbours.control import (
     REBUILD,
     STALE,
 )
+from taichimd.neighbours.rows import slot
 from taichimd.neighbours.scan import scan
 from taichimd.runtime import step_kernel, ti
 
@@ -29,15 +30,6 @@ LARGE_BLOCK = 512
 
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
-
-
-@ti.func
-def slot(i, s, n, width, by_slot: ti.template()):
-    """Place of entry s of atom i: slot-major where a warp reads one slot of 32 atoms, else atom-major."""
-    place = i * width + s
-    if ti.static(by_slot):
-        place = s * n + i
-    return place
 
 
 @ti.func
@@ -50,14 +42,14 @@ def through_image(d, entry, shift_bits, shifts: ti.template()):
 
 
 @cache
-def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
+def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
     """Kernels `build` and `refill`, and the device function `rebuild`, for one precision and one list layout.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
         search: the same or ti.f32: of the copies of the positions that the search compares. Half the
             memory; the caller makes the radius longer by what that may be wrong by.
-        by_slot: slot-major rows (CUDA).
+        layout: of rows (`neighbours.rows`).
         lanes: threads that share an atom in the search; the entries of a row then stand in any order.
     """
     vec = ti.types.vector(3, real)
@@ -188,7 +180,7 @@ def list_kernels(real: Any, search: Any, by_slot: bool, lanes: int = 1) -> Any:
                             place = claim(at, found, held)
                             if place < width:
                                 entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
-                                entries[slot(i, place, n, width, by_slot)] = entry
+                                entries[slot(i, place, n, width, layout)] = entry
                             found += 1
         return found
 

@@ -20,6 +20,7 @@ from taichimd.neighbours.control import (
     control_size,
 )
 from taichimd.neighbours.limits import limits, limits_size
+from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
 from taichimd.neighbours.verlet_list import VerletList
@@ -111,7 +112,7 @@ class Lists:
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
         self._pruned_at = ti.ndarray(state.vec, n if self.near_list else 1)
         self._places = ti.ndarray(ti.i64, 1)
-        self._near_width = 6
+        self._near_width = row_width(1)
         self._lattice = ti.ndarray(state.vec, 6)
         self._reserve()
         self._set_limits()
@@ -199,7 +200,8 @@ class Lists:
             if seen[OVERFULL] and not self._outdated:
                 self.tuples.grow()
             elif self.near_list and seen[LONGEST] > self._near_width:
-                self._near_width = int(seen[LONGEST]) + int(seen[LONGEST]) // 8 + 1
+                need = int(seen[LONGEST])
+                self._near_width = row_width(need + need // 8)
                 self._reserve()
             elif self.age and self.most_age == NEVER:
                 self.expected = 0.5 * (self.expected + self.age)

@@ -40,7 +40,7 @@ def firsts_size(n: int) -> int:
 
 
 @ti.func
-def row_width(n, t: ti.template()):  # type: ignore[valid-type]
+def pair_width(n, t: ti.template()):  # type: ignore[valid-type]
     """Slots of the rows of pairs in particle decomposition."""
     return t.tuples.shape[0] // n
 

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.memory import bytes_of, require
+from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.tuple_arrays import firsts_size
 from taichimd.runtime import ti
 from taichimd.state import State
@@ -82,7 +83,7 @@ class PairRows:
         self._unused = ti.ndarray(state.term, 1), ti.ndarray(vec, 1)
         firsts = ti.ndarray(ti.i32, state.n + 1)
         firsts.fill(0)
-        self.arrays: tuple[Any, ...] = firsts, ti.ndarray(ti.i32, state.n), *self._unused
+        self.arrays: tuple[Any, ...] = firsts, ti.ndarray(ti.i32, row_width(1) * state.n), *self._unused
 
     def grow(self) -> None:
         """Make room for the longest row.
@@ -91,7 +92,7 @@ class PairRows:
             CapacityError: it does not fit the memory, or 32-bit numbers.
         """
         longest = int(self.arrays[0].to_numpy()[-1])
-        width = longest + longest // MORE + 4
+        width = row_width(longest + longest // MORE)
         firsts = self.arrays[0]
         self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"

@@ -10,6 +10,7 @@ from taichimd.errors import CapacityError, StructureError
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
+from taichimd.neighbours.rows import row_layout, row_width
 from taichimd.neighbours.scan import scan_size
 from taichimd.runtime import backend, literals, threads_per_atom, ti
 from taichimd.state import State
@@ -36,7 +37,7 @@ class VerletList:
     """
 
     def __init__(self, state: State) -> None:
-        self.by_slot = backend() == "cuda"
+        self.layout = row_layout(backend())
         self.lanes = threads_per_atom(backend(), state.n, ENOUGH)
         self.width = 0
         self.most_image = np.zeros(3, np.int64)
@@ -111,7 +112,7 @@ class VerletList:
         return state.n, self.width, self.shift_bits, self.count, self.entries, control
 
     def _kernels(self, state: State) -> Any:
-        return nk.list_kernels(state.real, self.searched, self.by_slot, self.lanes)
+        return nk.list_kernels(state.real, self.searched, self.layout, self.lanes)
 
     def _planned(self, frame: Frame, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
@@ -198,8 +199,8 @@ class VerletList:
         self._sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
 
     def _reserve_rows(self, state: State, need: int) -> None:
-        """Rows for `need` neighbours and an eighth more, in multiples of 4."""
-        width = -(-max(need + need // 8, 4) // 4) * 4
+        """Rows for `need` neighbours and an eighth more."""
+        width = row_width(max(need + need // 8, 4))
         self.entries = None
         try:
             if width * state.n >= 2**31:

@@ -3,9 +3,9 @@
     python -m validation.benchmarks.kernel_times --case sw-si --atoms 64000 --decomposition particle tuple
 
 The runtime's profiler sees kernels only outside CUDA graphs, so steps do not loop on the device here, and a
-call holds one step: the loops' own times are those of a run, the total is not. As many threads share an atom
-as in a run. `us` is the mean over the launches that had something to do (of those of lists: when the near
-list was cut), `us/step` what a step pays for them. `build`: the Verlet list, all of its loops.
+call holds one step: the loops' own times are those of a run, the total is not. `us` is the mean over the
+launches that had something to do (of those of lists: when the near list was cut), `us/step` what a step pays
+for them. `build`: the Verlet list, all of its loops.
 """
 
 import argparse
@@ -30,13 +30,10 @@ def main() -> None:
     parser.add_argument("--settle", type=int, default=100, help="steps before, in which skins are learnt")
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--decomposition", nargs="+", default=["auto"], choices=["particle", "tuple", "auto"])
-    parser.add_argument(
-        "--threads-per-atom", type=int, help="of pair terms, on CUDA; default: those of a run"
-    )
     parser.add_argument("--out", type=Path, help="JSON")
     options = parser.parse_args()
     os.environ["TAICHIMD_PROFILE"] = "1"
-    without_device_loops(options.threads_per_atom)
+    without_device_loops()
     from taichimd import runtime
 
     runtime.start(options.backend)
@@ -50,29 +47,13 @@ def main() -> None:
         show(result)
 
 
-def without_device_loops(threads_per_atom: int | None = None) -> None:
-    """One step a call, whose loops profilers see; before any module that asks for loops on the device.
-
-    Args:
-        threads_per_atom: that share an atom of a pair term; None: as many as in a run.
-    """
+def without_device_loops() -> None:
+    """One step a call, whose loops profilers see; before any module that asks for loops on the device."""
     from taichimd import runtime
 
-    in_a_run = runtime.DEVICE_LOOPS
     runtime.DEVICE_LOOPS = False
     from taichimd import device
-    from taichimd.enumerate import lanes
 
-    chosen = lanes.threads_for
-
-    def threads_for(*args: Any) -> int:
-        runtime.DEVICE_LOOPS = in_a_run
-        try:
-            return threads_per_atom or chosen(*args)
-        finally:
-            runtime.DEVICE_LOOPS = False
-
-    lanes.threads_for = threads_for
     device.steps_per_pass = lambda *_: 1
 
 

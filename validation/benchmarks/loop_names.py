@@ -25,7 +25,7 @@ class Layout:
         near_list: whether loops read a near list.
         by_tuple: tuple decomposition.
         short: whether the three-body term has a near list of its own.
-        lanes: threads that share an atom's pairs.
+        lanes: threads that share an atom's pairs. shared: whether they share one in cuts.
     """
 
     pair: bool
@@ -34,12 +34,14 @@ class Layout:
     by_tuple: bool
     short: bool
     lanes: int
+    shared: bool
 
 
 def layout(engine: Any) -> Layout:
     """The layout of an engine."""
     from taichimd.decomposition import by_tuple as by_tuple_of
     from taichimd.enumerate import lanes
+    from taichimd.neighbours import rows
 
     terms = engine.forcefield.bind(sorted(set(engine.symbols))).terms
     by_tuple = engine.decomposition == "tuple"
@@ -50,9 +52,8 @@ def layout(engine: Any) -> Layout:
         near_list=engine.device.lists.near_list,
         by_tuple=by_tuple,
         short=bool(terms.short_body),
-        lanes=lanes.threads_for(
-            terms, engine.backend, engine.n_atoms, False, by_tuple_of(engine.decomposition, terms)
-        ),
+        lanes=lanes.threads_for(terms, engine.backend, False, by_tuple_of(engine.decomposition, terms)),
+        shared=rows.row_layout(engine.backend) == rows.CHUNKED,
     )
 
 
@@ -82,7 +83,8 @@ def names(of: Layout) -> list[str]:
 
 
 def _list_loops(of: Layout) -> list[str]:
-    found = ["pack positions", "cut"] + ["reverse entries"] * (bool(of.body) and (of.body != "angle" or of.by_tuple))
+    found = ["pack positions", "cut"] + ["put in order"] * (bool(of.body) and of.shared)
+    found += ["reverse entries"] * (bool(of.body) and (of.body != "angle" or of.by_tuple))
     if of.by_tuple:
         found += ["count", *(f"running sums {level}" for level in (1, 2, 3)), "running sums", "check", "fill"]
         found += ["members of the other ends"] * of.pair

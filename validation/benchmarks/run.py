@@ -105,11 +105,8 @@ def time_ours_and_theirs(
 ) -> dict[str, Any]:
     """Time one system, ours and (threads > 0) LAMMPS's in turn."""
     from taichimd.engine import Engine
-    from taichimd.enumerate import lanes
     from taichimd.runtime import ti
 
-    if options.threads_per_atom:
-        lanes.threads_per_atom = lambda *_: options.threads_per_atom
     system = CASES[name].system(n_atoms)
     built = time.perf_counter()
     engine = Engine(

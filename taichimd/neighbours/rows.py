@@ -1,0 +1,57 @@
+"""How the rows of lists lie in memory: entry s of atom i, for rows of n atoms.
+
+ATOM_MAJOR, on CPUs: one row after the other.
+
+SLOT_MAJOR, where each thread of a warp has an atom and goes through its row: the same entry of 32 atoms is one line.
+
+CHUNKED, where threads side by side share an atom: `CHUNK` entries of one atom, then as many of the next. They fill a sector
+of a GPU's memory: a thread that writes them one by one fills it before it is evicted, and as many threads read it at once, and
+with it neighbours that lie side by side, too, since the search finds them in the order of memory. Threads of one warp exchange
+what they know: only under quadrants.
+"""
+
+from taichimd.runtime import WARPS, ti
+
+ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
+CHUNK = 8
+"""Entries of a chunk, and threads that share an atom."""
+
+
+def body_layout(backend: str) -> int:
+    """Of the rows that three-body terms read."""
+    return SLOT_MAJOR if backend == "cuda" else ATOM_MAJOR
+
+
+def row_layout(backend: str) -> int:
+    """Of all other rows: Verlet lists, and what pair terms read."""
+    return CHUNKED if backend == "cuda" and WARPS else body_layout(backend)
+
+
+def row_width(need: int) -> int:
+    """Slots of rows for so many entries: whole chunks."""
+    return -(-need // CHUNK) * CHUNK
+
+
+@ti.func
+def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
+    """Place of entry s of atom i."""
+    place = i * width + s
+    if ti.static(layout == SLOT_MAJOR):
+        place = s * n + i
+    elif ti.static(layout == CHUNKED):
+        place = (s // CHUNK * n + i) * CHUNK + s % CHUNK
+    return place
+
+
+@ti.func
+def some(condition):
+    """Whether a condition holds for some thread of a warp. All 32 must ask."""
+    return ti.simt.warp.ballot(ti.cast(condition, ti.i32)) != 0
+
+
+@ti.func
+def claim(keeps, thread):
+    """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
+    first = thread % 32 // CHUNK * CHUNK
+    votes = (ti.simt.warp.ballot(ti.cast(keeps, ti.i32)) >> first) & (2**CHUNK - 1)
+    return ti.math.popcnt(votes & ((1 << (thread % CHUNK)) - 1)), ti.math.popcnt(votes)
