@@ -80,7 +80,7 @@ class Device:
         self.set_cell(cell)
         many_body = bound.terms.many_body
         self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.moves_cell)
-        shared = lanes.threads_for(bound.terms, backend, all_pairs, by_tuple)
+        shared = lanes.threads_for(bound.terms, backend, state.n, all_pairs, by_tuple)
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)

@@ -176,7 +176,7 @@ def test_a_list_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
 
 
 def test_counts_beyond_32_bits_are_known():
-    runtime.start("cpu")
+    runtime.start()
     state = State(np.zeros(3, np.int32), np.ones(3), "float64")
     room = TupleRoom(state, present=True)
     counts = np.array([7, 0, 5, 14, 0, 10, 2**31 - 9, 2**31 - 5, 11])

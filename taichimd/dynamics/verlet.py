@@ -116,7 +116,7 @@ def step_kernels(
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
     far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
     by_lanes = lanes > 1 and (both or not many_body)
-    shared = shared_pairs(of_pairs, real, term) if by_lanes and not by_tuple.pairs else None
+    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
     pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
     triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
     list_tuples = tuple_lists_function(terms, by_tuple, real, term, backend) if by_tuple else None

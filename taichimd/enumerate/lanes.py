@@ -1,7 +1,7 @@
 """Several threads for each atom: pair forces on a GPU.
 
-The threads of a chunk (`neighbours.rows`) take its entries, each one, and then those of the next chunk; in the end they add
-up what they have found. Sums are exact (`exact`): the bits are those of one thread. (Threads that share an atom: J. Glaser et
+Threads side by side take the entries of a chunk (`neighbours.rows`), which lie side by side, too; in the end they add up what
+they have found. Sums are exact (`exact`): the bits are those of one thread. (Threads that share an atom: J. Glaser et
 al., Comput. Phys. Commun. 192, 97 (2015).)
 """
 
@@ -13,48 +13,59 @@ from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
-from taichimd.runtime import ti
+from taichimd.runtime import threads_per_atom, ti
+
+ENOUGH = 280_000
+"""Threads that keep an H200 busy."""
 
 
-def threads_for(terms: Terms, backend: str, all_pairs: bool, by_tuple: ByTuple) -> int:
+def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
     """Threads that share an atom when pair forces are added up, whatever the terms and however tuples are visited."""
-    by_atom = all_pairs or (terms.many_body and not terms.short_body)
-    return 1 if row_layout(backend) != CHUNKED or (by_atom and not by_tuple.pairs) else CHUNK
+    if row_layout(backend) != CHUNKED:
+        return 1
+    if by_tuple.pairs:
+        return CHUNK
+    if all_pairs or (terms.many_body and not terms.short_body):
+        return 1
+    threads = threads_per_atom(backend, n_atoms, ENOUGH)
+    # A loop of its own needs half of the registers that it needs within the gather of a three-body term.
+    return CHUNK if terms.short_body else threads
 
 
 @cache
-def atom_sums(real: Any) -> Any:
-    """Device function `store`, for threads side by side that share atom i: its force is what they have all found.
+def atom_sums(real: Any, lanes: int) -> Any:
+    """Device function `store`, for `lanes` threads side by side that share atom i: its force is what they have all found.
 
     All threads of a warp must call it; those for which `does` is false store nothing.
     """
     sums = pair_sums(real)
+    log2 = lanes.bit_length() - 1
 
     @ti.func
     def store(i, thread, does, found, energy: ti.template(), force: ti.template(), virial: ti.template()):
         total = sums.empty(FORCE)
         for k in ti.static(range(sums.length)):
-            total[k] = ti.simt.subgroup.reduce_add_tiled(found[k], CHUNK.bit_length() - 1)
-        if does and thread % CHUNK == 0:
+            total[k] = ti.simt.subgroup.reduce_add_tiled(found[k], log2)
+        if does and thread % lanes == 0:
             sums.store(i, total, energy, force, virial, FORCE)
 
     return SimpleNamespace(empty=sums.empty, store=store)
 
 
 @cache
-def shared_pairs(terms: Terms, real: Any, term: Any) -> Any:
+def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
     """The device function that fills the forces of all atoms, on CUDA; holds its own loop."""
     atom = gather_functions(terms, real, term, CHUNKED)
-    sums = atom_sums(real)
+    sums = atom_sums(real, lanes)
 
     @ti.func
     def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
-        for thread in range((n * CHUNK + 31) // 32 * 32):
-            i = thread // CHUNK
+        for thread in range((n * lanes + 31) // 32 * 32):
+            i = thread // lanes
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)
             if does:
-                total = atom.pairs(i, thread % CHUNK, CHUNK, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
+                total = atom.pairs(i, thread % lanes, lanes, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
             sums.store(i, thread, does, total, energy, force, virial)
 
     return forces

@@ -48,7 +48,7 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
     """
     function = terms.pair.function if terms.pair else None
     look = access(terms, term, ATOM_MAJOR)
-    sums, shared = pair_sums(real), atom_sums(real)
+    sums, shared = pair_sums(real), atom_sums(real, CHUNK)
 
     @computed_in(term)
     def of_pair(i, d, entry, shift_bits, kind: ti.template(), table: ti.template()):

@@ -52,7 +52,9 @@ def layout(engine: Any) -> Layout:
         near_list=engine.device.lists.near_list,
         by_tuple=by_tuple,
         short=bool(terms.short_body),
-        lanes=lanes.threads_for(terms, engine.backend, False, by_tuple_of(engine.decomposition, terms)),
+        lanes=lanes.threads_for(
+            terms, engine.backend, engine.n_atoms, False, by_tuple_of(engine.decomposition, terms)
+        ),
         shared=rows.row_layout(engine.backend) == rows.CHUNKED,
     )
 
