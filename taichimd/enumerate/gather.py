@@ -27,7 +27,7 @@ from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 from taichimd.runtime import computed_in, ti
 
-AHEAD = 3
+AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 
 

@@ -28,6 +28,9 @@ from taichimd.runtime import step_kernel, ti
 LARGE_BLOCK = 512
 """Threads of a block where several share an atom: such loops need more threads than a kernel's grid has blocks for."""
 
+WORD, UNROLL = 32, 4
+"""Candidates that are compared before any of them is stored; at a time."""
+
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 
@@ -129,6 +132,41 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
         return place
 
     @ti.func
+    def first_of(bits):
+        """Number of the lowest bit that is set."""
+        return ti.math.popcnt((bits & -bits) - 1)
+
+    @ti.func
+    def compared(base, end, offset, limit2, folded: ti.template()):
+        """Which of the atoms from `base` on, up to a word's bits of them, are within the limit; smallest r^2 of them.
+
+        Nothing is stored, so that loads need not wait for stores.
+        """
+        count = ti.min(end - base, WORD)
+        hits = 0
+        closest = limit2
+        for group in range((count + UNROLL - 1) // UNROLL):
+            for u in ti.static(range(UNROLL)):
+                k = group * UNROLL + u
+                d = folded[base + k] + offset  # behind the last atom there is room for a group
+                r2 = d.dot(d)
+                hits |= ti.select((r2 < limit2) & (k < count), 1, 0) << k
+                closest = ti.min(closest, r2)
+        return hits, closest
+
+    @ti.func
+    def look_closer(
+        i, base, hits, offset, ident: ti.template(), folded: ti.template(), control: ti.template()
+    ):
+        """Note atom i if another one is on top of it."""
+        left = hits
+        while left != 0:
+            d = folded[base + first_of(left)] + offset
+            left &= left - 1
+            if d.dot(d) < ti.cast(CLOSEST2, search):
+                ti.atomic_min(control[CLOSE], ident[i])
+
+    @ti.func
     def search_row(i, lane, at, held: ti.template(), n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
         """Fill every `lanes`-th column of bins into the row of atom i; how many entries that were."""
         limit2 = ti.cast(radius2, search)
@@ -163,15 +201,18 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
                         offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
                     offset_code = image_code(ivec(sx, sy, sz), most_image)
                     here = sx == 0 and sy == 0 and sz == 0
-                    for j in range(begin, end):
-                        there = folded[j]
-                        d = there + offset
-                        r2 = d.dot(d)
-                        if r2 < limit2 and not (here and j == i):
-                            if r2 < ti.cast(CLOSEST2, search):
-                                ti.atomic_min(control[CLOSE], ident[i])
+                    base = begin
+                    while base < end:
+                        hits, closest = compared(base, end, offset, limit2, folded)
+                        if here and i >= base and i < base + WORD:
+                            hits &= ~(1 << (i - base))
+                        if closest < ti.cast(CLOSEST2, search):
+                            look_closer(i, base, hits, offset, ident, folded, control)
+                        while hits != 0:
+                            j = base + first_of(hits)
+                            hits &= hits - 1
                             code = offset_code
-                            if marked(there) | marked(x) == 1:
+                            if marked(folded[j]) | marked(x) == 1:
                                 image = ivec(sx, sy, sz) - (turns[j] - turns[i])
                                 code = image_code(image, most_image)
                                 for a in ti.static(range(3)):
@@ -182,6 +223,7 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
                                 entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
                                 entries[slot(i, place, n, width, layout)] = entry
                             found += 1
+                        base += WORD
         return found
 
     @ti.func

@@ -22,10 +22,10 @@ class Costs:
     build: float
 
 
-PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
+PAIR, BODY, BOTH = Costs(1.0, 0.3, 2.0), Costs(0.1, 0.2, 2.0), Costs(0.2, 0.4, 0.5)
 """Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are of Vashishta's
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
-BOTH_IN_WARPS = Costs(1.0, 0.7, 3.6)
+BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
 """The same on a GPU (H200): a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches

@@ -157,9 +157,10 @@ class VerletList:
         # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
         error = 16 * 2.0**-24 * size
         search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
-        if search != self.searched or self._folded.shape[0] != state.n:
+        room = state.n + nk.UNROLL
+        if search != self.searched or self._folded.shape[0] != room:
             self.searched = search
-            self._folded = ti.ndarray(ti.types.vector(3, search), state.n)
+            self._folded = ti.ndarray(ti.types.vector(3, search), room)
         return error
 
     def unfit(self, seen: NDArray[np.int32]) -> bool:
