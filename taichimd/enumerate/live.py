@@ -6,9 +6,9 @@ An entry (i, j) is live if and only if (j, i) is: distances and reaches are the 
 In a system with longer rows all entries count as live.
 """
 
+from taichimd.neighbours.masks import WORD as BITS
+from taichimd.neighbours.masks import lowest
 from taichimd.runtime import ti
-
-BITS = 32
 
 
 @ti.func
@@ -18,21 +18,11 @@ def marked(mask, s):
 
 
 @ti.func
-def _zeros_below(mask):
-    """Place of the lowest bit set, of a mask that has one: the number of ones below it, summed in parallel."""
-    x = (mask & -mask) - 1
-    x = x - ((x >> 1) & 0x55555555)
-    x = (x & 0x33333333) + ((x >> 2) & 0x33333333)
-    x = (x + (x >> 4)) & 0x0F0F0F0F
-    return (x * 0x01010101) >> 24
-
-
-@ti.func
 def following(mask, s, m):
     """First slot from s on, of m, that is live; m if there is none."""
     at, end = s, ti.min(m, BITS)
     if s < end:
         # The shift copies the sign, above the bits that count.
         rest = mask >> s
-        at = end if rest == 0 else s + _zeros_below(rest)
+        at = end if rest == 0 else s + lowest(rest)
     return at

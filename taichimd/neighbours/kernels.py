@@ -21,6 +21,7 @@ from taichimd.neighbours.control import (
     REBUILD,
     STALE,
 )
+from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.rows import slot
 from taichimd.neighbours.scan import scan
 from taichimd.runtime import step_kernel, ti
@@ -28,8 +29,8 @@ from taichimd.runtime import step_kernel, ti
 LARGE_BLOCK = 512
 """Threads of a block where several share an atom: such loops need more threads than a kernel's grid has blocks for."""
 
-WORD, UNROLL = 32, 4
-"""Candidates that are compared before any of them is stored; at a time."""
+UNROLL = 4
+"""Candidates that are compared at a time."""
 
 CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
@@ -132,13 +133,8 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
         return place
 
     @ti.func
-    def first_of(bits):
-        """Number of the lowest bit that is set."""
-        return ti.math.popcnt((bits & -bits) - 1)
-
-    @ti.func
     def compared(base, end, offset, limit2, folded: ti.template()):
-        """Which of the atoms from `base` on, up to a word's bits of them, are within the limit; smallest r^2 of them.
+        """Mask of those within the limit, of up to a word of atoms from `base` on; smallest r^2 of them.
 
         Nothing is stored, so that loads need not wait for stores.
         """
@@ -161,8 +157,8 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
         """Note atom i if another one is on top of it."""
         left = hits
         while left != 0:
-            d = folded[base + first_of(left)] + offset
-            left &= left - 1
+            d = folded[base + lowest(left)] + offset
+            left = without_lowest(left)
             if d.dot(d) < ti.cast(CLOSEST2, search):
                 ti.atomic_min(control[CLOSE], ident[i])
 
@@ -209,8 +205,8 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
                         if closest < ti.cast(CLOSEST2, search):
                             look_closer(i, base, hits, offset, ident, folded, control)
                         while hits != 0:
-                            j = base + first_of(hits)
-                            hits &= hits - 1
+                            j = base + lowest(hits)
+                            hits = without_lowest(hits)
                             code = offset_code
                             if marked(folded[j]) | marked(x) == 1:
                                 image = ivec(sx, sy, sz) - (turns[j] - turns[i])
