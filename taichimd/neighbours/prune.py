@@ -22,7 +22,6 @@ from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
-from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.packed import opposite, packed, squared
 from taichimd.neighbours.rows import (
     ATOM_MAJOR,
@@ -30,15 +29,15 @@ from taichimd.neighbours.rows import (
     CHUNKED,
     SLOT_MAJOR,
     body_layout,
+    claim,
     row_layout,
-    shares,
     slot,
     some,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
 
-UNROLL = {ATOM_MAJOR: 1, SLOT_MAJOR: 4, CHUNKED: 4}
+AHEAD = {ATOM_MAJOR: 1, SLOT_MAJOR: 8, CHUNKED: 4}
 """Entries that a thread reads at a time: on a GPU their latencies pass together."""
 
 
@@ -66,7 +65,7 @@ def prune_functions(
     layout = body_layout(backend) if ordered else rows
     shared = rows == CHUNKED
     threads = CHUNK if shared else 1
-    unroll = UNROLL[rows]
+    ahead = AHEAD[rows]
 
     @ti.func
     def key_of(entry, shift_bits, ident: ti.template()):
@@ -83,6 +82,18 @@ def prune_functions(
         near[slot(i, at, n, near_width, layout)] = entry
 
     @ti.func
+    def place_of(keeps, kept, thread):
+        """Place of an entry, if it is kept, behind those of its atom that are known, and how many are then."""
+        place, then = kept, kept
+        if ti.static(shared):
+            before, all_of_them = claim(keeps, thread)
+            place += before
+            then += all_of_them
+        elif keeps:
+            then += 1
+        return place, then
+
+    @ti.func
     def is_left(condition):
         """Whether this thread, or with a shared atom one of its warp, has something to do."""
         yes = condition
@@ -91,69 +102,48 @@ def prune_functions(
         return yes
 
     @ti.func
-    def compared(i, first, m, n, width, shift_bits, kind: ti.template(), entries: ti.template(), limits2: ti.template(), places: ti.template()):  # fmt: skip
-        """Masks of those near, and near for the pair term, of up to a word of entries of atom i: its m, from `first` on.
-
-        Nothing is stored, so that loads need not wait for stores.
-        """
+    def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), kind: ti.template(), entries: ti.template(), limits2: ti.template(), places: ti.template(), near: ti.template(), t: ti.template()):  # fmt: skip
+        """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
+        lane = thread % threads
         largest = ti.cast(limits2[LARGEST], ti.i32)
         smallest_pair = ti.cast(limits2[SMALLEST_PAIR], ti.i32)
         largest_pair = ti.cast(limits2[LARGEST_PAIR], ti.i32)
         mask = (1 << shift_bits) - 1
         here = opposite(places[i])
-        near_ones, pairs = 0, 0
-        there_are = ti.min((m - first + threads - 1) // threads, WORD)
-        for group in range((there_are + unroll - 1) // unroll):
-            for u in ti.static(range(unroll)):
-                k = group * unroll + u
-                entry = entries[slot(i, first + threads * ti.min(k, there_are - 1), n, width, rows)]
-                j = entry >> shift_bits
-                r2 = squared(places[j] + places[n + (entry & mask)] + here)
-                bit = ti.select(k < there_are, 1, 0) << k
+        kept, pairs = 0, 0
+        first = lane
+        while is_left(first < m):
+            # What is not there reads as the first atom.
+            read = [
+                ti.select(first + threads * k < m, entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
+                for k in ti.static(range(ahead))
+            ]  # fmt: skip
+            apart = [
+                places[entry >> shift_bits] + places[n + (entry & mask)] + here for entry in ti.static(read)
+            ]
+            for k in ti.static(range(ahead)):
+                entry = read[k]
+                r2 = squared(apart[k])
+                there_is = first + threads * k < m
                 if ti.static(pair_rows):
-                    keeps = r2 < largest_pair
+                    keeps = there_is and r2 < largest_pair
                     if keeps and r2 >= smallest_pair:
-                        keeps = r2 < limit_of(PAIRS, i, j, n_kinds, kind, limits2)
-                    pairs |= ti.select(keeps, bit, 0)
-                keeps = r2 < largest
+                        keeps = r2 < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, kind, limits2)
+                    place, pairs = place_of(keeps, pairs, thread)
+                    if keeps and place < pair_width(n, t):
+                        t.tuples[slot(i, place, n, pair_width(n, t), rows)] = entry
+                keeps = there_is and r2 < largest
                 if ti.static(n_kinds > 1):
                     if keeps:
-                        keeps = r2 < limit_of(0, i, j, n_kinds, kind, limits2)
-                near_ones |= ti.select(keeps, bit, 0)
-        return near_ones, pairs
-
-    @ti.func
-    def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), kind: ti.template(), entries: ti.template(), limits2: ti.template(), places: ti.template(), near: ti.template(), t: ti.template()):  # fmt: skip
-        """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
-        kept, kept_pairs = 0, 0
-        first = thread % threads
-        while is_left(first < m):
-            near_ones, pairs = compared(i, first, m, n, width, shift_bits, kind, entries, limits2, places)
-            # Both numbers in one.
-            before, found = 0, ti.math.popcnt(near_ones) | (ti.math.popcnt(pairs) << 16)
-            if ti.static(shared):
-                before, found = shares(found, thread)
-            place = kept + (before & 0xFFFF)
-            while near_ones != 0:
-                entry = entries[slot(i, first + threads * lowest(near_ones), n, width, rows)]
-                near_ones = without_lowest(near_ones)
-                if place < near_width:
+                        keeps = r2 < limit_of(0, i, entry >> shift_bits, n_kinds, kind, limits2)
+                place, kept = place_of(keeps, kept, thread)
+                if keeps and place < near_width:
                     if ti.static(ordered and not shared):
                         insert(i, place, entry, n, near_width, shift_bits, ident, near)
                     else:
                         near[slot(i, place, n, near_width, layout)] = entry
-                place += 1
-            place = kept_pairs + (before >> 16)
-            while pairs != 0:
-                entry = entries[slot(i, first + threads * lowest(pairs), n, width, rows)]
-                pairs = without_lowest(pairs)
-                if place < pair_width(n, t):
-                    t.tuples[slot(i, place, n, pair_width(n, t), rows)] = entry
-                place += 1
-            kept += found & 0xFFFF
-            kept_pairs += found >> 16
-            first += threads * WORD
-        return kept, kept_pairs
+            first += threads * ahead
+        return kept, pairs
 
     @ti.func
     def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip

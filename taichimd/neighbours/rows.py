@@ -15,7 +15,6 @@ from taichimd.runtime import WARPS, ti
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8
 """Entries of a chunk, and threads that share an atom."""
-LOG2_CHUNK = CHUNK.bit_length() - 1
 
 
 def body_layout(backend: str) -> int:
@@ -51,7 +50,8 @@ def some(condition):
 
 
 @ti.func
-def shares(own, thread):
-    """Of the threads that share an atom: the sum of a number over those before this one, and over all. All 32 must ask."""
-    until = ti.simt.subgroup.inclusive_add_tiled(own, LOG2_CHUNK)
-    return until - own, ti.simt.subgroup.shuffle(until, ti.cast(thread % 32 | (CHUNK - 1), ti.u32))
+def claim(keeps, thread):
+    """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
+    first = thread % 32 // CHUNK * CHUNK
+    votes = (ti.simt.warp.ballot(ti.cast(keeps, ti.i32)) >> first) & (2**CHUNK - 1)
+    return ti.math.popcnt(votes & ((1 << (thread % CHUNK)) - 1)), ti.math.popcnt(votes)

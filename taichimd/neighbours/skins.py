@@ -22,7 +22,7 @@ class Costs:
     build: float
 
 
-PAIR, BODY, BOTH = Costs(1.0, 1.5, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
+PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0.5)
 """Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are of Vashishta's
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
 BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
