@@ -79,7 +79,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
     parser.add_argument("--skin", type=float, help="of our lists (angstrom; default: the engine's choice)")
     parser.add_argument("--settle", type=int, default=100, help="steps before the first timed one")
-    parser.add_argument("--threads-per-atom", type=int, help="of pair potentials, on CUDA")
     parser.add_argument("--no-lammps", action="store_true")
     parser.add_argument("--no-serial", action="store_true", help="only LAMMPS with -sf omp")
     parser.add_argument("--budget", type=float, help="start no further case after so many seconds")
