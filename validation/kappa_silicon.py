@@ -36,6 +36,9 @@ MATERIALS: dict[str, dict[str, Any]] = {
         "source": "GPUMD, commit 42998139, database/thermal_conductivity/germanium/kappa.txt, 500 K",
     },
 }  # fmt: skip
+EVERY = {"green-kubo": 10.0, "hnemd": 100.0}
+"""Femtoseconds between samples. A correlation function has to resolve optical phonons, a mean has not, and a sample
+costs as much as fifty steps of a small crystal."""
 
 
 def main() -> None:
@@ -51,6 +54,7 @@ def main() -> None:
     parser.add_argument("--time", type=float, default=500.0, help="ps of each run")
     parser.add_argument("--equilibrate", type=float, default=20.0, help="ps")
     parser.add_argument("--window", type=float, default=100.0, help="ps")
+    parser.add_argument("--every", type=float, help="fs between samples (default: 10; of hnemd 100)")
     parser.add_argument("--driving-force", type=float, default=1e-4, help="1/angstrom, of hnemd")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lattice", type=float, help="angstrom; default: that of zero pressure")
@@ -70,7 +74,7 @@ def main() -> None:
     settings = KappaSettings(
         temperature=options.temperature, method=options.method, supercell=(cells,) * 3, runs=options.runs,
         equilibrate=1000 * options.equilibrate, time=1000 * options.time, window=1000 * options.window,
-        every=round(10.0 / material["timestep"]), timestep=material["timestep"], seed=options.seed,
+        every=round((options.every or EVERY[options.method]) / material["timestep"]), timestep=material["timestep"], seed=options.seed,
         driving_force=options.driving_force, backend=options.backend,
     )  # fmt: skip
     if options.folder:
