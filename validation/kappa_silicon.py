@@ -37,8 +37,8 @@ MATERIALS: dict[str, dict[str, Any]] = {
     },
 }  # fmt: skip
 EVERY = {"green-kubo": 10.0, "hnemd": 100.0}
-"""Femtoseconds between samples. A correlation function has to resolve optical phonons, a mean has not, and a sample
-costs as much as fifty steps of a small crystal."""
+"""Femtoseconds between samples. A correlation function has to resolve optical phonons, a mean has not, and a
+sample costs as much as fifty steps of a small crystal."""
 
 
 def main() -> None:
@@ -71,10 +71,11 @@ def main() -> None:
     cells = options.cells or material["cells"]
     a = options.lattice or zero_pressure(material, options)
     print(f"lattice constant {a:.4f} A after {time.monotonic() - begin:.0f} s", flush=True)
+    every = round((options.every or EVERY[options.method]) / material["timestep"])
     settings = KappaSettings(
         temperature=options.temperature, method=options.method, supercell=(cells,) * 3, runs=options.runs,
         equilibrate=1000 * options.equilibrate, time=1000 * options.time, window=1000 * options.window,
-        every=round((options.every or EVERY[options.method]) / material["timestep"]), timestep=material["timestep"], seed=options.seed,
+        every=every, timestep=material["timestep"], seed=options.seed,
         driving_force=options.driving_force, backend=options.backend,
     )  # fmt: skip
     if options.folder:
