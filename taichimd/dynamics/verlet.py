@@ -21,22 +21,17 @@ W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 
 doi:10.1063/1.442716.
 """
 
-import functools
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.dynamics import barostats, thermostats
 from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.dynamics.forces import force_functions
 from taichimd.dynamics.passes import pass_functions
 from taichimd.dynamics.thermostats import FIRST, OPENS
 from taichimd.enumerate.access import load_matrix, store_matrix
-from taichimd.enumerate.all_pairs import all_pairs_function
-from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE, pair_sums, symmetric
-from taichimd.enumerate.gather import gather_functions
-from taichimd.enumerate.lanes import shared_pairs
-from taichimd.enumerate.moments import moment_functions
-from taichimd.enumerate.tuple_lists import tuple_lists_function
-from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
+from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import (
     BLOWN,
@@ -53,9 +48,8 @@ from taichimd.neighbours.control import (
     STALE,
 )
 from taichimd.neighbours.kernels import list_kernels
-from taichimd.neighbours.prune import prune_functions
-from taichimd.neighbours.rows import body_layout, row_layout
-from taichimd.neighbours.tuple_arrays import Tuples, pair_width
+from taichimd.neighbours.rows import row_layout
+from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
 
@@ -106,37 +100,19 @@ def step_kernels(
     searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search or real), ndim=1)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
-    many_body = terms.many_body
     outdated = STALE if near_list else REBUILD
-    in_moments = terms.angle is not None and not by_tuple.bodies
-    functions = moment_functions if in_moments else functools.partial(gather_functions, straight=unroll == 1)
-    # A short three-body term reads the near list, the pair term then one of its own.
-    both = terms.short_body or (by_tuple.pairs and many_body)
-    of_pairs, of_bodies = terms.alone if both else (terms, terms)
-    atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
-    far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
-    by_lanes = lanes > 1 and (both or not many_body)
-    shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
-    pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
-    triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
-    list_tuples = tuple_lists_function(terms, by_tuple, real, term, backend) if by_tuple else None
-    visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
-    sums = pair_sums(real)
     thermostat = coupling_functions(coupling, real, on_gpu)
     rebuild = list_kernels(real, search or real, row_layout(backend), search_lanes).rebuild
     cell, driven = coupling.moves_cell, coupling.driven
+    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
-    with_reverse = many_body and not in_moments
-    # Threads that share an atom do its pairs beforehand.
-    helped = both and by_lanes
-    # Both terms have a near list of their own.
-    pair_rows = both and not by_tuple.pairs
-    near = prune_functions(terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, pair_rows)
-    # Where the second loop reads positions, a third one moves the atoms.
-    apart = in_moments or both
-
+    forces = force_functions(
+        terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven,
+        straight=unroll == 1,
+    )  # fmt: skip
+    many_body, apart = terms.many_body, forces.apart
     flags = pass_functions(coupling, thermostat, near_list, unroll)
     every, sometimes = flags.every, flags.sometimes
 
@@ -187,77 +163,11 @@ def step_kernels(
             drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
 
     @ti.func
-    def pairs_of(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
-        """Sums over the pairs of atom i, from its row or from its list of pairs."""
-        total = sums.empty(want)
-        if ti.static(by_tuple.pairs):
-            total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
-        elif ti.static(pair_rows):
-            total = far.pairs(i, 0, 1, n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
-        else:
-            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
-        return total
-
-    @ti.func
-    def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
-        """Forces of pairs where several threads share an atom."""
-        if ti.static(by_tuple.pairs):
-            pair_list.add_up(
-                n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
-            )
-        elif ti.static(pair_rows):
-            shared(n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
-        else:
-            shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
-
-    @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
-        """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
-        if ti.static(bool(pair_list)):
-            if ti.static(want == FORCE or not (both or want == ALL)):
-                pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t)
-        if ti.static(bool(triplet_list)):
-            triplet_list(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
-        elif ti.static(all_pairs):
-            visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
-        elif ti.static(by_lanes and not both and want == FORCE):
-            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen, t)  # fmt: skip
-        else:
-            for i in range(n):
-                if control[frozen] == 0:
-                    if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
-                        if ti.static(want == ALL):
-                            energy[i] = e
-                    else:
-                        total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, want)  # fmt: skip
-                        sums.store(i, total, energy, force, virial, want)
-                        if ti.static(driven and want != ALL):
-                            force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
-                        elif ti.static(want != ALL and want != FORCE):
-                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
-
-    @ti.func
-    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
-        """Force and virial of atom i after the first pass; energy of pairs that are added here."""
-        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
-        e = ti.cast(0.0, real)
-        if ti.static(helped and not want):
-            f += force[i]
-        elif ti.static(both):
-            total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
-            f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
-            f += f_pairs
-            w += w_pairs
-        return f, w, e
-
-    @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
-        if ti.static(near_list):
-            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
-            if ti.static(bool(list_tuples)):
-                list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, places, body_table, control, t)  # fmt: skip
-            near.close(near_width, control, bath)
+    def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
+        """What acts on the whole system does so; the cell begins to move. Serial."""
+        thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
+        if ti.static(cell):
+            flags.deform(control, at + 1, bath)
 
     @ti.func
     def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
@@ -267,9 +177,14 @@ def step_kernels(
                 if control[at] == 0:
                     thermostat.collect(k, ledger)
         if control[at] == 0:
-            thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
-            if ti.static(cell):
-                flags.deform(control, at + 1, bath)
+            if ti.static(on_gpu):
+                # Read at once and written at once: one thread that waits for memory again and again is slow.
+                own = ti.Vector([bath[k] for k in ti.static(range(bath_size))])
+                act(at, ahead, dt, control, ledger, own)
+                for k in ti.static(range(bath_size)):
+                    bath[k] = own[k]
+            else:
+                act(at, ahead, dt, control, ledger, bath)
         for i in range(n):
             if control[at] == 0:
                 if ti.static(cell):
@@ -284,16 +199,16 @@ def step_kernels(
         """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
-        if ti.static(helped and want == FORCE):
-            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
+        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
+        if ti.static(forces.helped and want == FORCE):
+            forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
         for i in range(n):
             if control[at] == 0:
                 f = vec(0.0)
                 if ti.static(not many_body):
                     f = force[i]
                 else:
-                    g, w, _ = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
+                    g, w, _ = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
                     f = g
                     if ti.static(driven):
                         f += thermostat.drive(w, bath)
@@ -344,7 +259,7 @@ def step_kernels(
             control[BUILDS] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
-                cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+                forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
                     some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
@@ -371,7 +286,7 @@ def step_kernels(
     def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
         flags.open_pass(control, going, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
@@ -380,15 +295,15 @@ def step_kernels(
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         t = Tuples(firsts, tuples, values, slopes)
-        cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
-        first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t)  # fmt: skip
+        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w, e = gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, True)  # fmt: skip
+                    f, w, e = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
-                    if ti.static(both):
+                    if ti.static(forces.both):
                         energy[i] += e
                 if ti.static(driven):
                     force[i] += thermostat.drive(load_matrix(virial, i), bath)

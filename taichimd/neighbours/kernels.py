@@ -125,11 +125,11 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
         return away
 
     @ti.func
-    def claim(at, found, held: ti.template()):
-        """Place of the next entry of an atom of which `found` are known, to this thread or in `held` to all its threads."""
+    def claim(at, found, number, held: ti.template()):
+        """First of some places in a row of which `found` are taken, by this thread, or by what `held` says for all of them."""
         place = found
         if ti.static(lanes > 1):
-            place = ti.atomic_add(held[at], 1)
+            place = ti.atomic_add(held[at], number)
         return place
 
     @ti.func
@@ -204,6 +204,9 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
                             hits &= ~(1 << (i - base))
                         if closest < ti.cast(CLOSEST2, search):
                             look_closer(i, base, hits, offset, ident, folded, control)
+                        number = ti.math.popcnt(hits)
+                        place = claim(at, found, number, held)
+                        found += number
                         while hits != 0:
                             j = base + lowest(hits)
                             hits = without_lowest(hits)
@@ -214,11 +217,10 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
                                 for a in ti.static(range(3)):
                                     if ti.abs(image[a]) > most_image[a]:
                                         ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-                            place = claim(at, found, held)
                             if place < width:
                                 entry = (j << shift_bits) | (code & ((1 << shift_bits) - 1))
                                 entries[slot(i, place, n, width, layout)] = entry
-                            found += 1
+                            place += 1
                         base += WORD
         return found
 
