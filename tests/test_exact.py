@@ -8,8 +8,8 @@ from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 import taichimd.device
-import taichimd.dynamics.verlet as verlet
 import taichimd.enumerate.gather as gather
+from taichimd.dynamics import forces, verlet
 from taichimd.engine import Engine
 from taichimd.enumerate.exact import in_parts, on_grid
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -91,7 +91,7 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     forcefield = load_forcefield(name)
     fast = Engine(atoms, forcefield).evaluate()
     monkeypatch.setattr(gather, "compact_function", lambda *_: None)
-    monkeypatch.setattr(verlet, "gather_functions", gather.gather_functions.__wrapped__)
+    monkeypatch.setattr(forces, "gather_functions", gather.gather_functions.__wrapped__)
     monkeypatch.setattr(taichimd.device, "step_kernels", verlet.step_kernels.__wrapped__)
     slow = Engine(atoms, forcefield).evaluate()
     for what in ("energies", "forces", "virials"):

@@ -268,23 +268,22 @@ def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monk
 
 
 @pytest.mark.parametrize(
-    ("layout", "loops", "first", "last"),
+    ("layout", "loops", "last"),
     [
-        (dict(pair=True, body="angle", by_tuple=False, short=True, lanes=1), 4, "lists: cut", "drift"),
-        (dict(pair=True, body="angle", by_tuple=True, short=True, lanes=8), 16, "lists: cut", "drift"),
-        (dict(pair=True, body="", by_tuple=False, short=False, lanes=4), 3, "lists: cut", "kick, drift"),
+        (dict(pair=True, body="angle", by_tuple=False, short=True, lanes=1, shared=False), 5, "drift"),
+        (dict(pair=True, body="angle", by_tuple=True, short=True, lanes=8, shared=True), 18, "drift"),
+        (dict(pair=True, body="", by_tuple=False, short=False, lanes=4, shared=True), 4, "kick, drift"),
         (
-            dict(pair=False, body="bond order", by_tuple=True, short=False, lanes=1),
-            14,
-            "lists: cut",
+            dict(pair=False, body="bond order", by_tuple=True, short=False, lanes=1, shared=True),
+            16,
             "gather, kick, drift",
         ),
     ],
 )
-def test_loops_of_a_step_have_names_if_all_are_seen(layout, loops, first, last):
+def test_loops_of_a_step_have_names_if_all_are_seen(layout, loops, last):
     of = loop_names.Layout(near_list=True, **layout)
     names = loop_names.names(of)
-    assert (len(names), names[0], names[-1]) == (loops, first, last)
+    assert (len(names), names[:2], names[-1]) == (loops, ["lists: pack positions", "lists: cut"], last)
     # Two digits: order of numbers, not of letters.
     kernels = [f"unrolled_steps_c80_0_kernel_{2 * k + 1}_range_for" for k in range(loops)]
     found = loop_names.named([*kernels[::-1], "build_c68_0_kernel_1_range_for"], of)
