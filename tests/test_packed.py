@@ -31,7 +31,7 @@ def squares(x, y, image):
 
 @pytest.fixture(scope="module")
 def many():
-    """Pairs within 10 angstrom in each direction, anywhere within 1e5, through images; and their distances."""
+    """Pairs within 10 angstrom in each direction, anywhere, through images; and their distances."""
     rng = np.random.default_rng(0)
     n = 100_000
     apart = rng.uniform(-10.0, 10.0, (n, 3))
