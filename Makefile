@@ -8,7 +8,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The part of the suite that runs a second time, on the other runtime.
 QUADRANTS_TESTS ?= tests
 
-.PHONY: demo test test-quadrants lint types clean
+.PHONY: demo test test-quadrants runtimes lint types clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
@@ -18,6 +18,8 @@ test: $(VENV)/.installed-test
 
 test-quadrants: $(VENV)/.installed-test $(VENV)/.installed-quadrants
 	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(QUADRANTS_TESTS)
+
+runtimes: $(VENV)/.installed-test $(VENV)/.installed-quadrants
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -233,6 +233,11 @@ under_taichi = pytest.mark.skipif(
     reason="long, and runs under taichi: on a CPU both runtimes have the same bits, which bits.py compares",
 )
 
+under_quadrants = pytest.mark.skipif(
+    runtime.NAME == "taichi" and other_runtime_installed(),
+    reason="long, and runs under quadrants: on a CPU both runtimes have the same bits, which bits.py compares",
+)
+
 needs_other_runtime = pytest.mark.skipif(
     not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"
 )

@@ -13,17 +13,22 @@ ONCE = (
     "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config", "declared_mistakes",
     "decomposition_doors", "driver", "engine_errors", "examples", "formats", "kappa", "library",
     "observations", "output_files", "readme", "structures", "sw_format", "tuples", "validation",
-    "vashishta_format", "volume_distributions",
+    "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
+SAMPLED = ("volume_distributions",)
+"""Long runs: under quadrants, if it is there, whose kernels are ready sooner."""
 
 
 def pytest_collection_modifyitems(items):
-    from bits import under_taichi
+    from bits import under_quadrants, under_taichi
 
     for item in items:
-        if item.path.stem.removeprefix("test_") in ONCE:
+        name = item.path.stem.removeprefix("test_")
+        if name in ONCE:
             item.add_marker(under_taichi)
+        if name in SAMPLED:
+            item.add_marker(under_quadrants)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime
+from bits import elsewhere, here, needs_other_runtime, under_quadrants
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
@@ -78,6 +78,7 @@ def kinetic_energies(engine, samples, every, dt):
 # Distributions.
 
 
+@under_quadrants
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"), [(Langevin, 50.0, 20), (Bussi, 40.0, 30), (NoseHoover, 60.0, 40)]
 )
@@ -124,6 +125,7 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
+@under_quadrants
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))
