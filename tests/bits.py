@@ -235,7 +235,7 @@ under_taichi = pytest.mark.skipif(
 
 under_quadrants = pytest.mark.skipif(
     runtime.NAME == "taichi" and other_runtime_installed(),
-    reason="long, and runs under quadrants: on a CPU both runtimes have the same bits, which bits.py compares",
+    reason="long, and runs under quadrants, whose kernels are ready sooner: both have the same bits on a CPU",
 )
 
 needs_other_runtime = pytest.mark.skipif(
