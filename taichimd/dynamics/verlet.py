@@ -75,7 +75,7 @@ def step_kernels(
         terms: the tuple functions.
         real: ti.f64 or ti.f32, of positions, velocities, forces.
         term: the same or ti.f32, of what is computed from distances.
-        backend: "cuda" (slot-major lists, shared memory) or "cpu".
+        backend: "cuda" or "cpu".
         unroll: steps per pass of `steps`.
         all_pairs: visit all pairs instead of neighbours.
         near_list: whether force loops read a near list or the Verlet list itself.
