@@ -161,6 +161,7 @@ class VerletList:
         if search != self.searched or self._folded.shape[0] != room:
             self.searched = search
             self._folded = ti.ndarray(ti.types.vector(3, search), room)
+            self._folded.fill(0)  # numbers, also behind the last atom
         return error
 
     def unfit(self, seen: NDArray[np.int32]) -> bool:
