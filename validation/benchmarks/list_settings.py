@@ -1,0 +1,102 @@
+"""What skins and threads per atom cost: where the constants of `skins` and `lanes` come from.
+
+    python -m validation.benchmarks.list_settings --case vashishta-sio2 --atoms 98304 --skins auto 3.0/0.5
+    python -m validation.benchmarks.list_settings --case lj-melt --atoms 32000 --threads 1 2 4 8
+
+Every setting starts from one state, which some steps with the first one have left; medians of timed runs. A
+skin is "auto", learnt on the way, or outer/inner in angstrom, kept. Bits are the same whatever the setting.
+"""
+
+import argparse
+import statistics
+from pathlib import Path
+from typing import Any
+
+from validation import common
+from validation.benchmarks.stepping import seconds
+from validation.benchmarks.systems import CASES
+
+
+def main() -> None:
+    """Parse the command line, time each setting, write JSON as it grows, print a table last."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--case", default="lj-melt", choices=CASES)
+    parser.add_argument("--atoms", type=int, default=32_000)
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--skins", nargs="+", default=["auto"], metavar="auto|OUTER/INNER")
+    parser.add_argument(
+        "--threads", nargs="+", type=int, default=[0], help="per atom; 0: the engine's choice"
+    )
+    parser.add_argument("--steps", type=int, default=500, help="of one timed run")
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "list_settings.json")
+    options = parser.parse_args()
+    from taichimd import runtime
+
+    runtime.start(options.backend)
+    system = CASES[options.case].system(options.atoms)
+    report: dict[str, Any] = {
+        **common.provenance(),
+        "case": options.case,
+        "atoms": options.atoms,
+        "results": [],
+    }
+    state: dict[str, Any] = {}
+    for threads in options.threads:
+        for skin in options.skins:
+            report["results"].append(measure(system, skin, threads, state, options))
+            common.write_json(options.out, report)
+    names = ("skins", "threads", "us_per_step", "builds", "outer_A", "inner_A")
+    rows = [[f"{r[name]:.4g}" if name != "skins" else r[name] for name in names] for r in report["results"]]
+    print(common.table(rows, names))
+
+
+def measure(
+    system: Any, skin: str, threads: int, state: dict[str, Any], options: argparse.Namespace
+) -> dict[str, Any]:
+    """One setting; the first one fills the state in which all others start."""
+    from taichimd.engine import Engine
+    from taichimd.enumerate import lanes
+    from taichimd.neighbours.skins import Skins
+
+    chosen, post_init, learn = lanes.threads_for, Skins.__post_init__, Skins.learn
+    try:
+        if threads:
+            lanes.threads_for = lambda *_: threads
+        if skin != "auto":
+            outer, inner = (float(part) for part in skin.split("/"))
+
+            def fix(self: Any) -> None:
+                self.outer, self.inner = outer, inner
+
+            Skins.__post_init__, Skins.learn = fix, lambda *_: False
+        engine = Engine(system.atoms, system.forcefield(), backend=options.backend)
+        if not state:
+            engine.advance(2 * options.steps, system.timestep)
+            state.update(positions=engine.positions(), velocities=engine.velocities())
+        engine.set_state(**state)
+        engine.advance(options.steps, system.timestep)
+        before = engine.statistics()["rebuilds"]
+
+        def run() -> None:
+            engine.advance(options.steps, system.timestep)
+            engine.synchronize()
+
+        each = [seconds(run) for _ in range(options.repeats)]
+        lists = engine.statistics()
+    finally:
+        lanes.threads_for, Skins.__post_init__, Skins.learn = chosen, post_init, learn
+    return {
+        "skins": skin,
+        "threads": threads,
+        "us_per_step": 1e6 * statistics.median(each) / options.steps,
+        "us_each": [1e6 * one / options.steps for one in each],
+        "builds": lists["rebuilds"] - before,
+        "steps": options.steps * options.repeats,
+        "outer_A": lists["outer_skin_A"],
+        "inner_A": lists["inner_skin_A"],
+    }
+
+
+if __name__ == "__main__":
+    main()
