@@ -12,7 +12,7 @@ from typing import Any
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import ByTuple, Terms
-from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
+from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout, whole_warps
 from taichimd.runtime import threads_per_atom, ti
 
 ENOUGH = 280_000
@@ -60,7 +60,7 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
 
     @ti.func
     def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
-        for thread in range((n * lanes + 31) // 32 * 32):
+        for thread in range(whole_warps(n * lanes)):
             i = thread // lanes
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)

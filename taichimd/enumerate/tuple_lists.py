@@ -17,7 +17,7 @@ from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
-from taichimd.neighbours.packed import opposite, squared
+from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.rows import body_layout, row_layout, slot
 from taichimd.neighbours.scan import scan
 from taichimd.neighbours.tuple_arrays import (
@@ -73,9 +73,8 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
     @ti.func
     def listed(i, entry, n, shift_bits, kind: ti.template(), limits2: ti.template(), places: ti.template()):
         """Whether a pair is within its cutoff and the inner skin."""
-        j = entry >> shift_bits
-        apart = places[j] + places[n + (entry & ((1 << shift_bits) - 1))] + opposite(places[i])
-        return squared(apart) < limit_of(PAIRS, i, j, n_kinds, kind, limits2)
+        apart = to_neighbour(opposite(places[i]), entry, n, shift_bits, places)
+        return squared(apart) < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, kind, limits2)
 
     @ti.func
     def accepted(r2_s, r2_t, a, b, c, table: ti.template(), shared, skin):

@@ -20,7 +20,7 @@ from taichimd.enumerate.exact import ALL, FORCE, pair_sums
 from taichimd.enumerate.lanes import atom_sums
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot
+from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
     pairs_end,
@@ -109,7 +109,7 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
     @ti.func
     def add_up(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         """Forces of all atoms on CUDA: threads side by side share an atom, as its members stand."""
-        for thread in range((n * CHUNK + 31) // 32 * 32):
+        for thread in range(whole_warps(n * CHUNK)):
             i = thread // CHUNK
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)

@@ -22,7 +22,7 @@ from typing import Any
 
 from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
-from taichimd.neighbours.packed import opposite, packed, squared
+from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
 from taichimd.neighbours.rows import (
     ATOM_MAJOR,
     CHUNK,
@@ -33,6 +33,7 @@ from taichimd.neighbours.rows import (
     row_layout,
     slot,
     some,
+    whole_warps,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
@@ -108,7 +109,6 @@ def prune_functions(
         largest = ti.cast(limits2[LARGEST], ti.i32)
         smallest_pair = ti.cast(limits2[SMALLEST_PAIR], ti.i32)
         largest_pair = ti.cast(limits2[LARGEST_PAIR], ti.i32)
-        mask = (1 << shift_bits) - 1
         here = opposite(places[i])
         kept, pairs = 0, 0
         first = lane
@@ -118,9 +118,7 @@ def prune_functions(
                 ti.select(first + threads * k < m, entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
-            apart = [
-                places[entry >> shift_bits] + places[n + (entry & mask)] + here for entry in ti.static(read)
-            ]
+            apart = [to_neighbour(here, entry, n, shift_bits, places) for entry in ti.static(read)]
             for k in ti.static(range(ahead)):
                 entry = read[k]
                 r2 = squared(apart[k])
@@ -156,7 +154,7 @@ def prune_functions(
                 else:
                     places[k] = packed(shifts[k - n], per_angstrom)
         # Whole warps: all of their threads have a say in what is left to do.
-        for thread in range((n * threads + 31) // 32 * 32 if ti.static(shared) else n):
+        for thread in range(whole_warps(n * threads) if ti.static(shared) else n):
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads and control[STALE] != 0 and control[REBUILD] == 0
             m = 0

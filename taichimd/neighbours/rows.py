@@ -44,6 +44,12 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.func
+def whole_warps(threads):
+    """So many threads and as many more as the last warp lacks."""
+    return (threads + 31) // 32 * 32
+
+
+@ti.func
 def some(condition):
     """Whether a condition holds for some thread of a warp. All 32 must ask."""
     return ti.simt.warp.ballot(ti.cast(condition, ti.i32)) != 0
