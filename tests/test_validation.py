@@ -17,7 +17,8 @@ from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
-from validation.decomposition import accuracy, divergence, growth, plot, states
+from validation.decomposition import __main__ as decomposition_parts
+from validation.decomposition import accuracy, bits, divergence, growth, plot, states
 from validation.decomposition.states import DECOMPOSITIONS
 
 
@@ -265,6 +266,35 @@ def test_long_runs_part_and_their_hashes_agree_with_the_reference(tmp_path, monk
     assert all(1e-17 < distance < 1e-11 for distance in apart.values())
     assert set(report["rdf"]) == {"O-O", "O-Si", "Si-Si"}
     assert report["averages"]["temperature_K"]["difference"] < 1e-6
+
+
+def test_one_hash_or_energy_that_differs_is_told(tmp_path, monkeypatch, capsys):
+    head = {"machine": {}, "runtime": {"device": "made up", "runtime": "none"}, "commit": "0", "date": "now"}
+    one = {"sha256": {"10": "aa", "20": "bb"}, "steps_seen": [5, 20], "potential_eV": [-1.0, -2.0]}
+    runs = {name: json.loads(json.dumps(one)) for name in ("PD 0", "TD 0")}
+    report = {**head, "runs": runs}
+
+    def compared(name, changed):
+        common.write_json(tmp_path / f"tuple_decomposition_divergence_{name}.json", changed)
+        monkeypatch.setattr(sys, "argv", ["decomposition", "bits", "--out", str(tmp_path)])
+        monkeypatch.setattr("taichimd.runtime.start", lambda backend: pytest.fail("needs no runtime"))
+        with pytest.raises(SystemExit) as ended:
+            decomposition_parts.main()
+        assert ended.value.code == 0
+        return capsys.readouterr().out
+
+    assert "nothing to compare" in compared("cpu", report)
+    assert "DIFFER" not in compared("cuda", report)
+    other = json.loads(json.dumps(report))
+    other["runs"]["TD 0"]["sha256"]["20"] = "bc"
+    other["runs"]["PD 0"]["potential_eV"][0] = np.nextafter(-1.0, 0.0)
+    assert compared("cuda", other).count("DIFFER") == 2
+    [pair] = json.loads((tmp_path / "tuple_decomposition_bits.json").read_text())["pairs"]
+    assert not pair["all_same"]
+    assert [row["differing_steps"] for row in pair["comparisons"]] == [[], [5], [20], []]
+    del other["runs"]["PD 0"]
+    assert not bits.compare(report, {**other, "runs": {}})["all_same"], "nothing was compared"
+    assert len(bits.compare(report, other)["not_compared"]) == 2
 
 
 @pytest.mark.parametrize(
