@@ -10,6 +10,7 @@ import json
 from typing import Any
 
 from validation import common
+from validation.decomposition import states
 from validation.decomposition.states import DECOMPOSITIONS, SHORT
 
 PAIRS = (
@@ -103,8 +104,7 @@ def table(report: dict[str, Any]) -> str:
 
 def described(name: str, files: dict[str, dict[str, Any]]) -> str:
     """A file with its device and runtime."""
-    runtime = files[name]["runtime"]
-    return f"{name} ({runtime['device'].splitlines()[0]}, {runtime['runtime']})"
+    return f"{name} ({states.device(files[name])}, {files[name]['runtime']['runtime']})"
 
 
 def steps_of(steps: list[int]) -> str:
