@@ -16,11 +16,14 @@ def scan_size(n: int) -> int:
 @ti.func
 def _piece(b, n, begin, values: ti.template()):  # type: ignore[valid-type]
     """Replace piece b of the n numbers from `begin` on by their running sums; returns the total."""
+    first, last = begin + b * BLOCK, begin + n - 1
+    # All are read before any is written: on a GPU they come together, and not one after the other.
+    read = [values[ti.min(first + k, last)] for k in ti.static(range(BLOCK))]
     total = 0
-    for k in range(begin + b * BLOCK, begin + ti.min(n, b * BLOCK + BLOCK)):
-        value = values[k]
-        values[k] = total
-        total += value
+    for k in ti.static(range(BLOCK)):
+        if first + k <= last:
+            values[first + k] = total
+            total += read[k]
     return total
 
 

@@ -12,6 +12,7 @@ from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import row_layout, row_width
 from taichimd.neighbours.scan import scan_size
+from taichimd.neighbours.search import UNROLL
 from taichimd.runtime import backend, literals, threads_per_atom, ti
 from taichimd.state import State
 
@@ -54,7 +55,7 @@ class VerletList:
         self._order = ti.ndarray(ti.i32, n)
         self.searched = state.real
         self._folded = ti.ndarray(state.vec, 1)
-        self._grid = ti.ndarray(state.vec, 8)
+        self._grid = ti.ndarray(state.vec, 9)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._radius2 = 0.0
@@ -132,7 +133,8 @@ class VerletList:
         grid = make_grid(frame, positions, n, reach)
         self._reserve_bins(int(np.prod(grid.bins)))
         per_unit = grid.bins / grid.extent
-        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(state.numpy_real)
+        rows = [frame.vectors, frame.inverse, grid.origin, per_unit, grid.widths(frame, n)]
+        values = np.vstack(rows).astype(state.numpy_real)
         if not np.array_equal(values, self._grid_values):
             self._grid.from_numpy(values)
             self._grid_values = values
@@ -157,7 +159,7 @@ class VerletList:
         # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
         error = 16 * 2.0**-24 * size
         search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
-        room = state.n + nk.UNROLL
+        room = state.n + UNROLL
         if search != self.searched or self._folded.shape[0] != room:
             self.searched = search
             self._folded = ti.ndarray(ti.types.vector(3, search), room)
