@@ -163,10 +163,10 @@ class Device:
     def _choose_kernels(self) -> None:
         """Kernels for what the lists search with; it hardly ever changes."""
         verlet = self.lists.verlet
-        if verlet.searched != self._compiled_for:
-            search = (verlet.searched, verlet.lanes) if DEVICE_LOOPS else (None, 1)
-            self._run = step_kernels(*self._variant, *search, self._by_tuple)
-            self._compiled_for = verlet.searched
+        if verlet.search != self._compiled_for:
+            search = verlet.search if DEVICE_LOOPS else None
+            self._run = step_kernels(*self._variant, search, self._by_tuple)
+            self._compiled_for = verlet.search
 
     def settle(self) -> None:
         """Lists that are fit; the state of a failed step has some only if its positions make sense.

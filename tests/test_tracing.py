@@ -109,7 +109,7 @@ def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
     terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(np.array(["Ar"])).terms
     made = [
-        step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each, 1, None, 1, ByTuple())
+        step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each, 1, None, ByTuple())
         for each in COUPLINGS
     ]
     groups = [0, 0, 0, 1, 1, 2, 2]

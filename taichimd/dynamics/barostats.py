@@ -338,7 +338,6 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
                 grid[a][c] = ti.cast(h[a, c], real)
                 grid[3 + a][c] = ti.cast(inverse[a, c], real)
                 across2 += inverse[c, a] * inverse[c, a]
-            grid[8][a] = 0.0  # it may not be rectangular
             # The cell's height along this axis is 1/sqrt(across2).
             far = reach[a] / ti.cast(bins[a], ti.f64)
             if not far * far >= ti.cast(radius2, ti.f64) * across2:

@@ -49,6 +49,7 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import row_layout
+from taichimd.neighbours.search import Search
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 
@@ -65,8 +66,7 @@ def step_kernels(
     blocks: int,
     coupling: Coupling,
     lanes: int,
-    search: Any,
-    search_lanes: int,
+    search: Search | None,
     by_tuple: ByTuple,
 ) -> Any:
     """Kernels for one set of terms and one precision; reused by every engine with the same.
@@ -83,8 +83,7 @@ def step_kernels(
             are different ones.
         coupling: what acts on atoms and cell besides forces.
         lanes: threads that share an atom of a pair potential in `steps`.
-        search: type of the positions that the neighbour search of loops on the device compares, or None.
-        search_lanes: its threads per atom.
+        search: the neighbour search of loops on the device, or None.
         by_tuple: the terms of tuple decomposition: a thread for each tuple of a list, then sums per atom.
     """
     on_gpu = backend == "cuda"
@@ -97,12 +96,13 @@ def step_kernels(
     flag: Any = ti.types.ndarray(dtype=ti.i32, ndim=0)
     ivec = ti.types.vector(3, ti.i32)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
-    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search or real), ndim=1)
+    how = search or Search(real)
+    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, how.real), ndim=1)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     outdated = STALE if near_list else REBUILD
     thermostat = coupling_functions(coupling, real, on_gpu)
-    rebuild = list_kernels(real, search or real, row_layout(backend), search_lanes).rebuild
+    rebuild = list_kernels(real, how, row_layout(backend)).rebuild
     cell, driven = coupling.moves_cell, coupling.driven
     bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
     # Of the virial, what each step needs.
@@ -321,7 +321,7 @@ def step_kernels(
     if coupling != coupling.outside_steps:
         outside = step_kernels(
             terms, real, term, backend, unroll, all_pairs, near_list, blocks, coupling.outside_steps,
-            lanes, search, search_lanes, by_tuple,
+            lanes, search, by_tuple,
         )  # fmt: skip
     return SimpleNamespace(
         open_step=open_step,

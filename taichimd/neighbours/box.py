@@ -63,11 +63,6 @@ def _spanned(units: NDArray[np.float64]) -> float:
     return float(np.sqrt(max(np.linalg.det(units @ units.T), 0.0)))
 
 
-WORTHWHILE = 6.0
-"""Atoms of a column that the search visits from which it asks which of them are within reach. CPU, milliseconds a build without
-and with that: silicon (2 atoms) 13.4, 15.0; LJ melt (13) 44, 41; silica (70) 59, 46."""
-
-
 @dataclass(frozen=True)
 class Grid:
     """Bins of the search.
@@ -83,20 +78,6 @@ class Grid:
     reach: NDArray[np.int64]
     origin: NDArray[np.float64]
     extent: NDArray[np.float64]
-
-    def widths(self, frame: Frame, n: int) -> NDArray[np.float64]:
-        """(3,) widths of the bins, of the last vector the inverse, where columns are to be cut at the sphere; else zeros.
-
-        That is where the frame is rectangular and periodic (strays are in outermost bins, wherever they are), and where
-        enough of the n atoms are in a column that it pays.
-        """
-        angles = frame.vectors @ frame.vectors.T
-        rectangular = not np.any(angles - np.diag(np.diag(angles)))
-        visited = n / np.prod(self.bins.astype(float)) * (2 * self.reach[2] + 1)
-        if not (rectangular and frame.pbc.all() and visited > WORTHWHILE):
-            return np.zeros(3)
-        widths = frame.heights / self.bins
-        return np.array([widths[0], widths[1], 1.0 / widths[2]])
 
 
 def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float) -> Grid:

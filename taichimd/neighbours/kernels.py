@@ -12,7 +12,7 @@ from typing import Any
 
 from taichimd.neighbours.control import CLOSE, IMAGE_X, LONGEST, MOST, NONE, OVERFULL
 from taichimd.neighbours.scan import scan
-from taichimd.neighbours.search import search_functions
+from taichimd.neighbours.search import Search, search_functions
 from taichimd.runtime import step_kernel, ti
 
 
@@ -26,32 +26,29 @@ def through_image(d, entry, shift_bits, shifts: ti.template()):
 
 
 @cache
-def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
+def list_kernels(real: Any, how: Search, layout: int) -> Any:
     """Kernels `build` and `refill`, and the device function `rebuild`, for one precision and one list layout.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
-        search: the same or ti.f32: of the copies of the positions that the search compares. Half the
-            memory; the caller makes the radius longer by what that may be wrong by.
+        how: of the search.
         layout: of rows (`neighbours.rows`).
-        lanes: threads that share an atom in the search; the entries of a row then stand in any order.
     """
     vec = ti.types.vector(3, real)
     ivec = ti.types.vector(3, ti.i32)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
-    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, search), ndim=1)
+    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, how.real), ndim=1)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    find = search_functions(search, layout, lanes)
+    find = search_functions(how, layout)
     mark, fill_rows = find.mark, find.fill_rows
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
         """Bin of each atom, whole turns that fold it into the cell, atoms per bin.
 
-        `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6), bins per unit (7), and of rectangular
-        frames the widths of bins (8), of the last one its inverse; else zeros.
+        `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
         """
         for i in range(n):
             x = pos[i]
@@ -123,7 +120,7 @@ def list_kernels(real: Any, search: Any, layout: int, lanes: int = 1) -> Any:
             sorted_of[mine] = at
             turns[at] = t
             bin_of[at] = b
-            folded[at] = mark(ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), search), t)
+            folded[at] = mark(ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), how.real), t)
             built_at[at] = x
         for i in range(n):
             pos[i] = pos_out[i]

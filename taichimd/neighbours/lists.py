@@ -96,7 +96,7 @@ class Lists:
             self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1],
             both=both, warps=on_cuda,
         )  # fmt: skip
-        self.verlet = VerletList(state)
+        self.verlet = VerletList(state, long_rows=both)
         self.tuples = PairRows(state) if both and not by_tuple.pairs else TupleRoom(state, bool(by_tuple))
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True

@@ -1,5 +1,6 @@
 """The Verlet list: buffers that grow by themselves, and the build that fills them."""
 
+from dataclasses import replace
 from math import prod
 from typing import Any
 
@@ -12,7 +13,7 @@ from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import row_layout, row_width
 from taichimd.neighbours.scan import scan_size
-from taichimd.neighbours.search import UNROLL
+from taichimd.neighbours.search import UNROLL, Search
 from taichimd.runtime import backend, literals, threads_per_atom, ti
 from taichimd.state import State
 
@@ -34,12 +35,11 @@ class VerletList:
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
-        lanes: threads that share an atom in the search. searched: type of the positions that it compares.
+        search: how it is compiled.
     """
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: State, long_rows: bool = False) -> None:
         self.layout = row_layout(backend())
-        self.lanes = threads_per_atom(backend(), state.n, ENOUGH)
         self.width = 0
         self.most_image = np.zeros(3, np.int64)
         self.builds = 0
@@ -53,9 +53,9 @@ class VerletList:
         self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
         self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
         self._order = ti.ndarray(ti.i32, n)
-        self.searched = state.real
+        self.search = Search(state.real, threads_per_atom(backend(), state.n, ENOUGH), long_rows)
         self._folded = ti.ndarray(state.vec, 1)
-        self._grid = ti.ndarray(state.vec, 9)
+        self._grid = ti.ndarray(state.vec, 8)
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._radius2 = 0.0
@@ -113,7 +113,7 @@ class VerletList:
         return state.n, self.width, self.shift_bits, self.count, self.entries, control
 
     def _kernels(self, state: State) -> Any:
-        return nk.list_kernels(state.real, self.searched, self.layout, self.lanes)
+        return nk.list_kernels(state.real, self.search, self.layout)
 
     def _planned(self, frame: Frame, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
@@ -129,12 +129,11 @@ class VerletList:
         n = state.n
         # Only directions without periodicity need to know where the atoms are.
         positions = None if frame.pbc.all() else state.get("pos")
-        reach = radius + self._search(state, frame, positions, radius)
+        reach = radius + self._choose(state, frame, positions, radius)
         grid = make_grid(frame, positions, n, reach)
         self._reserve_bins(int(np.prod(grid.bins)))
         per_unit = grid.bins / grid.extent
-        rows = [frame.vectors, frame.inverse, grid.origin, per_unit, grid.widths(frame, n)]
-        values = np.vstack(rows).astype(state.numpy_real)
+        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(state.numpy_real)
         if not np.array_equal(values, self._grid_values):
             self._grid.from_numpy(values)
             self._grid_values = values
@@ -149,7 +148,7 @@ class VerletList:
         )
         self._plan_of = frame, radius, self.most_image
 
-    def _search(
+    def _choose(
         self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
     ) -> float:
         """Choose the type of the positions that the search compares; by how much distances may be wrong."""
@@ -158,11 +157,11 @@ class VerletList:
             size += float(np.abs(positions).max())
         # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
         error = 16 * 2.0**-24 * size
-        search, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
+        real, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
         room = state.n + UNROLL
-        if search != self.searched or self._folded.shape[0] != room:
-            self.searched = search
-            self._folded = ti.ndarray(ti.types.vector(3, search), room)
+        if real != self.search.real or self._folded.shape[0] != room:
+            self.search = replace(self.search, real=real)
+            self._folded = ti.ndarray(ti.types.vector(3, real), room)
             self._folded.fill(0)  # numbers, also behind the last atom
         return error
 
