@@ -1,0 +1,92 @@
+"""Thermostats and barostats: the same bits on every backend, with lists that are cut and lists that are not?
+
+    TAICHIMD_RUNTIME=quadrants python -m validation.ensemble_bits --backend cpu --out cpu.json
+    TAICHIMD_RUNTIME=quadrants python -m validation.ensemble_bits --backend cuda --against cpu.json
+
+Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
+without one; silica runs 203 steps in NVE and with Langevin's thermostat. Starts are the same on every
+machine, and SHA-256 of positions, velocities, forces and cell says whether ends are.
+"""
+
+import argparse
+import hashlib
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from validation import common, systems
+
+STEPS = {"lj-melt": 300, "silica": 200}
+LAST = 3
+"""Steps of a second call: what the first one has left behind is used."""
+SETTINGS = {
+    "temperature": 300.0, "coupling_time": 100.0, "pressure": 0.01, "pressure_coupling_time": 200.0,
+    "seed": 3,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Parse the command line, run everything, compare, write JSON as it grows, print a table last."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--against", type=Path, help="the JSON of another backend")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+
+    from taichimd import runtime
+
+    backend = runtime.start(options.backend)
+    theirs = json.loads(options.against.read_text())["results"] if options.against else {}
+    out = options.out or common.RESULTS / f"ensemble_bits_{backend}.json"
+    report: dict[str, Any] = {**common.provenance(), "results": {}}
+    if options.against:
+        report["against"] = options.against.name
+    rows = []
+    for name, system, more in runs():
+        found = report["results"][name] = follow(system, STEPS[name.split()[0]], more)
+        if name in theirs:
+            found["same_bits"] = found["sha256"].startswith(theirs[name]["sha256"])
+        rows.append((name, found["sha256"][:16], found["rebuilds"], found.get("same_bits", "-")))
+        common.write_json(out, report)
+    print(common.table(rows, ("run", "sha256", "rebuilds", "same bits")))
+
+
+def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Name, system and the engine's settings of each run."""
+    from taichimd.dynamics import ensembles, pressure
+
+    kinds = (
+        ensembles.NVE, ensembles.Langevin, ensembles.Bussi, ensembles.Berendsen, ensembles.NoseHoover,
+        pressure.BerendsenNPT, pressure.StochasticCellRescaling, pressure.MartynaTobiasKlein,
+    )  # fmt: skip
+    melt, silica = systems.lj_melt(8), systems.silica(4)
+    for kind in kinds:
+        known = inspect.signature(kind).parameters
+        ensemble = kind(**{name: value for name, value in SETTINGS.items() if name in known})
+        for skin in (0.8, None):
+            yield f"lj-melt {kind.__name__}, skin {skin}", melt, {"ensemble": ensemble, "skin": skin}
+    yield "silica NVE", silica, {}
+    thermostat = ensembles.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
+    yield "silica Langevin", silica, {"ensemble": thermostat}
+
+
+def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
+    """One run: the hash of its end, potential energy (eV), builds of the list."""
+    from taichimd.engine import Engine
+
+    engine = Engine(system.atoms, system.forcefield(), **more)
+    for some in (steps, LAST):
+        engine.advance(some, system.timestep)
+    arrays = engine.positions(), engine.velocities(), engine.forces(), engine.cell
+    return {
+        "steps": steps + LAST,
+        "sha256": hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest(),
+        "potential_eV": engine.thermo().potential,
+        "rebuilds": engine.statistics()["rebuilds"],
+    }
+
+
+if __name__ == "__main__":
+    main()
