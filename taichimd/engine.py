@@ -51,6 +51,7 @@ class Engine:
         MissingParameterError: species that the force field does not know.
         SettingsError: unknown precision, negative skin, an enumeration that does not fit the system.
         BackendError: the backend cannot be started.
+        CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
 
     def __init__(

@@ -11,6 +11,8 @@ LARGEST = 2**31 - 1
 """Numbers in one array: the runtimes compute places with 32 bits."""
 SHARE = 0.9
 """Part of the free memory that one request may take."""
+FEWER = "shorten the cutoff, lower the density or use fewer atoms"
+"""What helps where lists of neighbours do not fit."""
 
 
 def free_memory() -> int | None:
@@ -45,10 +47,14 @@ def require(size: int, numbers: int, what: str, cure: str, limit: int | None = N
         raise CapacityError(_message(what, size, f"{kind} {_gib(most)}", cure))
 
 
+def bytes_of_number(dtype: Any) -> int:
+    """Bytes of one number of a type of the runtime, of 32 or 64 bits."""
+    return 8 if dtype in (ti.f64, ti.i64, ti.u64) else 4
+
+
 def bytes_of(*arrays: Any) -> int:
     """Bytes that arrays of the runtime hold."""
-    wide = (ti.f64, ti.i64, ti.u64)
-    return sum(prod(a.shape) * prod(a.element_shape) * (8 if a.dtype in wide else 4) for a in arrays)
+    return sum(prod(a.shape) * prod(a.element_shape) * bytes_of_number(a.dtype) for a in arrays)
 
 
 def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:

@@ -109,7 +109,8 @@ class Simulation:
 
     Raises:
         SettingsError: a time step, temperature or seed that makes no sense.
-        StructureError, MissingParameterError, ParameterFileError, BackendError: from engine and reader.
+        StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
+            and reader.
     """
 
     def __init__(
@@ -220,6 +221,7 @@ class Simulation:
         Raises:
             SettingsError: steps or every not above zero.
             BlowUpError: the trajectory left physics.
+            CapacityError: lists that do not fit the memory.
         """
         for name, value in (("steps", steps), ("every", every)):
             if int(value) != value or value <= 0:

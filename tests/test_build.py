@@ -68,6 +68,8 @@ def test_command_writes_what_a_run_takes(call):
 
 
 def test_options_and_other_formats(call):
+    assert call("build argon --cells 2")[0] == 0
+    assert len(ase.io.read("argon.extxyz")) == 32
     code, _, err = call("build rocksalt --cells 2 --elements Mg,O --lattice-constant 4.212 --out mgo.cif")
     assert (code, err) == (0, "")
     atoms = ase.io.read("mgo.cif")

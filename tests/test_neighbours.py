@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import bulk
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from taichimd import memory
 from taichimd.engine import Engine
 from taichimd.errors import CapacityError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -312,3 +314,17 @@ def test_images_too_far_for_an_entry_are_refused(turns):
     positions[2] += 5.0 * np.array(turns)
     with pytest.raises(CapacityError, match="wrap the positions into the cell"):
         build(positions, cell, np.ones(3, bool), 4.0)
+
+
+def test_lists_beyond_the_free_memory_are_refused_before_they_are_made(monkeypatch):
+    """The Verlet list by the density alone, the near list by what the device has counted."""
+    dense = bulk("Si", cubic=True, a=2.0) * 5
+    # The near list begins with rows of 8, 40 bytes an entry.
+    for free, message in (
+        (1_000, "a near list of 1000 atoms, 8 neighbours each.*320000 bytes.* 900 bytes"),
+        (400_000, "a neighbour list of 1000 atoms, [0-9]+ neighbours each.* 360000 bytes"),
+        (3_000_000, "a near list of 1000 atoms, [0-9]{3} neighbours each.* 2700000 bytes"),
+    ):
+        monkeypatch.setattr(memory, "free_memory", lambda free=free: free)
+        with pytest.raises(CapacityError, match=message):
+            Engine(dense, load_forcefield("Si.tersoff"), backend="cpu").forces()

@@ -187,8 +187,10 @@ def test_free_memory_is_known_here():
         ({"image": [[0, 0, 0], [1, 0, 0]]}, "no reverse"),
         ({"image": [[0, 0, 300], [0, 0, -300]]}, "spans 300 cells"),
         ({"strength": [1.0, 0.5]}, "the same in both directions"),
-        ({"strength": [np.nan, np.nan]}, "that are numbers"),
-        ({"strength": [1.0]}, "expected 2 strengths"),
+        ({"strength": [np.nan, np.nan]}, "strength 0 is nan, .* expected numbers"),
+        ({"strength": [1.0]}, r"strengths have shape \(1,\), expected \(2,\)"),
+        ({"image": np.zeros((2, 2))}, r"images have shape \(2, 2\), expected \(2, 3\)"),
+        ({"kinds": [0]}, r"kinds have shape \(1,\), expected \(2,\)"),
     ],
 )
 def test_wrong_bonds_are_named(change, message):
@@ -196,6 +198,25 @@ def test_wrong_bonds_are_named(change, message):
     BondList(**good)
     with pytest.raises(StructureError, match=message):
         BondList(**{**good, **change})
+
+
+def test_positions_of_bonds_are_checked():
+    bonds = BondList([0, 1, 2], [1, 0], np.zeros((2, 3)), [1.0, 1.0])
+    with pytest.raises(StructureError, match="not finite"):
+        bonds.set_positions([[0.0, 0.0, np.nan], [1.0, 0.0, 0.0]])
+    with pytest.raises(StructureError, match=r"positions have shape \(1, 3\)"):
+        bonds.set_positions([[0.0, 0.0, 0.0]])
+
+
+@pytest.mark.parametrize("cutoffs", [(-1.0, 0.1), (0.1, -1.0), (float("nan"), 0.1), (0.1, float("inf"))])
+def test_cutoffs_that_accept_everything_or_nothing_are_refused(cutoffs):
+    with pytest.raises(SettingsError, match="expected a bond order, 0 or more"):
+        bond_order_products(*cutoffs)
+
+
+def test_precisions_of_bonds_are_named():
+    with pytest.raises(SettingsError, match="precision = 'half': expected float64 or float32"):
+        BondList([0, 1, 2], [1, 0], np.zeros((2, 3)), [1.0, 1.0], precision="half")
 
 
 def test_a_bond_listed_twice_is_refused():

@@ -9,7 +9,10 @@ import typer
 def build(
     lattice: Annotated[str, typer.Argument(help="silica, silicon, argon or rocksalt.")],
     cells: Annotated[int, typer.Option(help="Cubic cells in each direction.")],
-    out: Annotated[Path, typer.Option(help="File to write; its suffix says the format, as in ASE.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; its suffix says the format, as in ASE. Default: LATTICE.extxyz."),
+    ] = None,
     lattice_constant: Annotated[
         float | None, typer.Option(help="Å; default 7.16, 5.431, 5.26 or 5.64.", show_default=False)
     ] = None,
@@ -31,5 +34,6 @@ def build(
     atoms = build_lattice(lattice, cells, a=lattice_constant, elements=chosen)
     if temperature is not None:
         set_temperature(atoms, temperature, seed)
+    out = out or Path(f"{lattice}.extxyz")
     write_structure(out, atoms, overwrite=overwrite)
     typer.echo(f"{out}: {len(atoms)} atoms, {atoms.get_chemical_formula()}, cell {atoms.cell[0, 0]:g} Å wide")

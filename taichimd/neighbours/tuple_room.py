@@ -4,13 +4,12 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.memory import bytes_of, require
+from taichimd.memory import FEWER, bytes_of, require
 from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.tuple_arrays import firsts_size
 from taichimd.runtime import ti
 from taichimd.state import State
 
-CURE = "shorten the cutoff, lower the density or use fewer atoms"
 MORE = 8
 """A list that must grow gets an eighth more than it needs."""
 
@@ -54,7 +53,7 @@ class TupleRoom:
         need = self.bytes_for(*room)
         self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
         what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
-        require(need, 5 * room[0] + 2 * room[1], what, f"use decomposition 'particle', {CURE}")
+        require(need, 5 * room[0] + 2 * room[1], what, f"use decomposition 'particle', {FEWER}")
         self.arrays = self.arrays[0], *self._reserve(*room)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
@@ -96,7 +95,7 @@ class PairRows:
         firsts = self.arrays[0]
         self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"
-        require(4 * width * self._n, width * self._n, what, CURE)
+        require(4 * width * self._n, width * self._n, what, FEWER)
         self.arrays = firsts, ti.ndarray(ti.i32, width * self._n), *self._unused
 
     def statistics(self) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import CapacityError, StructureError
+from taichimd.memory import FEWER, array, require
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
@@ -204,17 +205,11 @@ class VerletList:
     def _reserve_rows(self, state: State, need: int) -> None:
         """Rows for `need` neighbours and an eighth more."""
         width = row_width(max(need + need // 8, 4))
-        self.entries = None
-        try:
-            if width * state.n >= 2**31:
-                raise MemoryError("an index of 32 bits")
-            self.entries = ti.ndarray(ti.i32, width * state.n)
-        except (MemoryError, RuntimeError) as error:
-            raise CapacityError(
-                f"the neighbour list needs {need} neighbours for each of {state.n} atoms "
-                f"({4 * width * state.n / 2**30:.1f} GiB), which does not fit ({error}); "
-                "shorten the cutoff, lower the density or use fewer atoms"
-            ) from error
+        size = 4 * width * state.n
+        what = f"a neighbour list of {state.n} atoms, {need} neighbours each"
+        self.entries = None  # what grows does not need both
+        require(size, width * state.n, what, FEWER)
+        self.entries = array(ti.i32, width * state.n, what, size, FEWER)
         self.width = width
 
     def _set_images(self, most: NDArray[np.int64], n: int) -> None:
@@ -252,7 +247,7 @@ def _guess(state: State, frame: Frame, radius: float) -> int:
     if not frame.pbc.all():
         return 16
     volume = abs(float(np.linalg.det(frame.vectors)))
-    return int(min(4.19 * radius**3 * state.n / volume, 4096)) + 8
+    return int(4.19 * radius**3 * state.n / volume) + 8
 
 
 def _coincident(state: State, frame: Frame, atom: int) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taichimd.errors import StructureError
+from taichimd.errors import SettingsError, StructureError
 from taichimd.neighbours.box import make_frame
 from taichimd.runtime import PRECISIONS, start, ti
 
@@ -68,6 +68,7 @@ class BondList:
     Raises:
         StructureError: shapes or numbers that are not a list of bonds, or a bond that is not there exactly once
             in both directions.
+        SettingsError: another precision.
 
     Attributes:
         n, m: atoms, directed bonds. first, origin, partner, image, reverse, strength, kind, pos, lattice: on
@@ -87,18 +88,21 @@ class BondList:
         precision: str = "float64",
     ) -> None:
         start()
+        if precision not in ("float64", "float32"):
+            raise SettingsError(f"precision = {precision!r}: expected float64 or float32")
         self.real, self.numpy_real = PRECISIONS[precision]
         rows, to = np.asarray(first, np.int64), np.asarray(partner, np.int64)
         n, m = len(rows) - 1, len(to)
-        images = np.asarray(image, np.int64).reshape(m, 3)
+        images = _shaped(image if m else np.zeros((0, 3)), np.int64, (m, 3), "images")
         _check(rows, to, images)
+        species = np.zeros(n) if kinds is None else _shaped(kinds, np.int64, (n,), "kinds")
         self.n, self.m, self.changes = n, m, 0
         self.degrees = np.diff(rows)
         self.first = _ints(rows)
         self.origin = _ints(np.repeat(np.arange(n), self.degrees))
         self.partner = _ints(to)
         self.image = _ints(images @ np.array([2**20, 2**10, 1]))
-        self.kind = _ints(np.zeros(n) if kinds is None else np.asarray(kinds))
+        self.kind = _ints(species)
         self.reverse = ti.ndarray(ti.i32, max(m, 1))
         _reverse_kernel()(m, self.first, self.origin, self.partner, self.image, self.reverse)
         self._reverse = self.reverse.to_numpy()[:m]
@@ -123,11 +127,13 @@ class BondList:
             StructureError: another shape, or numbers that differ between the directions of a bond.
         """
         values = np.zeros(max(self.m, 1), self.numpy_real)
-        given = np.asarray(strength, self.numpy_real)
-        if given.shape != (self.m,) or not np.array_equal(given, given[self._reverse]):
+        given = _shaped(strength, self.numpy_real, (self.m,), "strengths")
+        wrong = ~(given == given[self._reverse])  # also what is no number
+        if wrong.any():
+            b = int(wrong.argmax())
             raise StructureError(
-                f"expected {self.m} strengths that are numbers and the same in both directions of a bond, "
-                f"got shape {given.shape}"
+                f"strength {b} is {given[b]}, that of the same bond from its other atom {given[self._reverse][b]}: "
+                "expected numbers, the same in both directions"
             )
         values[: self.m] = given
         self.strength.from_numpy(values)
@@ -138,8 +144,15 @@ class BondList:
         self.changes += 1
 
     def set_positions(self, positions: ArrayLike) -> None:
-        """Take (n, 3) positions, angstrom, in the images that the bonds were found with."""
-        self.pos.from_numpy(np.ascontiguousarray(positions, self.numpy_real).reshape(self.n, 3))
+        """Take (n, 3) positions, angstrom, in the images that the bonds were found with.
+
+        Raises:
+            StructureError: another shape, or numbers that are not finite.
+        """
+        values = _shaped(positions, self.numpy_real, (self.n, 3), "positions")
+        if not np.isfinite(values).all():
+            raise StructureError("a position is not finite")
+        self.pos.from_numpy(np.ascontiguousarray(values))
 
     def set_cell(self, cell: ArrayLike) -> None:
         """Take another (3, 3) cell, angstrom.
@@ -154,6 +167,14 @@ class BondList:
     def rows(self) -> tuple[Any, ...]:
         """What loops over bonds need: first, origin, partner, image, reverse, strength."""
         return self.first, self.origin, self.partner, self.image, self.reverse, self.strength
+
+
+def _shaped(values: ArrayLike, dtype: Any, shape: tuple[int, ...], what: str) -> NDArray[Any]:
+    """The values as an array; refused if they have another shape."""
+    array = np.asarray(values, dtype)
+    if array.shape != shape:
+        raise StructureError(f"{what} have shape {array.shape}, expected {shape}")
+    return array
 
 
 def _ints(values: NDArray[Any]) -> Any:

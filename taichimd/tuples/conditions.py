@@ -12,6 +12,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.errors import SettingsError
 from taichimd.runtime import ti
 
 CURE = "list fewer bonds, raise the cutoffs of the condition, or use fewer atoms"
@@ -56,7 +57,14 @@ class Condition:
 
 @cache
 def bond_order_products(cutoff: float, cutoff2: float) -> Condition:
-    """The condition of Algorithm 3: s > cutoff, s t > cutoff, s_ij s_jk^2 s_kl > cutoff2."""
+    """The condition of Algorithm 3: s > cutoff, s t > cutoff, s_ij s_jk^2 s_kl > cutoff2.
+
+    Raises:
+        SettingsError: a cutoff that is negative, which would accept everything, or not a number.
+    """
+    for name, value in (("cutoff", cutoff), ("cutoff2", cutoff2)):
+        if not 0.0 <= value < float("inf"):
+            raise SettingsError(f"{name} = {value}: expected a bond order, 0 or more")
 
     @ti.func
     def bond(s):
