@@ -81,7 +81,9 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure))
-    return Job(_absolute(given), steps, atoms, None, remarks(atoms), observing.plan_of(given, 0, steps))
+    plan = observing.plan_of(given, 0, steps)
+    observing.check(plan, atoms)
+    return Job(_absolute(given), steps, atoms, None, remarks(atoms), plan)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
@@ -107,7 +109,9 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     if settings.potential is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
-    return Job(_absolute(settings), steps, checkpoint.atoms(), checkpoint, notes, plan)
+    atoms = checkpoint.atoms()
+    observing.check(plan, atoms)
+    return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 
 def _absolute(settings: RunSettings) -> RunSettings:

@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from taichimd.analyze.plan import FILES, Plan, make_plan, parse_kinds
+from ase import Atoms
+
+from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
 from taichimd.config import RunSettings, parse_time
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
@@ -54,6 +56,12 @@ def _saved(checkpoint: Checkpoint) -> Plan | None:
 
     saved = checkpoint.observed
     return Plan.from_json(json.loads(str(saved["plan"]))) if saved else None
+
+
+def check(plan: Plan | None, atoms: Atoms) -> None:
+    """Raise a SettingsError if the structure does not allow what is to be observed."""
+    if plan is not None:
+        check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc)
 
 
 def files_of(plan: Plan | None) -> tuple[str, ...]:

@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 import types
+import warnings
 from pathlib import Path
 
 import ase.io
@@ -100,6 +101,21 @@ def test_mistakes_end_in_one_line_and_code_2(call, line, message):
     assert message in err
     assert err.count("\n") == 1
     assert out == ""
+
+
+@pytest.mark.parametrize("mass", ["0.0", "-28.1", "nan"])
+@pytest.mark.parametrize("command", ["run", "energy"])
+def test_a_mass_that_is_none_is_one_line(call, folder, command, mass):
+    rows = [f"Si {k} 0 0 {mass if k == 3 else 28.1}\n" for k in range(5)]
+    what = 'Lattice="9 0 0 0 9 0 0 0 9" Properties=species:S:1:pos:R:3:masses:R:1\n'
+    (folder / "m.extxyz").write_text("5\n" + what + "".join(rows))
+    length = " --steps 5" if command == "run" else ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        code, out, err = call(f"{command} m.extxyz --potential springs.txt{length}")
+    assert (code, out) == (2, "")
+    said = f"the mass of atom 3 is {float(mass):g}; expected a number above 0 (amu)"
+    assert err == f"error: structure file m.extxyz: {said}\n"
 
 
 def test_decomposition_from_job_file_flag_and_checkpoint(call, folder):

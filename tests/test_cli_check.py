@@ -87,3 +87,13 @@ def test_mistakes_end_in_one_line_and_code_2(call, line, message):
     assert err.startswith("error: ")
     assert message in err
     assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["sw", "tersoff", "vashishta"])
+def test_labels_of_atom_types_are_no_species(call, tmp_path, kind):
+    numbers = " 1" * {"sw": 11, "tersoff": 14, "vashishta": 14}[kind]
+    (tmp_path / f"MoS2.{kind}").write_text(f"# h-MoS2\nMo1 S1 S1{numbers}\nMo1 S1 S2{numbers}\n")
+    code, out, err = call(f"check MoS2.{kind}")
+    assert (code, out) == (2, "")
+    said = "'Mo1', expected a chemical symbol: species are chemical symbols, other labels are not read\n"
+    assert err == f"error: MoS2.{kind} line 2: field 'element i (centre)' is {said}"

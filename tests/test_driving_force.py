@@ -21,6 +21,11 @@ def silicon():
     return structures.with_velocities(atoms, 600.0, 5), load_forcefield("Si.sw"), 1.0 * units.FS
 
 
+def tersoff():
+    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 2)), 0.05, 4)
+    return structures.with_velocities(atoms, 600.0, 5), load_forcefield("Si_1989.tersoff"), 1.0 * units.FS
+
+
 def argon():
     atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -32,7 +37,7 @@ def silica():
     return structures.with_velocities(structures.silica_192(), 600.0, 5), forcefield, 1.0 * units.FS
 
 
-SYSTEMS = {"silicon": silicon, "argon": argon, "silica": silica}
+SYSTEMS = {"silicon": silicon, "tersoff": tersoff, "argon": argon, "silica": silica}
 MAIN = pytest.mark.parametrize("name", SYSTEMS)
 
 

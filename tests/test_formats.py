@@ -187,6 +187,20 @@ def test_tersoff_number_instead_of_element(tersoff):
     )
 
 
+@pytest.mark.parametrize(
+    ("symbol", "expected"),
+    [
+        ("Mo1", ": species are chemical symbols, other labels are not read"),
+        ("X", ": species are chemical symbols, other labels are not read"),
+        ("SI", " such as Si"),
+    ],
+)
+def test_tersoff_label_that_is_no_element(tersoff, symbol, expected):
+    assert refused(tersoff, entry() + entry(f"Si {symbol} Si")) == (
+        f"line 2: field 'element j (bond partner)' is '{symbol}', expected a chemical symbol{expected}"
+    )
+
+
 def test_tersoff_word_too_many(tersoff):
     assert refused(tersoff, entry().strip() + " 14 14 .95 14\n") == (
         "line 1: '14' is one word too many, an entry is 3 elements and 14 numbers "
@@ -343,7 +357,7 @@ def test_lj_missing_pair_without_a_rule(lj):
         ("Ar Ar 0.01 3\n", "line 1: 4 words, expected 5: element element epsilon(eV) sigma(angstrom)"),
         ("Ar Ar 0.01 3 8 9\n", "line 1: 6 words, expected 5"),
         ("AR Ar 0.01 3 8\n", "line 1: field 'element 1' is 'AR', expected a chemical symbol such as Ar"),
-        ("Ar Qq 0.01 3 8\n", "line 1: field 'element 2' is 'Qq', expected a chemical symbol"),
+        ("Ar Qq 0.01 3 8\n", "line 1: field 'element 2' is 'Qq', expected a chemical symbol: species are"),
         ("Ar 0.01 3 8\n", "line 1: field 'element 2' is '0.01', expected a chemical symbol"),
         ("Ar Ar 0.01 3 8A\n", "line 1: field 'cutoff' is '8A', expected a number"),
         ("Ar Ar nan 3 8\n", "line 1: field 'epsilon' is 'nan', expected a finite number"),

@@ -1,6 +1,5 @@
 """`taichimd kappa`: the estimator's number, on currents that NumPy adds up; runs are kept, not repeated."""
 
-import inspect
 import json
 import os
 from pathlib import Path
@@ -23,10 +22,6 @@ from taichimd.units import FS, KB
 
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
-needs_force = pytest.mark.skipif(
-    "driving_force" not in inspect.signature(Engine.__init__).parameters,
-    reason="the engine has no driving force yet",
-)
 
 
 @pytest.fixture(autouse=True)
@@ -158,15 +153,6 @@ def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
     assert found.mean.value == pytest.approx(found.channels.value[1], rel=1e-12)
 
 
-@pytest.mark.skipif("driving_force" in inspect.signature(Engine.__init__).parameters, reason="it has one")
-def test_hnemd_without_a_driving_force_says_so(call):
-    code, _, err = call(LINE + "--time 100fs --method hnemd --output k")
-    assert (code, err.count("\n")) == (2, 1)
-    assert "method = 'hnemd': this version has no driving force" in err
-    assert not os.path.exists("k")
-
-
-@needs_force
 def test_hnemd_is_the_mean_current_over_the_force():
     settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=2, window=20.0)
     system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")

@@ -211,6 +211,19 @@ def test_bad_observations_end_in_one_line_before_the_run(call, options, message)
     assert not os.path.exists("o")
 
 
+@pytest.mark.parametrize("kind", ["heat", "viscosity", "rdf", "vacf"])
+def test_what_a_structure_does_not_allow_is_said_before_there_is_an_engine(call, monkeypatch, kind):
+    slab = bulk("Ar", a=5.6, cubic=True)
+    slab.pbc = [True, True, kind == "vacf"]
+    slab.set_masses([36.0, 40.0, 40.0, 40.0])
+    slab.write("slab.extxyz")
+    monkeypatch.setattr("taichimd.engine.Engine.__init__", lambda *_, **__: pytest.fail("an engine was made"))
+    code, _, err = call(f"run slab.extxyz --potential Ar.lj --steps 40 --output o --observe {kind}")
+    assert (code, err.count("\n")) == (2, 1)
+    assert f"observe = {kind}: {'atoms of Ar have 2' if kind == 'vacf' else 'needs a cell that is'}" in err
+    assert not os.path.exists("o")
+
+
 def test_cells_and_masses_that_cannot_be_observed():
     cluster = Simulation(Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]), ARGON, backend="cpu")
     with pytest.raises(SettingsError, match="observe = heat: needs a cell that is periodic"):

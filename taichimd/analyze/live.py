@@ -19,11 +19,11 @@ import numpy as np
 
 from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.analyze.plan import FILES, Plan
+from taichimd.analyze.plan import FILES, Plan, check_system
 from taichimd.analyze.quantities import normalised
 from taichimd.analyze.tables import Rows, write_green_kubo, write_msd, write_rdf, write_vacf
 from taichimd.dynamics.ensembles import degrees_of_freedom
-from taichimd.errors import AnalysisError, SettingsError
+from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
 from taichimd.observe.radial import RadialHistogram
 from taichimd.observe.sum_series import SumSeries
@@ -65,7 +65,7 @@ class Observations(Sampler):
         kinds = np.array([self._species.index(symbol) for symbol in engine.symbols], np.int32)
         self._numbers = np.bincount(kinds)
         self._masses = [np.unique(engine.masses[kinds == k]) for k in range(len(self._species))]
-        self._check()
+        check_system(plan, engine.symbols, engine.masses, engine.pbc)
         n, n_kinds, precision = len(kinds), len(self._species), engine.precision
         wanted = set(plan.kinds)
         self._radial = (
@@ -82,20 +82,6 @@ class Observations(Sampler):
             np.cumsum([len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)])
         )
         self._note_drift()
-
-    def _check(self) -> None:
-        for kind in {"rdf", "heat", "viscosity"} & set(self.plan.kinds):
-            if self._engine.volume is None:
-                raise SettingsError(
-                    f"observe = {kind}: needs a cell that is periodic in three directions, pbc is "
-                    f"{self._engine.pbc.tolist()}"
-                )
-        for symbol, masses in zip(self._species, self._masses, strict=True):
-            if "vacf" in self.plan.kinds and len(masses) > 1:
-                raise SettingsError(
-                    f"observe = vacf: atoms of {symbol} have {len(masses)} different masses; expected one: "
-                    "observe something else, and use taichimd analyze --vacf on the trajectory"
-                )
 
     def _note_drift(self) -> None:
         engine, plan = self._engine, self.plan

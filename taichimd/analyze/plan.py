@@ -4,6 +4,9 @@ import difflib
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from taichimd.analyze.request import BLOCKS
 from taichimd.errors import SettingsError
 
@@ -23,6 +26,8 @@ FILES = {
     "viscosity": ("stress.csv", "viscosity.csv", "viscosity.png"),
 }
 """What each kind writes."""
+NEED_VOLUME = ("rdf", "heat", "viscosity")
+"""Those that are per volume of the cell."""
 
 
 @dataclass(frozen=True)
@@ -149,3 +154,30 @@ def make_plan(
     if window is None:
         lags = max(1, samples // blocks // 2)
     return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins)
+
+
+def check_system(plan: Plan, symbols: list[str], masses: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
+    """Raise if a system does not allow what a plan asks; before there is an engine that compiles.
+
+    Args:
+        plan: of the run.
+        symbols: of the n atoms.
+        masses: (n,) amu.
+        pbc: (3,) along which cell vectors the system repeats.
+
+    Raises:
+        SettingsError: a volume is needed where there is none, or one mass where a species has several.
+    """
+    for kind in plan.kinds:
+        if kind in NEED_VOLUME and not np.all(pbc):
+            raise SettingsError(
+                f"observe = {kind}: needs a cell that is periodic in three directions, pbc is "
+                f"{np.asarray(pbc).tolist()}"
+            )
+    for symbol in sorted(set(symbols)) if "vacf" in plan.kinds else ():
+        different = len(np.unique(masses[np.array(symbols) == symbol]))
+        if different > 1:
+            raise SettingsError(
+                f"observe = vacf: atoms of {symbol} have {different} different masses; expected one: "
+                "observe something else, and use taichimd analyze --vacf on the trajectory"
+            )

@@ -24,11 +24,9 @@ from difflib import get_close_matches
 from itertools import combinations_with_replacement
 from pathlib import Path
 
-from ase.data import atomic_numbers
-
 from taichimd.errors import MissingParameterError, ParameterFileError
 from taichimd.formats.header import Header, parse_header
-from taichimd.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
+from taichimd.formats.text import Word, check_element, parse_number, read_lines, shorten, word_lines
 
 MIXING = ("lorentz-berthelot", "geometric", "none")
 TRUNCATION = ("truncated", "energy-shifted", "force-shifted")
@@ -197,7 +195,7 @@ def _read_directive(words: list[Word], directives: dict[str, Word], path: Path) 
 def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
     line = words[0].line
     for position, word in enumerate(words[:2], start=1):
-        _check_element(word, f"element {position}", path)
+        check_element(word, f"element {position}", path)
     if len(words) != 5:
         raise ParameterFileError(f"{path} line {line}: {len(words)} words, expected 5: {_ROW}")
     values = [parse_number(word, field, path) for word, field in zip(words[2:], _FIELDS, strict=True)]
@@ -214,17 +212,6 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
                 "distance in angstrom"
             )
     return _key(words[0].text, words[1].text), entry
-
-
-def _check_element(word: Word, field: str, path: Path) -> None:
-    if word.text in atomic_numbers:
-        return
-    hint = ""
-    if not is_number(word.text) and word.text.capitalize() in atomic_numbers:
-        hint = f" such as {word.text.capitalize()}"
-    raise ParameterFileError(
-        f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical symbol{hint}"
-    )
 
 
 def _key(first: str, second: str) -> Pair:

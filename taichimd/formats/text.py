@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from ase.data import atomic_numbers
+
 from taichimd.errors import ParameterFileError
 
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
@@ -96,3 +98,23 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
     if word.text.lower().lstrip("+-") in ("nan", "inf", "infinity") or is_number(word.text):
         raise ParameterFileError(f"{where}, expected a finite number{note}")
     raise ParameterFileError(f"{where}, expected a number{note}")
+
+
+def check_element(word: Word, field: str, path: Path) -> None:
+    """Check that a word is a chemical symbol: species have no other names.
+
+    Args:
+        word: the word and its line.
+        field: name of the field, for the message.
+        path: the file, for the message.
+
+    Raises:
+        ParameterFileError: it is none (LAMMPS's labels such as Mo1, ASE's placeholder X).
+    """
+    if atomic_numbers.get(word.text, 0) > 0:
+        return
+    where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical symbol"
+    near = word.text.capitalize()
+    if near in atomic_numbers and near != word.text:
+        raise ParameterFileError(f"{where} such as {near}")
+    raise ParameterFileError(f"{where}: species are chemical symbols, other labels are not read")

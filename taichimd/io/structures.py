@@ -25,8 +25,8 @@ def read_structure(path: str | Path) -> Atoms:
         Positions and cell in Å; velocities, if the file has them, in ASE's unit. Nothing is wrapped.
 
     Raises:
-        StructureError: the file is missing, empty or unreadable, or holds no atoms, an unknown element, or a
-            number that is not finite.
+        StructureError: the file is missing, empty or unreadable, or holds no atoms, an unknown element, a
+            mass that is not above zero, or a number that is not finite.
     """
     path = Path(path)
     if not path.exists():
@@ -108,6 +108,14 @@ def _check(atoms: Atoms, path: Path) -> None:
     unknown = np.flatnonzero(atoms.numbers == 0)
     if unknown.size:
         raise StructureError(f"structure file {path}: the element of atom {unknown[0]} is not known")
+    masses = atoms.get_masses()
+    # Before velocities, which are momenta over these.
+    wrong = np.flatnonzero(~(np.isfinite(masses) & (masses > 0.0)))
+    if wrong.size:
+        raise StructureError(
+            f"structure file {path}: the mass of atom {wrong[0]} is {masses[wrong[0]]:g}; "
+            "expected a number above 0 (amu)"
+        )
     quantities = {"position": atoms.positions, "velocity": atoms.get_velocities()}
     for name, values in quantities.items():
         bad = np.flatnonzero(~np.isfinite(values).all(axis=1))

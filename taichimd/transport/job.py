@@ -12,7 +12,7 @@ from taichimd.progress import duration
 from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
 from taichimd.transport import files
-from taichimd.transport.kappa import check_method, growing, supercell, thermal_conductivity
+from taichimd.transport.kappa import growing, supercell, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
 
@@ -30,7 +30,6 @@ def run_kappa(
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
     system = supercell(atoms, settings)
-    check_method(settings)
     files.prepare(folder, overwrite)
     formula = system.get_chemical_formula(empirical=True)
     title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"

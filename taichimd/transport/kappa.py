@@ -14,7 +14,6 @@ give equal samples.
 """
 
 import hashlib
-import inspect
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,7 +28,7 @@ from taichimd.analysis.series import Array, Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
 from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
-from taichimd.errors import OutputError, SettingsError, StructureError
+from taichimd.errors import OutputError, StructureError
 from taichimd.io.checkpoint import potential_hash
 from taichimd.io.files import write_atomically
 from taichimd.observe.sum_series import SumSeries
@@ -115,7 +114,6 @@ def thermal_conductivity(
     potential = load_forcefield(forcefield)
     system = supercell(atoms, settings)
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": potential_hash(potential)}
-    check_method(settings)
     found: list[RunSamples] = []
     for number in range(settings.runs):
         file = None if folder is None else folder / f"run-{number + 1:02d}.npz"
@@ -146,14 +144,6 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
         if system.has(name):
             del system.arrays[name]
     return system.repeat(settings.supercell)
-
-
-def check_method(settings: KappaSettings) -> None:
-    """Raise a SettingsError if the engine lacks what the method needs."""
-    from taichimd.engine import Engine
-
-    if settings.method == "hnemd" and "driving_force" not in inspect.signature(Engine.__init__).parameters:
-        raise SettingsError("method = 'hnemd': this version has no driving force; use green-kubo")
 
 
 class _Current(Sampler):
