@@ -187,20 +187,6 @@ def test_tersoff_number_instead_of_element(tersoff):
     )
 
 
-@pytest.mark.parametrize(
-    ("symbol", "expected"),
-    [
-        ("Mo1", ": species are chemical symbols, other labels are not read"),
-        ("X", ": species are chemical symbols, other labels are not read"),
-        ("SI", " such as Si"),
-    ],
-)
-def test_tersoff_label_that_is_no_element(tersoff, symbol, expected):
-    assert refused(tersoff, entry() + entry(f"Si {symbol} Si")) == (
-        f"line 2: field 'element j (bond partner)' is '{symbol}', expected a chemical symbol{expected}"
-    )
-
-
 def test_tersoff_word_too_many(tersoff):
     assert refused(tersoff, entry().strip() + " 14 14 .95 14\n") == (
         "line 1: '14' is one word too many, an entry is 3 elements and 14 numbers "

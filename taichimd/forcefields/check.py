@@ -1,14 +1,15 @@
 """Is a force field consistent? Forces and virial against finite differences of the energy, and symmetries."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from ase import Atoms
+from ase.data import atomic_numbers
 from numpy.typing import NDArray
 
 from taichimd.engine import Engine
-from taichimd.errors import SettingsError
+from taichimd.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.base import ForceField
 
 TOLERANCE = 1e-6
@@ -78,8 +79,9 @@ def check_forcefield(
     Raises:
         SettingsError: no cluster with finite, non-zero forces could be made; a decomposition that is none, or
             that does not fit the force field.
+        ParameterFileError: labels of which none is a chemical symbol.
     """
-    species = list(elements or forcefield.elements or ["Ar"])
+    species = list(elements or _symbols(forcefield.elements) or ["Ar"])
     rng = np.random.default_rng(seed)
     worst = np.zeros(4)
     for k in range(clusters):
@@ -95,6 +97,21 @@ def check_forcefield(
     force, virial, total, order = map(float, worst)
     jump = (end.energy, float(abs(end.forces).max()))
     return Check(forcefield.name, force, virial, total, order, jump, clusters)
+
+
+def _symbols(elements: Iterable[str] | None) -> list[str]:
+    """Those labels of a parameter file that are species.
+
+    Raises:
+        ParameterFileError: it has labels, and none is a chemical symbol.
+    """
+    labels = list(elements or ())
+    symbols = [label for label in labels if atomic_numbers.get(label, 0) > 0]
+    if labels and not symbols:
+        raise ParameterFileError(
+            f"the potential's labels {', '.join(labels)} are no chemical symbols, which tell species apart here"
+        )
+    return symbols
 
 
 def _cluster(species: list[str], spacing: float, cutoffs: list[float], rng: np.random.Generator) -> Atoms:

@@ -1,8 +1,8 @@
 """Files of entries with three elements and some numbers each: what `.tersoff` and `.sw` share.
 
 An entry may be spread over several lines but starts on a line of its own; `#` starts a comment anywhere.
-Elements are chemical symbols; the first is the atom that the triple is centred on. A structure of N elements
-needs all N*N*N entries; a file may define more than that.
+The first element is the atom that the triple is centred on. A structure of N elements needs all N*N*N
+entries; a file may define more than that, also for labels that are no chemical symbols.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,15 +13,7 @@ from typing import Generic, Protocol, TypeVar
 
 from taichimd.errors import MissingParameterError, ParameterFileError
 from taichimd.formats.header import Header, parse_header
-from taichimd.formats.text import (
-    Word,
-    check_element,
-    is_number,
-    parse_number,
-    read_lines,
-    shorten,
-    word_lines,
-)
+from taichimd.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
 
 Triple = tuple[str, str, str]
 _LISTED = 12
@@ -173,7 +165,6 @@ def _check_words(entry: list[Word], layout: Layout[E], path: Path) -> list[float
                 f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical "
                 f"symbol: an entry is 3 elements and {len(layout.fields)} numbers"
             )
-        check_element(word, field, path)
     note = f" (in the entry that began on line {entry[0].line})"
     return [
         parse_number(word, field, path, note if word.line != entry[0].line else "")
