@@ -109,7 +109,7 @@ def _symbols(elements: Iterable[str] | None) -> list[str]:
     symbols = [label for label in labels if atomic_numbers.get(label, 0) > 0]
     if labels and not symbols:
         raise ParameterFileError(
-            f"the potential's labels {', '.join(labels)} are no chemical symbols, which tell species apart here"
+            f"the potential's labels {', '.join(labels)} are no chemical symbols, and so no species"
         )
     return symbols
 
