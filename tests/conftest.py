@@ -11,10 +11,10 @@ os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 ONCE = (
     "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
     "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
-    "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "engine_errors",
-    "examples", "formats", "green_kubo", "kappa", "layers", "library", "motion", "observations",
-    "output_files", "readme", "series", "simulation", "structure_analysis", "structures", "sw_format",
-    "thermostatted_runs", "tuples", "validation", "vashishta_format",
+    "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
+    "engine_errors", "examples", "formats", "green_kubo", "kappa", "layers", "library", "motion",
+    "observations", "output_files", "readme", "series", "simulation", "structure_analysis", "structures",
+    "sw_format", "thermostatted_runs", "tuples", "validation", "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 SAMPLED = ("volume_distributions",)
