@@ -9,7 +9,7 @@ os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 
 
 ONCE = (
-    "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
+    "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
     "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
     "engine_errors", "examples", "formats", "green_kubo", "kappa", "layers", "library", "motion",
