@@ -9,7 +9,6 @@ machine, and SHA-256 of positions, velocities, forces and cell says whether ends
 """
 
 import argparse
-import hashlib
 import inspect
 import json
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from validation import common, systems
+from validation.decomposition import states
 
 STEPS = {"lj-melt": 300, "silica": 200}
 LAST = 3
@@ -82,7 +82,7 @@ def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
     arrays = engine.positions(), engine.velocities(), engine.forces(), engine.cell
     return {
         "steps": steps + LAST,
-        "sha256": hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest(),
+        "sha256": states.sha(*arrays),
         "potential_eV": engine.thermo().potential,
         "rebuilds": engine.statistics()["rebuilds"],
     }

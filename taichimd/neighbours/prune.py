@@ -30,9 +30,9 @@ from taichimd.neighbours.rows import (
     SLOT_MAJOR,
     body_layout,
     claim,
+    is_left,
     row_layout,
     slot,
-    some,
     whole_warps,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
@@ -95,14 +95,6 @@ def prune_functions(
         return place, then
 
     @ti.func
-    def is_left(condition):
-        """Whether this thread, or with a shared atom one of its warp, has something to do."""
-        yes = condition
-        if ti.static(shared):
-            yes = some(condition)
-        return yes
-
-    @ti.func
     def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), kind: ti.template(), entries: ti.template(), limits2: ti.template(), places: ti.template(), near: ti.template(), t: ti.template()):  # fmt: skip
         """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
         lane = thread % threads
@@ -112,7 +104,7 @@ def prune_functions(
         here = opposite(places[i])
         kept, pairs = 0, 0
         first = lane
-        while is_left(first < m):
+        while is_left(first < m, shared):
             # What is not there reads as the first atom.
             read = [
                 ti.select(first + threads * k < m, entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)

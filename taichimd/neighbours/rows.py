@@ -58,6 +58,15 @@ def some(condition):
 
 
 @ti.func
+def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
+    """Whether a thread has something to do, or, where threads of a warp work together, one of its warp has."""
+    yes = condition
+    if ti.static(shared):
+        yes = some(condition)
+    return yes
+
+
+@ti.func
 def claim(keeps, thread):
     """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
     first = thread % 32 // CHUNK * CHUNK

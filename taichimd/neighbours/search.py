@@ -12,7 +12,7 @@ from typing import Any
 
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
-from taichimd.neighbours.rows import CHUNK, CHUNKED, LOG_CHUNK, slot, some
+from taichimd.neighbours.rows import CHUNK, CHUNKED, LOG_CHUNK, is_left, slot, some
 from taichimd.runtime import ti
 
 LARGE_BLOCK = 512
@@ -117,14 +117,6 @@ def search_functions(how: Search, layout: int) -> Any:
                 ti.atomic_min(control[CLOSE], ident[i])
 
     @ti.func
-    def is_left(condition):
-        """Whether this thread, or with staged rows one of its warp, has something to do."""
-        yes = condition
-        if ti.static(staged):
-            yes = some(condition)
-        return yes
-
-    @ti.func
     def staged_at(k, thread):
         """Where entry k of a thread is staged: neither the same k nor the same thread are in one bank of memory."""
         return (k & (stage_size - 1)) * (block + 1) + thread
@@ -188,7 +180,7 @@ def search_functions(how: Search, layout: int) -> Any:
                     column += 1
                 row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
                 sz = first_z
-                while is_left(there_is and sz <= last_z):
+                while is_left(there_is and sz <= last_z, staged):
                     # Bins that follow each other along z are one stretch of the sorted atoms.
                     base, end = 0, 0
                     if there_is and sz <= last_z:
@@ -199,7 +191,7 @@ def search_functions(how: Search, layout: int) -> Any:
                         offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
                     offset_code = image_code(ivec(sx, sy, sz), most_image)
                     here = sx == 0 and sy == 0 and sz == 0
-                    while is_left(base < end):
+                    while is_left(base < end, staged):
                         hits = 0
                         if base < end:
                             hits, closest = compared(base, end, offset, limit2, folded)
@@ -207,7 +199,7 @@ def search_functions(how: Search, layout: int) -> Any:
                                 hits &= ~(1 << (i - base))
                             if closest < ti.cast(CLOSEST2, search):
                                 look_closer(i, base, hits, offset, ident, folded, control)
-                        while is_left(hits != 0):
+                        while is_left(hits != 0, staged):
                             while hits != 0 and (not staged or found - kept < stage_size):
                                 j = base + lowest(hits)
                                 hits = without_lowest(hits)
