@@ -1,5 +1,7 @@
 """Sums that do not depend on their order, and what rests on them."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import structures
@@ -11,53 +13,86 @@ import taichimd.device
 import taichimd.enumerate.gather as gather
 from taichimd.dynamics import forces, verlet
 from taichimd.engine import Engine
-from taichimd.enumerate.exact import in_parts, on_grid
+from taichimd.enumerate.exact import COARSE, FINE, added, total_of
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.runtime import start, ti
 
 
-def parts_of(x):
-    """Device results of `on_grid` and `in_parts` for numbers of float64."""
+def device_sums(rows):
+    """Sums of the rows of an array of float64, added on the device from left to right."""
     start()
 
     @ti.kernel
-    def split(n: ti.i32, x: ti.types.ndarray(), coarse: ti.types.ndarray(), rest: ti.types.ndarray()):
-        for i in range(n):
-            coarse[i] = on_grid(x[i])
-            c, rest[i] = in_parts(x[i])
-            if c != coarse[i]:
-                rest[i] = 1e9
+    def add_up(x: ti.types.ndarray(), totals: ti.types.ndarray()):
+        for row in range(x.shape[0]):
+            coarse, fine = ti.cast(COARSE, ti.f64), ti.cast(FINE, ti.f64)
+            for k in range(x.shape[1]):
+                coarse, fine = added(coarse, fine, x[row, k])
+            totals[row] = total_of(coarse, fine)
 
-    coarse, rest = np.zeros_like(x), np.zeros_like(x)
-    split(len(x), x, coarse, rest)
-    return coarse, rest
-
-
-def test_parts_are_on_their_grids_and_keep_all_that_matters():
-    x = np.random.default_rng(0).normal(size=4000) * 10.0 ** np.random.default_rng(1).uniform(-14, 2, 4000)
-    coarse, rest = parts_of(x)
-    assert (coarse * 2.0**42 == np.round(coarse * 2.0**42)).all()
-    assert (rest * 2.0**84 == np.round(rest * 2.0**84)).all()
-    assert abs(x - coarse).max() <= 2.0**-43
-    assert abs((x - coarse) - rest).max() <= 2.0**-85
-    mirrored = parts_of(-x)
-    np.testing.assert_array_equal(mirrored[0], -coarse)
-    np.testing.assert_array_equal(mirrored[1], -rest)
+    totals = np.zeros(len(rows))
+    add_up(rows, totals)
+    return totals
 
 
-def test_any_order_gives_the_same_sum():
+def shuffled(x, times=200):
+    rng = np.random.default_rng(3)
+    return np.array([rng.permutation(x) for _ in range(times)])
+
+
+def exact_sum(x):
+    """Sum of numbers without any rounding, and with one at its end."""
+    return float(sum(map(Fraction, x)))
+
+
+def test_a_sum_is_rounded_once():
+    """Terms that are multiples of 2^-84, as all above 5e-10 are: their sum is the nearest number."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(400, 90)) * 10.0 ** rng.uniform(-6, 1.2, (400, 90))
+    x[np.abs(x) < 2.0**-31] = 0.0
+    np.testing.assert_array_equal(device_sums(x), [exact_sum(row) for row in x])
+    np.testing.assert_array_equal(device_sums(-x), -device_sums(x))
+    assert (np.add.accumulate(x, axis=1)[:, -1] != device_sums(x)).any(), "plain sums must be worse"
+
+
+def test_smaller_terms_are_rounded_to_the_second_grid():
+    x = 10.0 ** np.random.default_rng(1).uniform(-26, -10, (300, 40))
+    error = abs(device_sums(x) - [exact_sum(row) for row in x])
+    assert (error <= 40 * 2.0**-85 + 2.0**-53 * x.sum(axis=1)).all()
+
+
+@pytest.mark.parametrize(
+    "kind", ["of all sizes", "halfway on the first grid", "halfway on the second grid", "zeros"]
+)
+def test_any_order_gives_the_same_sum(kind):
     rng = np.random.default_rng(2)
-    x = rng.normal(size=500) * 10.0 ** rng.uniform(-9, 1.5, 500)
-    sums = set()
-    for _ in range(50):
-        rng.shuffle(x)
-        coarse, rest = parts_of(x)
-        sums.add((float(np.add.accumulate(coarse)[-1]), float(np.add.accumulate(rest)[-1])))
-    assert len(sums) == 1
-    assert len({float(np.add.accumulate(rng.permutation(x))[-1]) for _ in range(50)}) > 1, (
-        "plain sums must depend on the order, or the test shows nothing"
-    )
+    x = rng.normal(size=500) * 10.0 ** rng.uniform(-9, 1.2, 500)
+    if kind == "halfway on the first grid":
+        x = (rng.integers(-(2**46), 2**46, 500) + 0.5) * 2.0**-42
+    elif kind == "halfway on the second grid":
+        # The first terms have what the sum's last place can show.
+        x = np.append(rng.normal(size=20) * 1e-20, (rng.integers(-(2**20), 2**20, 480) + 0.5) * 2.0**-84)
+    elif kind == "zeros":
+        x[::3] = 0.0
+    assert len(set(device_sums(shuffled(x)))) == 1
+    plain = set(np.add.accumulate(shuffled(x), axis=1)[:, -1])
+    if kind != "halfway on the first grid":
+        assert len(plain) > 1, "plain sums must depend on the order, or the test shows nothing"
+
+
+def test_without_the_last_bit_ties_would_show():
+    """What the rule for ties is for: on the second grid, halves go to the even neighbour of the sum."""
+    x = np.repeat([0.5, 1.0], 20) * 2.0**-84
+
+    def plain(terms):
+        total = FINE
+        for term in terms:
+            total += term
+        return total - FINE
+
+    assert len({plain(row) for row in shuffled(x)}) > 1
+    assert len(set(device_sums(shuffled(x)))) == 1
 
 
 @pytest.mark.parametrize("truncation", ["truncated", "force-shifted"])

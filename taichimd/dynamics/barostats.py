@@ -41,9 +41,9 @@ from taichimd.streams import CELL
 
 # The array `bath` goes on behind what thermostats hold.
 (
-    P_START, P_END, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, STRAIN_NEAR, STRAIN_BUILT,
+    P_START, P_END, RATE, CELL_TIME, MOST_IMAGE, REACH_NEAR, REACH_BUILT, LOST_NEAR, LOST_BUILT, STRAIN_NEAR, STRAIN_BUILT,
     VELOCITY_SCALE, CELL_VECTORS, STRETCH, DRIFT, AHEAD, CELL_VELOCITY, BATH_SIZE,
-) = accumulate((3, 3, 1, 1, 2, 1, 1, 9, 9, 9, 9, 9, 9, 1, 9), initial=th.BATH_SIZE)  # fmt: skip
+) = accumulate((3, 3, 1, 1, 2, 1, 1, 1, 1, 9, 9, 9, 9, 9, 9, 1, 9), initial=th.BATH_SIZE)  # fmt: skip
 """Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; the largest image of the lists along the
 second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made; A;
 h (angstrom), B - 1, C, energy (eV) between the two halves of the cell's kick less that behind them, u."""
@@ -289,6 +289,10 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             if ti.static(at != CELL_VECTORS):
                 m += extra
             _write3(bath, at, m)
+            if ti.static(at == STRAIN_NEAR):
+                bath[LOST_NEAR] = 0.5 * bath[REACH_NEAR] * ti.sqrt(_square(m))
+            elif ti.static(at == STRAIN_BUILT):
+                bath[LOST_BUILT] = 0.5 * bath[REACH_BUILT] * ti.sqrt(_square(m))
         fit = 1
         if not _square(extra) <= MOST_STRETCH * MOST_STRETCH:
             fit = 0
@@ -308,9 +312,8 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     def strayed(x, listed_at, most2, near: ti.template(), bath: ti.template()):
         """Whether an atom is too far from where the deformation of the cell would have brought it."""
         strain = read3(bath, STRAIN_NEAR if ti.static(near) else STRAIN_BUILT)
-        reach = bath[REACH_NEAR if ti.static(near) else REACH_BUILT]
         gone = ti.cast(x - listed_at, ti.f64) - strain.transpose() @ ti.cast(listed_at, ti.f64)
-        most = ti.sqrt(ti.cast(most2, ti.f64)) - 0.5 * reach * ti.sqrt(_square(strain))
+        most = ti.sqrt(ti.cast(most2, ti.f64)) - bath[LOST_NEAR if ti.static(near) else LOST_BUILT]
         far = 0
         if not (most > 0.0 and gone.dot(gone) <= most * most):
             far = 1
@@ -319,11 +322,13 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     @ti.func
     def forget_near(bath: ti.template()):
         """The near list was cut: no strain since."""
+        bath[LOST_NEAR] = 0.0
         _write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
 
     @ti.func
     def forget_built(bath: ti.template()):
         """The Verlet list was built: no strain since."""
+        bath[LOST_BUILT] = 0.0
         _write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
 
     @in_double

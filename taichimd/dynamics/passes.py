@@ -89,6 +89,11 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
         control[FROZEN + unroll + 2] = 0
 
     @ti.func
+    def close_acting(control: ti.template(), going_on: ti.template()):
+        """Whether there is more to do with these very lists."""
+        going_on[None] = 1 - halted(control)
+
+    @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
         """Whether there is more to do, with lists that are cut anew or not."""
         cutting[None] = 1 - over(control)
@@ -101,5 +106,5 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     return SimpleNamespace(
         every=every, sometimes=sometimes, deform=deform, count_step=count_step, open_pass=open_pass,
-        open_acting=open_acting, close_pass=close_pass, limit_age=limit_age,
+        open_acting=open_acting, close_acting=close_acting, close_pass=close_pass, limit_age=limit_age,
     )  # fmt: skip

@@ -33,7 +33,7 @@ from taichimd.dynamics.ensembles import Bussi, NoseHoover
 from taichimd.math import exp, log, sqrt
 from taichimd.philox import GLOBAL
 from taichimd.random import normal2, normal3, uniform2
-from taichimd.runtime import in_double, ti
+from taichimd.runtime import WARPS, in_double, ti
 from taichimd.streams import LANGEVIN, VELOCITY_RESCALING
 
 # The array `ledger`, of whole numbers.
@@ -44,6 +44,8 @@ partial sums of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bat
 host adds them up), of the others the kinetic energy of one step; of barostats several sums."""
 SLOTS = 64
 """Sums that run side by side, so that atoms do not wait for each other."""
+WARP_SLOTS = 16
+"""Of them those in use where the threads of a warp add up first: fewer for one thread to collect."""
 ENERGY_BITS = 36
 """Sums of up to 2^27 eV; a larger energy of one atom counts as 2^26 eV: that run is about to be stopped."""
 _ATTEMPTS = 60
@@ -219,13 +221,25 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
+    in_warps = by_slot and WARPS
+    used = WARP_SLOTS if in_warps else SLOTS
+
     @ti.func
     def count(i, n, k: ti.template(), energy, ledger: ti.template()):
         """Add to sum k in the slot of an atom: lanes of a warp, or threads of a CPU, have different ones."""
-        mine = i % SLOTS
+        units = _units(energy)
+        mine = i % used
+        adds = True
         if ti.static(not by_slot):
             mine = ti.cast(ti.cast(i, ti.i64) * SLOTS // n, ti.i32)
-        ti.atomic_add(ledger[SLOT + k * SLOTS + mine], _units(energy))
+        elif ti.static(in_warps):
+            # All threads of a warp come here, but those beyond the last atom.
+            if i // 32 * 32 + 32 <= n:
+                units = ti.simt.subgroup.reduce_add_tiled(units, 5)
+                mine = i // 32 % used
+                adds = i % 32 == 0
+        if adds:
+            ti.atomic_add(ledger[SLOT + k * SLOTS + mine], units)
 
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
@@ -239,9 +253,9 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         """Sum k, whose slots are then empty."""
         total = ti.cast(0, ti.i64)
         for a in ti.static(range(8)):
-            for b in ti.static(range(SLOTS // 8)):  # unrolled: the reads go out together
-                total += ledger[SLOT + k * SLOTS + a * (SLOTS // 8) + b]
-        for a in range(SLOTS):
+            for b in ti.static(range(used // 8)):  # unrolled: the reads go out together
+                total += ledger[SLOT + k * SLOTS + a * (used // 8) + b]
+        for a in range(used):
             ledger[SLOT + k * SLOTS + a] = ti.cast(0, ti.i64)
         return total
 

@@ -1,12 +1,17 @@
 """Sums whose bits do not depend on the order of their terms.
 
-A term is rounded to a multiple of 2^-42. In float64, sums of such multiples are exact up to 2^11 = 2048, so
-any order, any list and any number of threads gives the same bits; beyond that they are as good as other
-sums. What was rounded away goes to a second sum, on the grid of 2^-84, so that the total is better than that
-of a plain sum. f and -f round alike: pair forces obey Newton's third law to the last bit. (J. Demmel,
-H. D. Nguyen, IEEE Trans. Comput. 64, 2060 (2015), with bins that are fixed beforehand.)
+A sum is kept in two parts. The first one stands on 1536, where the unit of a float64's last place is 2^-42, until the sum
+itself leaves +-512: adding a term rounds it to a multiple of that. What was rounded away is known exactly; it goes to
+the second part, which likewise stands on multiples of 2^-84. Nothing else is lost, so any order, any list and any number of
+threads gives the same bits, and better ones than those of a plain sum; beyond +-512 they are as good as other sums.
+f and -f add alike: pair forces obey Newton's third law to the last bit. (J. Demmel, H. D. Nguyen, IEEE Trans. Comput. 64,
+2060 (2015), with two bins that are fixed beforehand.)
 
-Terms of float32 kernels are rounded and added in float64, too: what 32 bits hold would not be enough.
+Ties: a term halfway between two multiples of 2^-42 goes to one or the other, as the sum happens to stand. Both parts together
+do not show it, since the second one takes what is missing without rounding. Halfway between two multiples of 2^-84
+something would be lost; so its last bit is set beforehand, which is 2^-96 or less.
+
+Terms of float32 kernels are added in float64, too: what 32 bits hold would not be enough.
 """
 
 from functools import cache
@@ -17,23 +22,25 @@ from taichimd.enumerate.access import store_matrix
 from taichimd.runtime import ti
 
 BITS = 42
-_SHIFT = 1.5 * 2.0 ** (52 - BITS)
-"""Numbers as large as this have 2^-BITS as the unit of their last place."""
+COARSE = 1.5 * 2.0 ** (52 - BITS)
+"""On which the first part of a sum stands: numbers of its size have 2^-BITS as the unit of their last place."""
+FINE = COARSE * 2.0**-BITS
+"""The second part."""
 
 
 @ti.func
-def on_grid(x):
-    """The multiple of 2^-42 nearest to x, in float64; x is a number, vector or matrix."""
-    shift = ti.cast(_SHIFT, ti.f64)
-    return (ti.cast(x, ti.f64) + shift) - shift
+def added(coarse, fine, x):
+    """Both parts of a sum with one more term x."""
+    term = ti.cast(x, ti.f64)
+    then = coarse + term
+    rest = term - (then - coarse)
+    return then, fine + ti.bit_cast(ti.bit_cast(rest, ti.i64) | 1, ti.f64)
 
 
 @ti.func
-def in_parts(x):
-    """X as a multiple of 2^-42 and the rest as a multiple of 2^-84, each to be summed on its own."""
-    shift = ti.cast(_SHIFT * 2.0**-BITS, ti.f64)
-    coarse = on_grid(x)
-    return coarse, ((ti.cast(x, ti.f64) - coarse) + shift) - shift
+def total_of(coarse, fine):
+    """The sum that two parts make."""
+    return (coarse - ti.cast(COARSE, ti.f64)) + (fine - ti.cast(FINE, ti.f64))
 
 
 FORCE, TRACE, DIAGONAL, SYMMETRIC, ALL = range(5)
@@ -62,8 +69,10 @@ def pair_sums(real: Any) -> Any:
 
     @ti.func
     def empty(want: ti.template()):
-        """As many sums as `want` says; behind them their rests."""
-        return ti.Vector.zero(ti.f64, ti.static(2 * _TERMS[want]))
+        """As many sums as `want` says: first parts, then second ones."""
+        terms = ti.static(_TERMS[want])
+        starts = ti.static((COARSE,) * terms + (FINE,) * terms)
+        return ti.Vector([ti.cast(start, ti.f64) for start in ti.static(starts)])
 
     @ti.func
     def add(sums: ti.template(), d, u, w, want: ti.template()):
@@ -80,9 +89,9 @@ def pair_sums(real: Any) -> Any:
                 term = -0.5 * d[SIX[k - 3][0]] * f[SIX[k - 3][1]]
             elif ti.static(k > 3):
                 term = -0.5 * d[(k - 4) // 3] * f[(k - 4) % 3]
-            coarse, rest = in_parts(term)
-            sums[k] += coarse
-            sums[terms + k] += rest
+            coarse, fine = added(sums[k], sums[terms + k], term)
+            sums[k] = coarse
+            sums[terms + k] = fine
 
     @ti.func
     def results(sums, want: ti.template()):
@@ -90,7 +99,7 @@ def pair_sums(real: Any) -> Any:
         terms = ti.static(_TERMS[want])
         force, energy, virial = ti.Vector.zero(real, 3), ti.cast(0.0, real), ti.Matrix.zero(real, 3, 3)
         for k in ti.static(range(terms if want == ALL else 3)):
-            total = ti.cast(sums[k] + sums[terms + k], real)
+            total = ti.cast(total_of(sums[k], sums[terms + k]), real)
             if ti.static(k < 3):
                 force[k] = total
             elif ti.static(k == 3):
@@ -112,7 +121,7 @@ def pair_sums(real: Any) -> Any:
     def virial(sums, want: ti.template()):
         """Of `TRACE`, `DIAGONAL` or `SYMMETRIC`: its components, a vector."""
         terms = ti.static(_TERMS[want])
-        return ti.Vector([sums[k] + sums[terms + k] for k in ti.static(range(3, terms))])
+        return ti.Vector([total_of(sums[k], sums[terms + k]) for k in ti.static(range(3, terms))])
 
     return SimpleNamespace(
         empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE],

@@ -43,9 +43,10 @@ def atom_sums(real: Any, lanes: int) -> Any:
 
     @ti.func
     def store(i, thread, does, found, energy: ti.template(), force: ti.template(), virial: ti.template()):
-        total = sums.empty(FORCE)
+        empty = sums.empty(FORCE)
+        total = empty
         for k in ti.static(range(sums.length)):
-            total[k] = ti.simt.subgroup.reduce_add_tiled(found[k], log2)
+            total[k] += ti.simt.subgroup.reduce_add_tiled(found[k] - empty[k], log2)
         if does and thread % lanes == 0:
             sums.store(i, total, energy, force, virial, FORCE)
 
