@@ -109,7 +109,7 @@ def force_functions(
             if ti.static(want == FORCE or not (both or want == ALL)):
                 pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t)
         if ti.static(bool(triplet_list)):
-            triplet_list(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
+            triplet_list.partials(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
         elif ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
         elif ti.static(by_lanes and not both and want == FORCE):

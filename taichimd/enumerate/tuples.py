@@ -38,7 +38,7 @@ VECTOR = 16
 
 @cache
 def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
-    """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, and `pairs`, of one atom.
+    """Device functions of a pair term: `evaluate` and `add_up`, which hold their own loops, `pairs`, of one atom, and `slope`.
 
     Args:
         terms: the tuple functions.
@@ -117,12 +117,12 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
                 total = pairs(i, thread % CHUNK, CHUNK, n, shift_bits, pos, kind, shifts, table, t, FORCE)
             shared.store(i, thread, does, total, energy, force, virial)
 
-    return SimpleNamespace(evaluate=evaluate, pairs=pairs, add_up=add_up)
+    return SimpleNamespace(evaluate=evaluate, slope=slope, pairs=pairs, add_up=add_up)
 
 
 @cache
 def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
-    """The device function that fills the partial forces of a three-body term (`gather`); holds its own loops.
+    """Device functions of a three-body term: `partials`, which fills those of `gather` in loops of its own, and `vectors`.
 
     Args:
         terms: the tuple functions, without a pair term.
@@ -261,7 +261,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
                 if ti.static(want == ALL and not is_bond_order):
                     energy[i] = e
 
-    return partials
+    return SimpleNamespace(partials=partials, vectors=vectors)
 
 
 def _angle(terms: Terms, look: Any) -> Any:
