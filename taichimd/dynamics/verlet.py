@@ -260,18 +260,20 @@ def step_kernels(
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
                 forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
-                flags.open_pass(control, going, ledger)
                 if ti.static(sometimes):
                     # With lists that are still good there is no idle cut between the steps before an action and those behind it.
                     while ti.graph.do_while(acting):
+                        # Else the ends of the loops below, which are read before them, would be read with the cut, once.
+                        for _ in range(1):
+                            flags.open_pass(control, going, ledger)
                         while ti.graph.do_while(going):
                             some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
                             flags.limit_age(most_age, control)
                             flags.open_pass(control, going, ledger)
                         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
-                        flags.open_pass(control, going, ledger)
                         flags.close_acting(control, acting)
                 else:
+                    flags.open_pass(control, going, ledger)
                     while ti.graph.do_while(going):
                         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
                         flags.limit_age(most_age, control)
