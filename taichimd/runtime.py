@@ -261,10 +261,11 @@ def _cpu_name() -> str:
 
 
 def _gpu_name() -> str:
+    """Of the first GPU that the process may use: the one that a runtime takes."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", f"--id={first or 0}"]
     try:
-        query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"]
-        return (
-            subprocess.run(query, capture_output=True, text=True, timeout=10).stdout.strip() or "CUDA device"
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "CUDA device"
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        answer = ""
+    return answer.strip() or "CUDA device"

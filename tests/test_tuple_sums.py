@@ -1,6 +1,8 @@
 """Sums over chains: exact derivatives, and the same bits for every decomposition and number of threads."""
 
+import json
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,10 +25,12 @@ from networks import (
 
 from taichimd import memory
 from taichimd.errors import CapacityError, SettingsError
+from taichimd.tuples import evaluate
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products
-from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm
+from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm, choose
 
+RESULTS = Path(__file__).parents[1] / "validation" / "results"
 PRODUCTS = bond_order_products(0.1, 0.01)
 ANY = Condition()
 
@@ -159,6 +163,36 @@ def test_decompositions_have_the_same_bits(name, precision):
     for other in results[1:]:
         for what in ("energies", "forces", "slopes"):
             np.testing.assert_array_equal(getattr(other, what), getattr(results[0], what))
+
+
+@pytest.mark.parametrize("backend", ["cpu", "cuda"])
+def test_auto_takes_what_was_measured_to_be_fast(backend):
+    """A list made anew for each sum, it costs at most a third more than the best."""
+    report = json.loads((RESULTS / f"quadruplets_{backend}.json").read_text())
+    taken = set()
+    for row in report["results"]:
+        each = row["candidates_per_atom"]
+        candidates = row["atoms"] * each * (each - 1) ** 2 / 2
+        chosen = choose(row["tuples"], candidates, row["atoms"], backend)
+        ms = {**row["ms"], "tuple": row["ms"]["tuple"] + row["ms"]["list"]}
+        assert ms[chosen] <= 1.34 * min(ms[name] for name in DECOMPOSITIONS), row
+        taken.add(chosen)
+    assert taken == ({"bond"} if backend == "cpu" else {"bond", "tuple"})
+
+
+def test_auto_counts_the_candidates(monkeypatch):
+    """A network in which each bond has both neighbours: of the chains of four all or few are accepted."""
+    seen = []
+    monkeypatch.setattr(evaluate, "backend", lambda: "cuda")
+    monkeypatch.setattr(evaluate, "choose", lambda *known: seen.append(known) or "tuple")
+    bonds = crystal(bulk("C", cubic=True) * 2, 1.9)
+    found = [ChainTerm(bonds, torsion, condition, TORSION).evaluate() for condition in (ANY, PRODUCTS)]
+    every, few = seen[1], seen[3]
+    assert every == (bonds.m // 2 * 9, bonds.m // 2 * 9, bonds.n, "cuda")
+    assert few[0] <= few[1] == every[1]
+    np.testing.assert_array_equal(
+        found[1].forces, ChainTerm(bonds, torsion, PRODUCTS, TORSION).evaluate("bond").forces
+    )
 
 
 def test_single_precision_is_close_to_double():

@@ -103,7 +103,9 @@ def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radiu
     # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
     # Along the last vector bins are visited in one stretch: there finer ones cost nothing.
     per_small_bin = n * (0.5 * radius) ** 3 / max(float(np.prod(lengths)), 1e-9)
-    widths = np.array([0.5, 0.5, 0.25]) * radius if per_small_bin > 1.5 else np.array([1.0, 1.0, 0.5]) * radius
+    widths = (
+        np.array([0.5, 0.5, 0.25]) * radius if per_small_bin > 1.5 else np.array([1.0, 1.0, 0.5]) * radius
+    )
     limit = max(64, 8 * n)
     bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
     while np.prod(bins.astype(float)) > limit:

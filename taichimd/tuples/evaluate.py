@@ -8,14 +8,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd import memory
-from taichimd.errors import SettingsError
-from taichimd.runtime import literals, ti
+from taichimd.errors import CapacityError, SettingsError
+from taichimd.runtime import backend, literals, ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import CURE, Condition
 from taichimd.tuples.lists import TupleList
 from taichimd.tuples.sums import sum_kernels
 
 DECOMPOSITIONS = ("particle", "bond", "tuple")
+FEW, MANY_ATOMS = 0.2, 4_000
+"""On an H200 a list of chains, made anew for each sum, pays where a condition accepts fewer of the candidates than this, from
+so many atoms on (`validation/results/quadruplets_cuda.json`)."""
+
+
+def choose(accepted: int, candidates: int, n_atoms: int, backend: str) -> str:
+    """What "auto" takes: what was measured to be faster.
+
+    Args:
+        accepted: chains that the condition accepts.
+        candidates: chains of any three bonds that follow each other.
+        n_atoms: of the network.
+        backend: "cuda" or "cpu".
+    """
+    lists_pay = backend == "cuda" and n_atoms >= MANY_ATOMS and accepted < FEW * candidates
+    return "tuple" if lists_pay else "bond"
 
 
 @dataclass(frozen=True)
@@ -80,18 +96,25 @@ class ChainTerm:
             self._table.from_numpy(np.asarray(table, bonds.numpy_real))
         self._sums = vectors, inner, outer, bond_energy, partial, self.energies, self.forces, self.slopes
         self._room, self._of_chains = 0, self._arrays(1)
+        self._chosen = ""
 
-    def queue(self, decomposition: str = "tuple") -> None:
+    def queue(self, decomposition: str = "auto") -> None:
         """Queue the sums of the present positions and strengths; does not wait for them.
 
+        Args:
+            decomposition: a thread for each atom ("particle"), central bond ("bond") or chain of a list ("tuple"), with the
+                same bits; "auto": see `choose`, by the strengths of the first call.
+
         Raises:
-            SettingsError: another decomposition than "particle", "bond" and "tuple".
+            SettingsError: another decomposition than these.
             CapacityError: no room for the list of chains, or for what is kept of each ("tuple" alone).
         """
-        if decomposition not in DECOMPOSITIONS:
+        if decomposition not in (*DECOMPOSITIONS, "auto"):
             raise SettingsError(
-                f"decomposition '{decomposition}': expected one of {', '.join(DECOMPOSITIONS)}"
+                f"decomposition '{decomposition}': expected one of {', '.join(DECOMPOSITIONS)}, auto"
             )
+        if decomposition == "auto":
+            decomposition = self._chosen = self._chosen or self._choose()
         bonds = self._bonds
         arguments = (
             bonds.n, bonds.m, *bonds.rows(), bonds.kind, bonds.pos, bonds.lattice, self._squares, self._table,
@@ -109,7 +132,7 @@ class ChainTerm:
             with literals(bonds.real):
                 self._kernels.walked(decomposition == "bond", *arguments)
 
-    def evaluate(self, decomposition: str = "tuple") -> ChainSums:
+    def evaluate(self, decomposition: str = "auto") -> ChainSums:
         """`queue`, and the results, in float64."""
         self.queue(decomposition)
         energies, forces, slopes = (
@@ -124,6 +147,19 @@ class ChainTerm:
             "bond_sum_bytes": self._bond_bytes,
             "chain_bytes": 13 * self._number * self._room,
         }
+
+    def _choose(self) -> str:
+        """The decomposition for "auto"; a list is only made where it may pay."""
+        bonds, running = self._bonds, backend()
+        if choose(0, 1, bonds.n, running) == "bond":
+            return "bond"
+        ends = bonds.degrees[bonds.partner.to_numpy()[: bonds.m]] - 1
+        candidates = int((np.repeat(bonds.degrees - 1, bonds.degrees) * ends).sum()) // 2
+        try:
+            self.list.update()
+        except CapacityError:
+            return "bond"
+        return choose(self.list.count, candidates, bonds.n, running)
 
     def _arrays(self, room: int, what: str = "", size: int = 0) -> list[Any]:
         """Energy and three derivatives of each chain."""

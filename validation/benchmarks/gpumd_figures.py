@@ -1,7 +1,7 @@
 """Figures 1, 2 and 4 of GPUMD's paper, with our points in them.
 
-    python -m validation.benchmarks.gpumd_figures measure --out results/gpumd_figures.json
-    python -m validation.benchmarks.gpumd_figures draw results/gpumd_figures.json
+    python -m validation.benchmarks.gpumd_figures measure --out gpumd_figures.json
+    python -m validation.benchmarks.gpumd_figures draw gpumd_figures.json gpumd_figures_sw.json
 
 `measure` does the paper's benchmark: silicon of 1,000 to 2,744,000 atoms at 300 K, 1,000 steps, Berendsen
 thermostat and barostat, and NVE beside it; for figure 4, 256,000 atoms with a rebuild every 5 steps. `draw`
@@ -47,14 +47,19 @@ def main() -> None:
     run.add_argument("--budget", type=float, default=500.0, help="start nothing after so many seconds")
     run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
-    picture.add_argument("results", type=Path, nargs="?", default=common.RESULTS / "gpumd_figures.json")
-    picture.add_argument("--out", type=Path, help="PNG (default: beside the JSON)")
+    picture.add_argument(
+        "results", type=Path, nargs="+", help="the first one is also that of machine and figure 4"
+    )
+    picture.add_argument("--out", type=Path, help="PNG (default: beside the first JSON)")
     options = parser.parse_args()
     if options.command == "measure":
         measure(options)
     else:
-        target = options.out or options.results.with_suffix(".png")
-        gpumd_plot.draw(json.loads(options.results.read_text()), target)
+        target = options.out or options.results[0].with_suffix(".png")
+        first, *others = (json.loads(path.read_text()) for path in options.results)
+        for other in others:
+            first["results"] += other["results"]
+        gpumd_plot.draw(first, target)
         print(f"written: {target.name}")
 
 

@@ -31,7 +31,7 @@ def draw(report: dict[str, Any], target: Path) -> None:
     draw_speed(speed, report, paper, peers)
     draw_speedup(speedup, report, paper)
     draw_bars(bars, report, paper)
-    device = report["runtime"].get("device") or "?"
+    device = (report["runtime"].get("device") or "?").splitlines()[0]
     figure.suptitle(
         f"GPUMD's benchmark (silicon, 300 K): taichimd on {device}, {report['runtime'].get('runtime')}; "
         "black: from the text of the paper",

@@ -190,8 +190,12 @@ def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, An
         axis.plot(kernel["registers"], most * kernel["occupancy"], "kv")
         at = kernel["registers"], most * kernel["occupancy"]
         axis.annotate(kernel["kernel"], at, (6, -2), textcoords="offset points", fontsize=6)
-    for case, kernels in (report or {"cases": {}})["cases"].items():
-        decomposition = case.rsplit(":", 1)[-1]
+    cases = (report or {"cases": {}})["cases"]
+    largest = max((int(case.split(":")[1]) for case in cases), default=0)
+    for case, kernels in cases.items():
+        _, atoms, decomposition = case.split(":")
+        if int(atoms) != largest:
+            continue
         for kernel in kernels:
             if kernel.get("loop"):
                 at = kernel["registers"], 0.01 * most * kernel["occupancy"]
@@ -202,7 +206,7 @@ def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, An
         axis.text(0.5, 0.9, "not measured", transform=axis.transAxes, ha="center")
     axis.set(
         xlabel="registers per thread", ylabel="active warps of a multiprocessor (black: K20m)",
-        title="Figure 7 and table 1: registers and occupancy",
+        title=f"Figure 7 and table 1: registers and occupancy, {largest:,} atoms",
     )  # fmt: skip
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
