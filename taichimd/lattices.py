@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from ase import Atoms
 from ase.build import bulk
-from ase.data import chemical_symbols
 
 from taichimd.errors import SettingsError
+from taichimd.formats.text import is_symbol
 
 DIAMOND_BONDS = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
 """From an atom of the first face-centred cubic lattice of diamond to its neighbours, quarters of a cell."""
@@ -86,6 +86,6 @@ def build_lattice(
             f"elements are {', '.join(symbols)}, expected {len(lattice.elements)} for {name}, "
             f"such as {','.join(lattice.elements)}"
         )
-    if unknown := [s for s in symbols if s not in chemical_symbols[1:]]:
+    if unknown := [s for s in symbols if not is_symbol(s)]:
         raise SettingsError(f"no element {', '.join(map(repr, unknown))}; expected symbols such as Si")
     return lattice.cell(length, symbols).repeat(int(cells))

@@ -42,13 +42,12 @@ def check(
 
 
 def _symbols(text: str | None) -> list[str] | None:
-    from ase.data import chemical_symbols
-
     from taichimd.errors import SettingsError
+    from taichimd.formats.text import is_symbol
 
     if text is None:
         return None
     symbols = [part.strip() for part in text.split(",")]
-    if wrong := [symbol for symbol in symbols if symbol not in chemical_symbols[1:]]:
+    if wrong := [symbol for symbol in symbols if not is_symbol(symbol)]:
         raise SettingsError(f"elements: {wrong[0]!r} is no chemical symbol; expected a list such as Si,C")
     return symbols

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from ase import Atoms
-from ase.data import atomic_numbers
 from numpy.typing import NDArray
 
 from taichimd.engine import Engine
 from taichimd.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.base import ForceField
+from taichimd.formats.text import is_symbol
 
 TOLERANCE = 1e-6
 """Largest relative error that passes."""
@@ -106,7 +106,7 @@ def _symbols(elements: Iterable[str] | None) -> list[str]:
         ParameterFileError: it has labels, and none is a chemical symbol.
     """
     labels = list(elements or ())
-    symbols = [label for label in labels if atomic_numbers.get(label, 0) > 0]
+    symbols = [label for label in labels if is_symbol(label)]
     if labels and not symbols:
         raise ParameterFileError(
             f"the potential's labels {', '.join(labels)} are no chemical symbols, and so no species"

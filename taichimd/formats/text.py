@@ -100,6 +100,11 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
     raise ParameterFileError(f"{where}, expected a number{note}")
 
 
+def is_symbol(label: str) -> bool:
+    """Whether a label is a chemical symbol: LAMMPS's Mo1 is none, and neither is ASE's placeholder X."""
+    return atomic_numbers.get(label, 0) > 0
+
+
 def check_element(word: Word, field: str, path: Path) -> None:
     """Check that a word is a chemical symbol: species have no other names.
 
@@ -109,9 +114,9 @@ def check_element(word: Word, field: str, path: Path) -> None:
         path: the file, for the message.
 
     Raises:
-        ParameterFileError: it is none (LAMMPS's labels such as Mo1, ASE's placeholder X).
+        ParameterFileError: it is none.
     """
-    if atomic_numbers.get(word.text, 0) > 0:
+    if is_symbol(word.text):
         return
     where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical symbol"
     near = word.text.capitalize()
