@@ -192,7 +192,7 @@ def here(name):
 
 @functools.cache
 def elsewhere():
-    """{name: hash} of all systems from another process: one thread, quick kernels, the other runtime if there is one.
+    """{name: hash} of all systems from another process: one thread, quick kernels, the other runtime if any.
 
     One process for all differences, and for all workers of a test run, because it compiles everything anew.
     """

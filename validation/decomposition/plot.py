@@ -206,7 +206,7 @@ def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, An
         axis.text(0.5, 0.9, "not measured", transform=axis.transAxes, ha="center")
     axis.set(
         xlabel="registers per thread", ylabel="active warps of a multiprocessor (black: K20m)",
-        title=f"Figure 7 and table 1: registers and occupancy, {largest:,} atoms",
+        title=f"Figure 7, table 1: registers and occupancy, {largest:,} atoms",
     )  # fmt: skip
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
