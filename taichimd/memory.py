@@ -2,6 +2,7 @@
 
 import ctypes
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from taichimd.errors import CapacityError
@@ -78,12 +79,27 @@ def _gib(size: int) -> str:
 
 
 def _free_host() -> int | None:
+    known = [free for free in (_free_machine(), _free_group()) if free is not None]
+    return min(known, default=None)
+
+
+def _free_machine() -> int | None:
     try:
         with open("/proc/meminfo") as file:
             lines = dict(line.split(":", 1) for line in file)
         return int(lines["MemAvailable"].split()[0]) * 1024
     except (OSError, KeyError, ValueError):
         return None
+
+
+def _free_group(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What is left of a container's limit (control groups, version 2); cached files give way."""
+    try:
+        most, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
+        cached = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return max(most - used + int(cached["inactive_file"]), 0)
+    except (OSError, KeyError, ValueError):
+        return None  # no group, or no limit: "max"
 
 
 def _free_cuda() -> int | None:

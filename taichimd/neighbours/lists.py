@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.memory import FEWER, bytes_of, bytes_of_number, require
+from taichimd.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
@@ -259,11 +259,13 @@ class Lists:
         body_rows = rows if self._many_body and not self._per_atom else 1
         what = f"a near list of {n} atoms, {self._near_width} neighbours each, with what is kept of each"
         self._near = self._reverse = self._partial = self._zeta = None  # what grows does not need both
-        require(4 * rows + (4 + 4 * bytes_of_number(term)) * body_rows, 3 * body_rows, what, FEWER)
-        self._near = ti.ndarray(ti.i32, rows)
-        self._reverse = ti.ndarray(ti.i32, body_rows)
-        self._partial = ti.ndarray(ti.types.vector(3, term), body_rows)
-        self._zeta = ti.ndarray(term, n * self._per_atom or body_rows)
+        size = 4 * rows + (4 + 4 * bytes_of_number(term)) * body_rows
+        require(size, 3 * body_rows, what, FEWER)
+        vec = ti.types.vector(3, term)
+        kinds = (ti.i32, rows), (ti.i32, body_rows), (vec, body_rows), (term, n * self._per_atom or body_rows)
+        self._near, self._reverse, self._partial, self._zeta = (
+            array(dtype, numbers, what, size, FEWER) for dtype, numbers in kinds
+        )
         self._live = ti.ndarray(ti.i32, self._state.n if self._many_body else 1)
         if self._all_pairs:
             self.verlet.entries = self._reverse

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.memory import FEWER, bytes_of, require
+from taichimd.memory import FEWER, array, bytes_of, require
 from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.tuple_arrays import firsts_size
 from taichimd.runtime import ti
@@ -12,6 +12,7 @@ from taichimd.state import State
 
 MORE = 8
 """A list that must grow gets an eighth more than it needs."""
+CURE = f"use decomposition 'particle', {FEWER}"
 
 
 class TupleRoom:
@@ -25,14 +26,14 @@ class TupleRoom:
         self._n, self._present = state.n, present
         self._vec, self._term = ti.types.vector(3, state.term), state.term
         firsts = ti.ndarray(ti.i32, firsts_size(state.n) if present else 1)
-        self.arrays: tuple[Any, ...] = firsts, *self._reserve(1, 1)
+        self.arrays: tuple[Any, ...] = firsts, *self._reserve(1, 1, "lists of tuples")
 
-    def _reserve(self, pairs: int, triplets: int) -> tuple[Any, ...]:
-        return (
-            ti.ndarray(ti.i32, 5 * pairs + 2 * triplets),
-            ti.ndarray(self._term, 2 * pairs + triplets),
-            ti.ndarray(self._vec, 2 * triplets),
-        )
+    def _reserve(self, pairs: int, triplets: int, what: str) -> list[Any]:
+        kinds = (
+            (ti.i32, 5 * pairs + 2 * triplets), (self._term, 2 * pairs + triplets), (self._vec, 2 * triplets),
+        )  # fmt: skip
+        size = self.bytes_for(pairs, triplets)
+        return [array(dtype, numbers, what, size, CURE) for dtype, numbers in kinds]
 
     def counts(self) -> tuple[int, int]:
         """Pairs and triplets of the last list, or of the one that did not fit; waits for the device."""
@@ -49,12 +50,12 @@ class TupleRoom:
             CapacityError: it does not fit the memory, or 32-bit numbers.
         """
         pairs, triplets = self.counts()
-        room = [count + count // MORE + 8 for count in (pairs, triplets)]
-        need = self.bytes_for(*room)
-        self.arrays = self.arrays[0], *self._reserve(1, 1)  # what is held now is free for the new one
+        most_pairs, most_triplets = (count + count // MORE + 8 for count in (pairs, triplets))
+        need = self.bytes_for(most_pairs, most_triplets)
         what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
-        require(need, 5 * room[0] + 2 * room[1], what, f"use decomposition 'particle', {FEWER}")
-        self.arrays = self.arrays[0], *self._reserve(*room)
+        self.arrays = self.arrays[0], *self._reserve(1, 1, what)  # what is held now is free for the new one
+        require(need, 5 * most_pairs + 2 * most_triplets, what, CURE)
+        self.arrays = self.arrays[0], *self._reserve(most_pairs, most_triplets, what)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
         """Memory for so many pairs and triplets."""
@@ -95,8 +96,9 @@ class PairRows:
         firsts = self.arrays[0]
         self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"
-        require(4 * width * self._n, width * self._n, what, FEWER)
-        self.arrays = firsts, ti.ndarray(ti.i32, width * self._n), *self._unused
+        numbers = width * self._n
+        require(4 * numbers, numbers, what, FEWER)
+        self.arrays = firsts, array(ti.i32, numbers, what, 4 * numbers, FEWER), *self._unused
 
     def statistics(self) -> dict[str, Any]:
         """Memory, for reports."""

@@ -71,7 +71,7 @@ def main() -> None:
 
 
 def profile(case: str, decomposition: str, options: argparse.Namespace) -> list[dict[str, Any]]:
-    """Every kernel that takes a hundredth of the profiled time or more, the longest of its launches."""
+    """Every loop of a step, and what else takes a hundredth of the time: the longest of its launches."""
     with tempfile.TemporaryDirectory() as folder:
         names = Path(folder) / "names.json"
         child = [sys.executable, "-m", "validation.benchmarks.profile_kernels"]
@@ -97,7 +97,8 @@ def with_names(
     at_name = rows[0].index("Kernel Name")
     seen = {row[at_name] for row in rows[1:] if len(row) == len(rows[0])}
     names = loop_names.named(seen, loop_names.Layout(**layout))
-    return [{**kernel, "loop": names.get(kernel["kernel"])} for kernel in kernels]
+    found = [{**kernel, "loop": names.get(kernel["kernel"])} for kernel in kernels]
+    return [kernel for kernel in found if kernel["loop"] or kernel["part_of_time"] >= 0.01]
 
 
 def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
@@ -119,9 +120,8 @@ def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
     for name in dict.fromkeys(name for name, _ in launches):
         mine = [launch for (kernel, _), launch in launches.items() if kernel == name]
         part = sum(launch["us"] for launch in mine) / total
-        if part >= 0.01:
-            longest = max(mine, key=lambda launch: launch["us"])
-            kernels.append({"kernel": name, "launches": len(mine), "part_of_time": part, **longest})
+        longest = max(mine, key=lambda launch: launch["us"])
+        kernels.append({"kernel": name, "launches": len(mine), "part_of_time": part, **longest})
     return kernels
 
 
