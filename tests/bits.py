@@ -192,9 +192,9 @@ def here(name):
 
 @functools.cache
 def elsewhere():
-    """{name: hash} of all systems from another process: one thread, quick kernels, the other runtime if any.
+    """{name: hash} of all systems from another process: one thread, and the other runtime if there is one.
 
-    One process for all differences, and for all workers of a test run, because it compiles everything anew.
+    One process for both differences, and for all workers of a test run, because it compiles everything anew.
     """
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     with open(Path(tempfile.gettempdir()) / f"taichimd-bits-{run}", "a+") as file:
@@ -209,7 +209,7 @@ def elsewhere():
 
 def of_other_runtime():
     """What `elsewhere` returns."""
-    environment = {**os.environ, "TAICHIMD_THREADS": "1", "TAICHIMD_QUICK_COMPILE": "1"}
+    environment = {**os.environ, "TAICHIMD_THREADS": "1"}
     if other_runtime_installed():
         environment["TAICHIMD_RUNTIME"] = OTHER_RUNTIME
     return in_another_process(environment)

@@ -17,8 +17,10 @@ ONCE = (
     "sw_format", "thermostatted_runs", "tuples", "validation", "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
-SAMPLED = ("volume_distributions",)
-"""Long runs: under quadrants, if it is there, whose kernels are ready sooner."""
+LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")
+"""Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
+BOTH = "both_runtimes"
+"""In the names of tests that compare the two: under Taichi."""
 
 
 def pytest_collection_modifyitems(items):
@@ -28,7 +30,7 @@ def pytest_collection_modifyitems(items):
         name = item.path.stem.removeprefix("test_")
         if name in ONCE:
             item.add_marker(under_taichi)
-        if name in SAMPLED:
+        if name in LONG and BOTH not in item.name:
             item.add_marker(under_quadrants)
 
 

@@ -5,7 +5,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime, under_quadrants, under_taichi
+from bits import elsewhere, here, needs_other_runtime, under_quadrants
 from scipy.linalg import expm, logm
 
 from taichimd import philox, streams, units
@@ -141,7 +141,6 @@ def test_martyna_tobias_klein_follows_its_equation(control):
         np.testing.assert_allclose(found, u, rtol=0, atol=1e-8 * abs(u).max())
 
 
-@under_taichi
 @pytest.mark.parametrize(("kind", "axes"), [(StochasticCellRescaling, "xy"), (MartynaTobiasKlein, "z")])
 def test_only_controlled_axes_move(kind, axes):
     engine = made(kind, "isotropic", argon(shear=False), axes=axes)
@@ -157,7 +156,6 @@ def test_only_controlled_axes_move(kind, axes):
 # Conservation.
 
 
-@under_taichi
 @pytest.mark.parametrize(
     ("control", "pressures"),
     [
