@@ -77,17 +77,19 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
     @ti.func
     def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         if ti.static(on_gpu):
-            for pair in range(pairs_end(n, t) * (1 - control[frozen])):
-                put(pair, slope(pair, n, shift_bits, pos, kind, shifts, table, t), n, t)
+            for pair in range(pairs_end(n, t)):
+                if control[frozen] == 0:
+                    put(pair, slope(pair, n, shift_bits, pos, kind, shifts, table, t), n, t)
         else:
-            for block in range((pairs_end(n, t) + VECTOR - 1) // VECTOR * (1 - control[frozen])):
-                # First what a compiler can turn into vector instructions, then what it cannot.
-                slopes = ti.Vector.zero(term, VECTOR)
-                for k in range(VECTOR):
-                    pair = ti.min(block * VECTOR + k, pairs_end(n, t) - 1)
-                    slopes[k] = slope(pair, n, shift_bits, pos, kind, shifts, table, t)
-                for k in range(ti.min(VECTOR, pairs_end(n, t) - block * VECTOR)):
-                    put(block * VECTOR + k, slopes[k], n, t)
+            for block in range((pairs_end(n, t) + VECTOR - 1) // VECTOR):
+                if control[frozen] == 0:
+                    # First what a compiler can turn into vector instructions, then what it cannot.
+                    slopes = ti.Vector.zero(term, VECTOR)
+                    for k in range(VECTOR):
+                        pair = ti.min(block * VECTOR + k, pairs_end(n, t) - 1)
+                        slopes[k] = slope(pair, n, shift_bits, pos, kind, shifts, table, t)
+                    for k in range(ti.min(VECTOR, pairs_end(n, t) - block * VECTOR)):
+                        put(block * VECTOR + k, slopes[k], n, t)
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
@@ -236,23 +238,27 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
     @ti.func
     def partials(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
         if ti.static(is_bond_order):
-            for k in range((triplets_end(n, t) - triplets_begin(n, t)) * (1 - control[frozen])):
-                to_s, to_u = zetas(triplets_begin(n, t) + k, n, width, shift_bits, pos, kind, entries, shifts, table, t)  # fmt: skip
-                t.slopes[2 * k][0] = to_s
-                t.slopes[2 * k + 1][0] = to_u
+            for k in range(triplets_end(n, t) - triplets_begin(n, t)):
+                if control[frozen] == 0:
+                    to_s, to_u = zetas(triplets_begin(n, t) + k, n, width, shift_bits, pos, kind, entries, shifts, table, t)  # fmt: skip
+                    t.slopes[2 * k][0] = to_s
+                    t.slopes[2 * k + 1][0] = to_u
             for i in range(n):
                 if control[frozen] == 0:
                     live[i] = clear(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta)  # fmt: skip
                     e = bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta, live, t)  # fmt: skip
                     if ti.static(want == ALL):
                         energy[i] = e
-        for k in range((triplets_end(n, t) - triplets_begin(n, t)) * (1 - control[frozen])):
-            record = triplets_begin(n, t) + k
-            to_s, to_u, h = vectors(record, n, width, shift_bits, pos, kind, entries, shifts, table, zeta, t)
-            t.slopes[2 * k] = to_s
-            t.slopes[2 * k + 1] = to_u
-            if ti.static(want == ALL):
-                t.values[value_at(record, n, t)] = h
+        for k in range(triplets_end(n, t) - triplets_begin(n, t)):
+            if control[frozen] == 0:
+                record = triplets_begin(n, t) + k
+                to_s, to_u, h = vectors(
+                    record, n, width, shift_bits, pos, kind, entries, shifts, table, zeta, t
+                )
+                t.slopes[2 * k] = to_s
+                t.slopes[2 * k + 1] = to_u
+                if ti.static(want == ALL):
+                    t.values[value_at(record, n, t)] = h
         for i in range(n):
             if control[frozen] == 0:
                 if ti.static(not is_bond_order):
