@@ -236,6 +236,7 @@ def search_functions(how: Search, layout: int) -> Any:
         """
         if ti.static(not staged):
             for i in range(n):
+                # In registers: arguments of a kernel are read again after each store.
                 of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
                 found, _ = search_row(i, 0, 0, count, count, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
                 count[i] = found
