@@ -5,7 +5,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime, under_quadrants
+from bits import elsewhere, here, needs_other_runtime
 from scipy.linalg import expm, logm
 
 from taichimd import philox, streams, units
@@ -207,9 +207,7 @@ SYSTEMS = {
     "mtk, silicon": (MartynaTobiasKlein, "orthorhombic", "Si.sw"),
     "mtk, silica": (MartynaTobiasKlein, "isotropic", "SiO2_1990.vashishta"),
 }
-MAIN = pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=under_quadrants) if ", " in name else name for name in SYSTEMS]
-)
+MAIN = pytest.mark.parametrize("name", SYSTEMS)
 
 
 def run_of(name, **options):
@@ -277,7 +275,6 @@ def test_forces_in_the_moved_cell_are_those_of_a_new_engine(name):
     assert found.energy == expected.energy
 
 
-@under_quadrants
 def test_one_thread_gives_the_bits_of_many():
     assert elsewhere()["barostats"] == here("barostats")
 

@@ -127,6 +127,11 @@ def _gpu() -> str | None:
     return found.stdout.strip() or None
 
 
+def device(report: Mapping[str, Any]) -> str:
+    """The processor or GPU of a report; older ones name all GPUs of a machine, one line each."""
+    return str(report["runtime"]["device"]).splitlines()[0]
+
+
 def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
     """Write a result file, whole or not at all."""
     target = Path(path)

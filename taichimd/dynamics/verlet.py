@@ -263,7 +263,7 @@ def step_kernels(
                 if ti.static(sometimes):
                     # With lists that are still good there is no idle cut between the steps before an action and those behind it.
                     while ti.graph.do_while(acting):
-                        # Else the ends of the loops below, which are read before them, would be read with the cut, once.
+                        # A loop of its own, too: a bare statement would be done with those of the cut, once.
                         for _ in range(1):
                             flags.open_pass(control, going, ledger)
                         while ti.graph.do_while(going):

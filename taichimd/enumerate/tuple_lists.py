@@ -3,8 +3,8 @@
 P. E. Small, K. Liu, S. Tiwari, R. K. Kalia, A. Nakano, K. Nomura, P. Vashishta, HPC Asia 2018,
 doi:10.1145/3149457.3149463, algorithms 1 and 2, with these differences. Candidates come from the Verlet list, not from
 pairs of cells. No global counter is incremented: each atom counts its tuples, a running sum places them, so that they stand
-as the atoms and their rows do: triplets in a defined order, pairs as the Verlet list has them. And a list holds what is within cutoff + inner skin, so that it serves for several
-steps; what is beyond the cutoff now adds nothing.
+as the atoms and their rows do: triplets in a defined order, pairs as the Verlet list has them. And a list holds what is within
+cutoff + inner skin, so that it serves for several steps; what is beyond the cutoff now adds nothing.
 
 An atom lists the pairs with atoms that come after it. Their other ends are listed in any order: sums over the pairs of an
 atom are exact (`exact`). Triplets of a centre stand in the order of its near row, s before t, s < t.

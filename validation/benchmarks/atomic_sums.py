@@ -178,15 +178,8 @@ def main() -> None:
         report["results"] += measure(case, backend, options)
         common.write_json(out, report)
     names = (
-        "case",
-        "atoms",
-        "tuples",
-        "in order, ms",
-        "atomics, ms",
-        "atomics/in order",
-        "difference",
-        "unlike",
-    )
+        "case", "atoms", "tuples", "in order, ms", "atomics, ms", "atomics/in order", "difference", "unlike",
+    )  # fmt: skip
     rows = [
         (
             r["case"], r["atoms"], r["tuples"], *(f"{time:.4g}" for time in r["ms"].values()),

@@ -1,7 +1,7 @@
 """Figures 1, 2 and 4 of GPUMD's paper, with our points in them.
 
     python -m validation.benchmarks.gpumd_figures measure --out gpumd_figures.json
-    python -m validation.benchmarks.gpumd_figures draw gpumd_figures.json gpumd_figures_sw.json
+    python -m validation.benchmarks.gpumd_figures draw
 
 `measure` does the paper's benchmark: silicon of 1,000 to 2,744,000 atoms at 300 K, 1,000 steps, Berendsen
 thermostat and barostat, and NVE beside it; for figure 4, 256,000 atoms with a rebuild every 5 steps. `draw`
@@ -48,8 +48,9 @@ def main() -> None:
     run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
     picture.add_argument(
-        "results", type=Path, nargs="+", help="the first one is also that of machine and figure 4"
-    )
+        "results", type=Path, nargs="*", help="the first one is also that of machine and figure 4",
+        default=[common.RESULTS / f"gpumd_figures{end}.json" for end in ("", "_sw")],
+    )  # fmt: skip
     picture.add_argument("--out", type=Path, help="PNG (default: beside the first JSON)")
     options = parser.parse_args()
     if options.command == "measure":

@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from validation import common
+
 HERE = Path(__file__).parent
 COLOURS = {"tersoff": "tab:blue", "sw": "tab:orange"}
 LINES = {"float64": "-", "float32": "--", "mixed": "-."}
@@ -31,7 +33,7 @@ def draw(report: dict[str, Any], target: Path) -> None:
     draw_speed(speed, report, paper, peers)
     draw_speedup(speedup, report, paper)
     draw_bars(bars, report, paper)
-    device = (report["runtime"].get("device") or "?").splitlines()[0]
+    device = common.device(report)
     figure.suptitle(
         f"GPUMD's benchmark (silicon, 300 K): taichimd on {device}, {report['runtime'].get('runtime')}; "
         "black: from the text of the paper",

@@ -10,7 +10,6 @@ import json
 from typing import Any
 
 from validation import common
-from validation.decomposition import states
 from validation.decomposition.states import DECOMPOSITIONS, SHORT
 
 PAIRS = (
@@ -104,7 +103,7 @@ def table(report: dict[str, Any]) -> str:
 
 def described(name: str, files: dict[str, dict[str, Any]]) -> str:
     """A file with its device and runtime."""
-    return f"{name} ({states.device(files[name])}, {files[name]['runtime']['runtime']})"
+    return f"{name} ({common.device(files[name])}, {files[name]['runtime']['runtime']})"
 
 
 def steps_of(steps: list[int]) -> str:

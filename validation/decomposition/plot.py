@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from validation.decomposition import states
+from validation import common
 from validation.decomposition.states import DECOMPOSITIONS, SHORT
 
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def draw_figures(found: dict[str, dict[str, Any]], target: Path) -> Path:
     for axis, backend in zip(bottom[:2], ("cpu", "cuda"), strict=True):
         draw_loops(axis, found.get(f"loops_{backend}"), backend)
     draw_registers(bottom[2], found.get("registers"), paper)
-    devices = {states.device(report) for report in found.values()}
+    devices = {common.device(report) for report in found.values()}
     figure.suptitle(
         "Vashishta SiO2, particle (PD) and tuple (TD) decomposition: taichimd on "
         f"{'; '.join(sorted(devices))}. Black: from the text of Small et al. (2018)",
@@ -241,7 +241,7 @@ def draw_growth(report: dict[str, Any], target: Path) -> Path:
     axis.axhline(1e-9, color="black", linewidth=0.8, linestyle=":", label="the paper's tolerance at 1 ps")
     axis.set(
         ylim=(1e-16, 10.0), xlabel="ps (1,000 steps)", ylabel="largest distance of a coordinate, Å",
-        title=f"How runs part: {24 * report['cells'] ** 3:,} atoms of silica, {states.device(report)}",
+        title=f"How runs part: {24 * report['cells'] ** 3:,} atoms of silica, {common.device(report)}",
     )  # fmt: skip
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)

@@ -53,11 +53,6 @@ def sha(*arrays: NDArray[np.float64]) -> str:
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()
 
 
-def device(report: dict[str, Any]) -> str:
-    """The processor or GPU of a report; a machine with several GPUs of a kind names one line each."""
-    return str(report["runtime"]["device"]).splitlines()[0]
-
-
 def late(options: argparse.Namespace) -> bool:
     """Whether the budget is spent."""
     return bool(time.monotonic() > options.deadline)
