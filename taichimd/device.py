@@ -84,7 +84,7 @@ class Device:
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(4)]  # of loops on the device
+        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(3)]  # of loops on the device
         self.forces_known = self.evaluated = self.blown = False
         self.lists = Lists(
             state,

@@ -184,6 +184,11 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
         return yes
 
     @ti.func
+    def until_due(step):
+        """Steps from this one on before that of the next action."""
+        return ti.cast(period - 1 - (step + period - 1) % period, ti.i32)
+
+    @ti.func
     def collect(k, ledger: ti.template()):
         """Total of one component."""
         ledger[totals + k] = atoms.empty_slots(k, ledger)
@@ -393,6 +398,6 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
 
     return SimpleNamespace(
         parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,
-        due=due, collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
+        due=due, until_due=until_due, collect=collect, rescale=rescale, rescaled=rescaled, deform=deform, drifted=drifted, strayed=strayed,
         forget_near=forget_near, forget_built=forget_built, lay_out=lay_out, shift=shift, close_step=close_step, listed=listed,
     )  # fmt: skip

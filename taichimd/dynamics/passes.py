@@ -47,51 +47,45 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     @ti.func
     def over(control: ti.template()):
         """Whether no step can be done with this Verlet list: none is left, or it is outdated. Serial."""
-        yes = 0
-        if control[REBUILD] != 0 or control[BLOWN] != NONE or control[REMAINING] == 0:
-            yes = 1
-        return yes
+        # No `or`: it would read one after the other, and one thread waits for each.
+        return (
+            ti.cast(control[REBUILD] != 0, ti.i32)
+            | ti.cast(control[BLOWN] != NONE, ti.i32)
+            | ti.cast(control[REMAINING] == 0, ti.i32)
+        )
 
     @ti.func
     def halted(control: ti.template()):
         """Whether no step can be done with these lists. Serial."""
         halt = over(control)
         if ti.static(near_list):
-            if control[STALE] != 0:
-                halt = 1
+            halt |= ti.cast(control[STALE] != 0, ti.i32)
         return halt
 
     @ti.func
     def open_pass(control: ti.template(), going: ti.template(), ledger: ti.template()):
         """Which of the next `unroll` steps are to be done; `going` says whether any is. Serial."""
+        # All is read before anything is written: what is read behind that is fetched again.
+        halt, left = halted(control), control[REMAINING]
         if ti.static(not coupling.none):
             # Once for all steps of the pass: in their loops one atom counts DONE while others read.
-            ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
-        halt = halted(control)
-        for s in ti.static(range(unroll)):
-            if s >= control[REMAINING]:
-                halt = 1
+            opens = ledger[FIRST] + control[DONE] + 1
             if ti.static(sometimes):
-                if thermostat.due(ledger[OPENS] + s) == 1:
-                    halt = 1
-            control[FROZEN + s] = halt
+                left = ti.min(left, thermostat.until_due(opens))
+            ledger[OPENS] = opens
+        for s in ti.static(range(unroll)):
+            control[FROZEN + s] = halt | ti.cast(s >= left, ti.i32)
         control[FROZEN + unroll] = 0
-        going[None] = 1 - control[FROZEN]
+        going[None] = 1 - (halt | ti.cast(left <= 0, ti.i32))
 
     @ti.func
     def open_acting(control: ti.template(), ledger: ti.template()):
         """Whether the step behind them is to be done: the next one, if a barostat acts in it."""
-        ledger[OPENS] = ledger[FIRST] + control[DONE] + 1
-        halt = halted(control)
-        if thermostat.due(ledger[OPENS]) == 0:
-            halt = 1
+        halt, opens = halted(control), ledger[FIRST] + control[DONE] + 1
+        halt |= 1 - thermostat.due(opens)
+        ledger[OPENS] = opens
         control[FROZEN + unroll + 1] = halt
         control[FROZEN + unroll + 2] = 0
-
-    @ti.func
-    def close_acting(control: ti.template(), going_on: ti.template()):
-        """Whether there is more to do with these very lists."""
-        going_on[None] = 1 - halted(control)
 
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
@@ -106,5 +100,5 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     return SimpleNamespace(
         every=every, sometimes=sometimes, deform=deform, count_step=count_step, open_pass=open_pass,
-        open_acting=open_acting, close_acting=close_acting, close_pass=close_pass, limit_age=limit_age,
+        open_acting=open_acting, close_pass=close_pass, limit_age=limit_age,
     )  # fmt: skip

@@ -97,7 +97,7 @@ def step_kernels(
     ivec = ti.types.vector(3, ti.i32)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     how = search or Search(real)
-    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, how.real), ndim=1)
+    searched: Any = ti.types.ndarray(dtype=how.real, ndim=1)
     longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
     doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     outdated = STALE if near_list else REBUILD
@@ -250,7 +250,7 @@ def step_kernels(
             step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, acting: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
@@ -260,24 +260,12 @@ def step_kernels(
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
                 forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
-                if ti.static(sometimes):
-                    # With lists that are still good there is no idle cut between the steps before an action and those behind it.
-                    while ti.graph.do_while(acting):
-                        # A loop of its own, too: a bare statement would be done with those of the cut, once.
-                        for _ in range(1):
-                            flags.open_pass(control, going, ledger)
-                        while ti.graph.do_while(going):
-                            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
-                            flags.limit_age(most_age, control)
-                            flags.open_pass(control, going, ledger)
-                        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
-                        flags.close_acting(control, acting)
-                else:
+                flags.open_pass(control, going, ledger)
+                while ti.graph.do_while(going):
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+                    flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
-                    while ti.graph.do_while(going):
-                        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
-                        flags.limit_age(most_age, control)
-                        flags.open_pass(control, going, ledger)
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip

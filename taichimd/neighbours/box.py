@@ -80,7 +80,9 @@ class Grid:
     extent: NDArray[np.float64]
 
 
-def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float) -> Grid:
+def make_grid(
+    frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, shared: bool = False
+) -> Grid:
     """Bins about the radius or a part of it wide, at most some per atom, so that a huge empty box costs nothing.
 
     Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
@@ -91,6 +93,7 @@ def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radiu
         positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
         n: number of atoms.
         radius: of the search, angstrom.
+        shared: whether threads share an atom: they compare several at once, and do best with long stretches.
     """
     origin = np.zeros(3)
     extent = np.ones(3)
@@ -103,9 +106,9 @@ def make_grid(frame: Frame, positions: NDArray[np.float64] | None, n: int, radiu
     # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
     # Along the last vector bins are visited in one stretch: there finer ones cost nothing.
     per_small_bin = n * (0.5 * radius) ** 3 / max(float(np.prod(lengths)), 1e-9)
-    widths = (
-        np.array([0.5, 0.5, 0.25]) * radius if per_small_bin > 1.5 else np.array([1.0, 1.0, 0.5]) * radius
-    )
+    crowded = per_small_bin > 1.5
+    parts = [1.0, 1.0, 0.125] if shared else [0.5, 0.5, 0.25] if crowded else [1.0, 1.0, 0.5]
+    widths = np.array(parts) * radius
     limit = max(64, 8 * n)
     bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
     while np.prod(bins.astype(float)) > limit:

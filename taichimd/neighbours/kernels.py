@@ -38,11 +38,11 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
     ivec = ti.types.vector(3, ti.i32)
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
-    searched: Any = ti.types.ndarray(dtype=ti.types.vector(3, how.real), ndim=1)
+    searched: Any = ti.types.ndarray(dtype=how.real, ndim=1)
     ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
     ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     find = search_functions(how, layout)
-    mark, fill_rows = find.mark, find.fill_rows
+    fill_rows = find.fill_rows
 
     @ti.func
     def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
@@ -120,7 +120,7 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
             sorted_of[mine] = at
             turns[at] = t
             bin_of[at] = b
-            folded[at] = mark(ti.cast(x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), how.real), t)
+            find.fold(at, n, x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), t, folded)
             built_at[at] = x
         for i in range(n):
             pos[i] = pos_out[i]
