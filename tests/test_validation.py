@@ -302,7 +302,8 @@ def test_one_hash_or_energy_that_differs_is_told(tmp_path, monkeypatch, capsys):
     [
         (dict(pair=True, body="angle", by_tuple=False, short=True, lanes=1, shared=False), 5, "drift"),
         (dict(pair=True, body="angle", by_tuple=True, short=True, lanes=8, shared=True), 18, "drift"),
-        (dict(pair=True, body="", by_tuple=False, short=False, lanes=4, shared=True), 4, "kick, drift"),
+        (dict(pair=True, body="", by_tuple=False, short=False, lanes=4, shared=True), 4, "drift"),
+        (dict(pair=True, body="", by_tuple=False, short=False, lanes=1, shared=True), 4, "kick, drift"),
         (
             dict(pair=False, body="bond order", by_tuple=True, short=False, lanes=1, shared=True),
             16,

@@ -39,7 +39,8 @@ def force_functions(
     """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
 
     That is `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes` does the pairs before `gathered`;
-    `apart`: `gathered` reads positions, so that the loop that calls it must not move atoms.
+    `apart`: `gathered` reads positions, so that the loop that calls it must not move atoms; `kicks`: a loop for pairs alone that
+    gives forces to velocities, or None.
 
     Args:
         terms: the tuple functions.
@@ -98,9 +99,9 @@ def force_functions(
                 n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
             )
         elif ti.static(pair_rows):
-            shared(n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
         else:
-            shared(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
 
     @ti.func
     def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
@@ -153,5 +154,5 @@ def force_functions(
 
     return SimpleNamespace(
         cut=cut, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
-        apart=in_moments or both,
+        apart=in_moments or both, kicks=shared.kicks if shared and not both else None,
     )  # fmt: skip

@@ -199,36 +199,40 @@ def step_kernels(
         """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
-        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
-        if ti.static(forces.helped and want == FORCE):
-            forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
-        for i in range(n):
-            if control[at] == 0:
-                f = vec(0.0)
-                if ti.static(not many_body):
-                    f = force[i]
-                else:
-                    g, w, _ = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
-                    f = g
-                    if ti.static(driven):
-                        f += thermostat.drive(w, bath)
-                    elif ti.static(with_virial):
-                        thermostat.add_virial(i, n, w, ledger)
-                kick = (0.5 * dt * inverse_mass[i]) * f
-                v = vel[i] + kick
-                if ti.static(acting):
-                    vel[i] = v
-                    if ti.static(many_body):
-                        force[i] = f
-                    thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
-                else:
-                    v += kick
-                    vel[i] = v
-                    if ti.static(not apart):
-                        drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
-            if ti.static(not acting and not apart):
-                flags.count_step(i, control, at)
-        if ti.static(apart and not acting):
+        kicked = ti.static(bool(forces.kicks) and not acting and want == FORCE)
+        if ti.static(kicked):
+            forces.kicks(n, near_width, shift_bits, dt, pos, vel, inverse_mass, kind, near_count, near_rows, shifts, pair_table, control, at)  # fmt: skip
+        else:
+            forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, at, want, ledger, bath, t)  # fmt: skip
+            if ti.static(forces.helped and want == FORCE):
+                forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
+            for i in range(n):
+                if control[at] == 0:
+                    f = vec(0.0)
+                    if ti.static(not many_body):
+                        f = force[i]
+                    else:
+                        g, w, _ = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
+                        f = g
+                        if ti.static(driven):
+                            f += thermostat.drive(w, bath)
+                        elif ti.static(with_virial):
+                            thermostat.add_virial(i, n, w, ledger)
+                    kick = (0.5 * dt * inverse_mass[i]) * f
+                    v = vel[i] + kick
+                    if ti.static(acting):
+                        vel[i] = v
+                        if ti.static(many_body):
+                            force[i] = f
+                        thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
+                    else:
+                        v += kick
+                        vel[i] = v
+                        if ti.static(not apart):
+                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+                if ti.static(not acting and not apart):
+                    flags.count_step(i, control, at)
+        if ti.static((apart or kicked) and not acting):
             for i in range(n):
                 if control[at] == 0:
                     drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
@@ -273,7 +277,7 @@ def step_kernels(
                 if ti.static(cell):
                     control[BUILDING] = thermostat.lay_out(grid, bins, reach, radius2, bath)
             if ti.static(not all_pairs):
-                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out, False)  # fmt: skip
             building[None] = 0
             if control[BUILDING] == 1:
                 control[BUILDS] += 1

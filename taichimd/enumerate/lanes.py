@@ -36,37 +36,59 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
 def atom_sums(real: Any, lanes: int) -> Any:
     """Device function `store`, for `lanes` threads side by side that share atom i: its force is what they have all found.
 
-    All threads of a warp must call it; those for which `does` is false store nothing.
+    All threads of a warp must call it; those for which `does` is false store nothing. Before it, `all_of` has what they have found.
     """
     sums = pair_sums(real)
     log2 = lanes.bit_length() - 1
 
     @ti.func
-    def store(i, thread, does, found, energy: ti.template(), force: ti.template(), virial: ti.template()):
+    def all_of(found):
         empty = sums.empty(FORCE)
         total = empty
         for k in ti.static(range(sums.length)):
             total[k] += ti.simt.subgroup.reduce_add_tiled(found[k] - empty[k], log2)
+        return total
+
+    @ti.func
+    def store(i, thread, does, found, energy: ti.template(), force: ti.template(), virial: ti.template()):
+        total = all_of(found)
         if does and thread % lanes == 0:
             sums.store(i, total, energy, force, virial, FORCE)
 
-    return SimpleNamespace(empty=sums.empty, store=store)
+    return SimpleNamespace(empty=sums.empty, store=store, all_of=all_of, results=sums.results)
 
 
 @cache
 def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
-    """The device function that fills the forces of all atoms, on CUDA; holds its own loop."""
+    """Device functions on CUDA, which hold their own loops: `forces` of all atoms, and `kicks`, which gives them to velocities."""
     atom = gather_functions(terms, real, term, CHUNKED)
     sums = atom_sums(real, lanes)
 
     @ti.func
+    def found_by(thread, does, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template()):  # fmt: skip
+        total = sums.empty(FORCE)
+        if does:
+            total = atom.pairs(thread // lanes, thread % lanes, lanes, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
+        return total
+
+    @ti.func
     def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        for thread in range(whole_warps(n * lanes)):
+            does = thread // lanes < n and control[frozen] == 0
+            found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)
+            sums.store(thread // lanes, thread, does, found, energy, force, virial)
+
+    @ti.func
+    def kicks(n, width, shift_bits, dt, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        """Both half kicks between two drifts; the force itself goes nowhere."""
         for thread in range(whole_warps(n * lanes)):
             i = thread // lanes
             does = i < n and control[frozen] == 0
-            total = sums.empty(FORCE)
-            if does:
-                total = atom.pairs(i, thread % lanes, lanes, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
-            sums.store(i, thread, does, total, energy, force, virial)
+            found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)
+            total = sums.all_of(found)
+            if does and thread % lanes == 0:
+                f, _, _ = sums.results(total, FORCE)
+                kick = (0.5 * dt * inverse_mass[i]) * f
+                vel[i] = (vel[i] + kick) + kick
 
-    return forces
+    return SimpleNamespace(forces=forces, kicks=kicks)

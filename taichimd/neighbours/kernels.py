@@ -84,8 +84,11 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
 
     @ti.func
-    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template()):  # fmt: skip
-        """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0."""
+    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template(), with_force: ti.template()):  # fmt: skip
+        """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0.
+
+        Forces move with their atoms where somebody will read them.
+        """
         n_bins = bins[0] * bins[1] * bins[2]
         if n == 0:
             n_bins = 0
@@ -113,7 +116,8 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
             x = pos[i]
             pos_out[at] = x
             vel_out[at] = vel[i]
-            force_out[at] = force[i]
+            if ti.static(with_force):
+                force_out[at] = force[i]
             inverse_mass_out[at] = inverse_mass[i]
             ident_out[at] = mine
             kind_out[at] = kind[i]
@@ -125,7 +129,8 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         for i in range(n):
             pos[i] = pos_out[i]
             vel[i] = vel_out[i]
-            force[i] = force_out[i]
+            if ti.static(with_force):
+                force[i] = force_out[i]
             inverse_mass[i] = inverse_mass_out[i]
             ident[i] = ident_out[i]
             kind[i] = kind_out[i]
@@ -134,6 +139,6 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
     @step_kernel
     def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
-        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)  # fmt: skip
+        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out, True)  # fmt: skip
 
     return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

@@ -154,7 +154,9 @@ def prune_functions(
                 m = count[i]
                 if coupled.strayed(pos[i], built_at[i], most_drift2, False, bath) == 1:
                     control[REBUILD] = 1
-            kept, pairs = cut_row(i, thread, m, n, width, near_width, shift_bits, ident, kind, entries, limits2, places, near, t)  # fmt: skip
+            kept, pairs = 0, 0
+            if is_left(does, shared):
+                kept, pairs = cut_row(i, thread, m, n, width, near_width, shift_bits, ident, kind, entries, limits2, places, near, t)  # fmt: skip
             if does and thread % threads == 0:
                 near_count[i] = kept
                 pruned_at[i] = pos[i]

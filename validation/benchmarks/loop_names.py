@@ -73,6 +73,8 @@ def names(of: Layout) -> list[str]:
     else:
         found += ["atoms: moments" if moments else "atoms: partial forces"] * bool(of.body)
         pairs = "atoms: pairs"
+    if not of.body and of.lanes > 1 and not of.by_tuple:
+        return [*found, f"{pairs}, kick", "drift"]
     if not of.body or (apart and of.lanes > 1):
         found.append(pairs)
         pairs = ""
