@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     ("ensemble", "more"),
     [
         ("npt-berendsen", "--bulk-modulus 3"),
-        ("npt-scr", "--bulk-modulus 3 --cell-control triclinic"),
+        ("npt-scr", "--bulk-modulus 3 --cell-control triclinic --barostat-period 1"),
         ("npt-mtk", ""),
     ],
 )
@@ -114,6 +114,10 @@ def test_equilibrate_then_sample_then_hold(call):
         ("--ensemble npt-mtk --barostat-period 9", "barostat_period = 9: npt-mtk acts each step"),
         ("--ensemble npt-scr --barostat-period 0", "barostat_period = 0: expected a whole number above 0"),
         ("--ensemble npt-scr --pressure-coupling-time 30", "is shorter than 10 time steps of 4 fs"),
+        (
+            "--ensemble npt-scr --pressure-coupling-time 1000",
+            "acts every 10 steps, 40 fs, which is more than a fiftieth of pressure_coupling_time = 1000 fs",
+        ),
         ("--ensemble npt-scr --cell-control cubic", "cell_control = 'cubic': expected isotropic, orthorh"),
         ("--ensemble npt-scr --cell-axes ab", "axes = 'ab': expected some of x, y and z"),
     ],

@@ -24,6 +24,10 @@ from taichimd.neighbours.box import make_frame
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 
 
+LONGEST_LEAP = 1 / 50
+"""Of `npt-scr`, over its pressure coupling time."""
+
+
 @dataclass(frozen=True)
 class Barostat(Thermostat):
     """Constant pressure and temperature. Not used itself, only its subclasses.
@@ -135,9 +139,26 @@ class StochasticCellRescaling(Barostat):
 
     M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
     V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
+
+    Between two actions the pressure is taken as constant: what passes then must be short beside the coupling time.
     """
 
     name: ClassVar[str] = "npt-scr"
+
+    def check_timestep(self, timestep: float) -> None:
+        """As for every barostat; and no leaps with which volumes fluctuate too much.
+
+        Raises:
+            SettingsError: a coupling time is too short, or the period too long.
+        """
+        super().check_timestep(timestep)
+        leap = self.period * timestep / units.FS
+        if leap > LONGEST_LEAP * self.pressure_coupling_time * (1.0 + 1e-12):
+            raise SettingsError(
+                f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a fiftieth of "
+                f"pressure_coupling_time = {self.pressure_coupling_time:g} fs: volumes would fluctuate too much; "
+                "use a shorter period (--barostat-period) or a longer coupling time"
+            )
 
 
 class MartynaTobiasKlein(Barostat):
