@@ -132,6 +132,23 @@ def silica(
     )
 
 
+def silicon_carbide(
+    cells: int, temperature: float = 300.0, *, a: float = 4.3582, timestep_fs: float = 1.0, seed: int = 2007
+) -> System:
+    """Zincblende, Vashishta's potential of 2007; so many cubic cells (8 atoms) in each direction."""
+    potential = "SiC_2007.vashishta"
+    return System(
+        name="vashishta-sic",
+        atoms=with_velocities(bulk("SiC", "zincblende", a=a, cubic=True).repeat(cells), temperature, seed),
+        forcefield=lambda: shipped_forcefield(potential),
+        timestep=timestep_fs * units.fs,
+        lammps=LammpsInput(
+            "vashishta", lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
+        ),
+        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
+    )
+
+
 def lj_melt(
     cells: int, *, timestep: float = 0.005, truncation: str = "truncated", seed: int = 87287
 ) -> System:

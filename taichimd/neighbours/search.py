@@ -1,9 +1,8 @@
 """The search itself: which atoms are within a radius of each, found through the bins that they were sorted into.
 
-A column of bins is one stretch of the sorted atoms. Where rows are in chunks (`rows`), the eight threads of a chunk share an
-atom: they compare eight atoms of a stretch at once, and what is near goes into the row side by side. Else a thread has
-an atom alone: it compares a word of them, then stores those that are near, so that loads need not wait for stores.
-
+A column of bins is one stretch of the sorted atoms. A thread that has an atom alone compares a word of them, then stores those
+that are near, so that loads need not wait for stores. Where rows are in chunks (`rows`), the eight threads of a chunk may share
+an atom (`VerletList.search`): they compare eight of a stretch at once, and what is near goes into the row side by side.
 """
 
 from dataclasses import dataclass

@@ -58,6 +58,13 @@ CASES = {
         cuda_sizes=(12_288, 98_304, 786_432),
         what="Vashishta SiO2 (1990), cutoff 10 angstrom, beta-cristobalite a = 7.16 angstrom, 300 K, 1 fs",
     ),
+    "vashishta-sic": Case(
+        build=systems.silicon_carbide,
+        atoms_per_cell=8,
+        cpu_sizes=(8_000,),
+        cuda_sizes=(8_000, 64_000),
+        what="Vashishta SiC (2007), zincblende a = 4.3582 angstrom, 300 K, 1 fs",
+    ),
     "lj-melt": Case(
         build=systems.lj_melt,
         atoms_per_cell=4,
