@@ -51,6 +51,13 @@ def main() -> None:
         time=1000 * options.time, window=WINDOW, every=EVERY, timestep=TIMESTEP, backend=options.backend,
     )  # fmt: skip
     potential = LennardJones(epsilon=EPSILON, sigma=SIGMA, cutoff=CUTOFF)
+    begun: set[int] = set()
+
+    def tell(run: int, what: str, fraction: float) -> None:
+        if run not in begun:
+            begun.add(run)
+            print(f"run {run + 1} ...", flush=True)
+
     ours = thermal_conductivity(cell, potential, settings, progress=tell)
     assert ours is not None
     atoms = cell.repeat(CELLS)
@@ -76,12 +83,6 @@ def main() -> None:
     ]
     print(common.table([*rows, ("LAMMPS's page", PUBLISHED, TEMPERATURE)], ("", "W/(m K)", "K")))
     print(f"{apart:.1f} errors of both apart; written: {options.out.name}")
-
-
-def tell(run: int, what: str, fraction: float) -> None:
-    """A line for each run that begins to sample."""
-    if what == "green-kubo" and fraction < 0.01:
-        print(f"run {run + 1} ...", flush=True)
 
 
 def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
