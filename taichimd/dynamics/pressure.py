@@ -24,7 +24,7 @@ from taichimd.neighbours.box import make_frame
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 
 
-LONGEST_LEAP = 1 / 50
+LONGEST_LEAP = 1 / 10
 """Of `npt-scr`, over its pressure coupling time."""
 
 
@@ -155,7 +155,7 @@ class StochasticCellRescaling(Barostat):
         leap = self.period * timestep / units.FS
         if leap > LONGEST_LEAP * self.pressure_coupling_time * (1.0 + 1e-12):
             raise SettingsError(
-                f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a fiftieth of "
+                f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a tenth of "
                 f"pressure_coupling_time = {self.pressure_coupling_time:g} fs: volumes would fluctuate too much; "
                 "use a shorter period (--barostat-period) or a longer coupling time"
             )
