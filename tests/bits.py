@@ -144,7 +144,7 @@ def barostats():
         forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
         ensemble = kind(
             200.0, coupling_time=50.0, pressure=0.0, final_pressure=(0.5, 0.3, 0.1), ramp=(20, 80), seed=3,
-            pressure_coupling_time=1000.0, bulk_modulus=0.3, control="triclinic", period=5,
+            pressure_coupling_time=100.0, bulk_modulus=3.0, control="triclinic", period=2,
         )  # fmt: skip
         engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
         engine.advance(100, 4.0 * units.fs)

@@ -14,11 +14,14 @@ from oracle import (
     unique_elements,
 )
 
-COMMANDS = (
+FLUX = (
     "compute kinetic all ke/atom",
     "compute potential all pe/atom",
     "compute virial all stress/atom NULL virial",
     "compute flux all heat/flux kinetic potential virial",
+)
+COMMANDS = (
+    *FLUX,
     "variable energy atom c_kinetic+c_potential",
     *(f"variable moment_{a} atom {a}*v_energy" for a in "xyz"),
     "compute moment all reduce sum v_moment_x v_moment_y v_moment_z",

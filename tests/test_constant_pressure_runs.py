@@ -28,7 +28,7 @@ def folder(tmp_path, monkeypatch):
     ("ensemble", "more"),
     [
         ("npt-berendsen", "--bulk-modulus 3"),
-        ("npt-scr", "--bulk-modulus 3 --cell-control triclinic --barostat-period 1"),
+        ("npt-scr", "--bulk-modulus 3 --cell-control triclinic --barostat-period 5"),
         ("npt-mtk", ""),
     ],
 )

@@ -88,6 +88,7 @@ def main() -> None:
 def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
     """Heat current of one run of LAMMPS, in our units."""
     common.use_tests_folder()
+    from lammps_heat import FLUX
     from oracle import MVV2E, create_atoms, lammps_box, lammps_reason, potential_commands, setup_commands
 
     if lammps_reason():
@@ -112,10 +113,7 @@ def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
             f"run {round(settings.equilibrate / TIMESTEP)}",
             "unfix bath",
             "velocity all zero linear",
-            "compute kinetic all ke/atom",
-            "compute potential all pe/atom",
-            "compute virial all stress/atom NULL virial",
-            "compute flux all heat/flux kinetic potential virial",
+            *FLUX,
             "thermo_style custom step temp",
             f"fix currents all vector {EVERY} c_flux[1] c_flux[2] c_flux[3]",
             f"fix temperatures all vector {EVERY} c_thermo_temp",

@@ -100,16 +100,25 @@ def silicon(
 ) -> System:
     """Diamond silicon with a shipped potential; so many conventional cells (8 atoms) in each direction."""
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
-    style = potential.rsplit(".", 1)[1]
+    name = f"{potential.rsplit('.', 1)[1]}-si"
+    return _crystal(name, atoms, SILICON_A, potential, temperature, timestep_fs, seed)
+
+
+def _crystal(
+    name: str, atoms: Atoms, a: float, potential: str, temperature: float, timestep_fs: float, seed: int
+) -> System:
+    """A crystal of lattice constant a with a shipped potential, which LAMMPS reads, too."""
     return System(
-        name=f"{style}-si",
+        name=name,
         atoms=with_velocities(atoms, temperature, seed),
         forcefield=lambda: shipped_forcefield(potential),
         timestep=timestep_fs * units.fs,
         lammps=LammpsInput(
-            style, lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
+            potential.rsplit(".", 1)[1],
+            lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'],
+            skin=1.0,
         ),
-        notes={"a": SILICON_A, "first temperature K": temperature, "timestep fs": timestep_fs},
+        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
     )
 
 
@@ -119,34 +128,16 @@ def silica(
     """Beta-cristobalite, Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
     from taichimd.lattices import build_lattice
 
-    potential = "SiO2_1990.vashishta"
-    return System(
-        name="vashishta-sio2",
-        atoms=with_velocities(build_lattice("silica", cells, a=a), temperature, seed),
-        forcefield=lambda: shipped_forcefield(potential),
-        timestep=timestep_fs * units.fs,
-        lammps=LammpsInput(
-            "vashishta", lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
-        ),
-        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
-    )
+    atoms = build_lattice("silica", cells, a=a)
+    return _crystal("vashishta-sio2", atoms, a, "SiO2_1990.vashishta", temperature, timestep_fs, seed)
 
 
 def silicon_carbide(
     cells: int, temperature: float = 300.0, *, a: float = 4.3582, timestep_fs: float = 1.0, seed: int = 2007
 ) -> System:
     """Zincblende, Vashishta's potential of 2007; so many cubic cells (8 atoms) in each direction."""
-    potential = "SiC_2007.vashishta"
-    return System(
-        name="vashishta-sic",
-        atoms=with_velocities(bulk("SiC", "zincblende", a=a, cubic=True).repeat(cells), temperature, seed),
-        forcefield=lambda: shipped_forcefield(potential),
-        timestep=timestep_fs * units.fs,
-        lammps=LammpsInput(
-            "vashishta", lambda: [f'* * "{shipped_forcefield(potential).source}" {{elements}}'], skin=1.0
-        ),
-        notes={"a": a, "first temperature K": temperature, "timestep fs": timestep_fs},
-    )
+    atoms = bulk("SiC", "zincblende", a=a, cubic=True).repeat(cells)
+    return _crystal("vashishta-sic", atoms, a, "SiC_2007.vashishta", temperature, timestep_fs, seed)
 
 
 def lj_melt(

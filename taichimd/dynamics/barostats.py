@@ -176,17 +176,14 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             atoms.count(i, n, parts + k, ti.cast(component(w, k), ti.f64), ledger)
 
     @ti.func
-    def due(step):
-        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
-        yes = 1
-        if ti.static(period > 1):
-            yes = ti.cast(step % period == 0, ti.i32)
-        return yes
-
-    @ti.func
     def until_due(step):
         """Steps from this one on before that of the next action."""
-        return ti.cast(period - 1 - (step + period - 1) % period, ti.i32)
+        return ti.cast(-step % period, ti.i32)
+
+    @ti.func
+    def due(step):
+        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
+        return ti.cast(until_due(step) == 0, ti.i32)
 
     @ti.func
     def collect(k, ledger: ti.template()):
