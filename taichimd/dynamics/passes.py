@@ -10,7 +10,7 @@ from typing import Any
 from taichimd.dynamics.barostats import RAN_AWAY
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats import FIRST, OPENS
-from taichimd.neighbours.control import BLOWN, BUILT, DONE, FROZEN, NONE, REBUILD, REMAINING, STALE
+from taichimd.neighbours.control import BLOWN, BUILT, DONE, FAST, FROZEN, NONE, REBUILD, REMAINING, STALE
 from taichimd.runtime import ti
 
 
@@ -73,6 +73,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
             if ti.static(sometimes):
                 left = ti.min(left, thermostat.until_due(opens))
             ledger[OPENS] = opens
+        control[FAST] = 0
         for s in ti.static(range(unroll)):
             control[FROZEN + s] = halt | ti.cast(s >= left, ti.i32)
         control[FROZEN + unroll] = 0

@@ -48,6 +48,7 @@ from taichimd.neighbours.control import (
     STALE,
 )
 from taichimd.neighbours.kernels import list_kernels
+from taichimd.neighbours.missed import Bins, missed_function, note
 from taichimd.neighbours.rows import row_layout
 from taichimd.neighbours.search import Search
 from taichimd.neighbours.tuple_arrays import Tuples
@@ -115,9 +116,12 @@ def step_kernels(
     many_body, apart = terms.many_body, forces.apart
     flags = pass_functions(coupling, thermostat, near_list, unroll)
     every, sometimes = flags.every, flags.sometimes
+    # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
+    to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
+    look_for_missed = missed_function(backend)
 
     @ti.func
-    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
         """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`."""
         move = dt * v
         if ti.static(coupling.local):
@@ -131,8 +135,13 @@ def step_kernels(
         x = pos[i] + change
         pos[i] = x
         if thermostat.strayed(x, listed_at[i], most_near2, near_list, bath) == 1:
-            control[outdated] = 1
-            control[frozen] = 1
+            breaks = 1
+            if ti.static(to_the_end and bool(b)):
+                gone = x - listed_at[i]
+                breaks = note(i, n, gone.dot(gone), most_near2, b, control)
+            if breaks == 1:
+                control[outdated] = 1
+                control[frozen] = 1
         if not move.dot(move) <= most_step2:
             ti.atomic_min(control[BLOWN], ident[i])
             control[frozen] = 1
@@ -160,7 +169,7 @@ def step_kernels(
                     thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
-            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath)  # fmt: skip
+            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
 
     @ti.func
     def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
@@ -170,7 +179,7 @@ def step_kernels(
             flags.deform(control, at + 1, bath)
 
     @ti.func
-    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
         if ti.static(by_component):
             for k in range(2 * thermostat.parts):
@@ -191,11 +200,11 @@ def step_kernels(
                     thermostat.shift(i, n, shift_bits, shifts, bath)
                 v = thermostat.rescaled(vel[i], bath) + (0.5 * dt * inverse_mass[i]) * force[i]
                 vel[i] = v
-                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
             flags.count_step(i, control, at)
 
     @ti.func
-    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
         """One step, unless control[at] says no; with `acting` what acts on the whole system does so at its end."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
@@ -229,34 +238,37 @@ def step_kernels(
                         v += kick
                         vel[i] = v
                         if ti.static(not apart):
-                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 if ti.static(not acting and not apart):
                     flags.count_step(i, control, at)
         if ti.static((apart or kicked) and not acting):
             for i in range(n):
                 if control[at] == 0:
-                    drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath)  # fmt: skip
+                    drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 flags.count_step(i, control, at)
         if ti.static(acting):
-            close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath)  # fmt: skip
+            close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath, b)  # fmt: skip
+        if ti.static(to_the_end):
+            look_for_missed(n, most_near2, pos, listed_at, b, control, at + 1)
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+            step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
 
     @ti.func
-    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if the next one is that."""
         if ti.static(sometimes):
             flags.open_acting(control, ledger)
-            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
+        b = Bins(radius2, bins, reach, periodic, grid, starts, turns, bin_of, order)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
         # read with what was read here, once.
         for _ in range(1):
@@ -266,10 +278,10 @@ def step_kernels(
                 forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
                     flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
-                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -292,8 +304,8 @@ def step_kernels(
         t = Tuples(firsts, tuples, values, slopes)
         forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
         flags.open_pass(control, going, ledger)
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
-        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None)  # fmt: skip
+        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip

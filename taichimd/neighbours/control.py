@@ -5,8 +5,8 @@ The host never writes to it, and reads it whole: on a GPU one element costs as m
 
 (
     REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, BUILDING, BUILDS,
-    BUILT, OVERFULL, FROZEN,
-) = range(17)  # fmt: skip
+    BUILT, OVERFULL, FAST, FROZEN,
+) = range(18)  # fmt: skip
 """Steps still to do and done; near list outdated; Verlet list outdated or unfit; smallest number of an atom
 that left physics; how often the near list was cut since the build; its longest row.
 
@@ -16,6 +16,8 @@ smallest number of an atom that has another one on top of it.
 Of builds without the host: whether one is due now; how many the last call has done; steps done at the last one.
 
 Whether lists of tuples have too little room.
+
+Atoms that have gone farther than half the skin in this pass (`missed`).
 
 From FROZEN on, one flag per step of a pass, and behind the last one: the step is not to be done."""
 

@@ -1,0 +1,108 @@
+"""Pairs that a Verlet list lacks: whether it still serves once some atoms have gone more than half the skin.
+
+That an atom has gone so far breaks no list by itself: a pair is missing once two atoms are within the cutoff that were not
+within cutoff + skin at the build, and one of them has gone half the skin then. Among a million atoms the fastest gets there
+long before any such pair exists. So those that have gone so far are noted, and after each step the atoms around each are
+looked through, by the bins of the build: those now within the cutoff must have been listed. No other pair can be missing.
+
+Bins are looked through one farther than the search does. An atom that has gone half the skin and half of that bin asks for a
+build, as do too many to look after.
+"""
+
+from typing import Any
+
+from taichimd.neighbours.control import FAST, REBUILD
+from taichimd.runtime import ti
+
+TOLERANCE = 4e-3
+"""Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""
+LANES = 32
+"""Threads that look around one atom."""
+ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
+MOST_PART = 64
+"""A build is due when more than one atom in so many has gone far: then some pair is about to be missing anyway."""
+
+
+@ti.data_oriented
+class Bins:
+    """What the last build has left, as one argument of device functions.
+
+    Attributes:
+        radius2: square of its radius, angstrom^2. bins, reach, periodic, grid, starts, turns, bin_of: see `kernels.rebuild`.
+        fast: (n) room for the atoms that have gone far.
+    """
+
+    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
+    _is_taichi_function = _is_quadrants_function = False
+
+    def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, grid: Any, starts: Any, turns: Any, bin_of: Any, fast: Any) -> None:  # fmt: skip
+        self.radius2, self.bins, self.reach, self.periodic = radius2, bins, reach, periodic
+        self.grid, self.starts, self.turns, self.bin_of, self.fast = grid, starts, turns, bin_of, fast
+
+
+@ti.func
+def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):  # type: ignore[valid-type]
+    """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if it has gone too far for that."""
+    at = ti.atomic_add(control[FAST], 1)
+    farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
+    too_far = 1
+    # A comparison with NaN is false.
+    if at * MOST_PART < n and gone2 < farthest * farthest:
+        b.fast[at] = i
+        too_far = 0
+    return too_far
+
+
+@ti.func
+def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: ti.template()):  # type: ignore[valid-type]
+    """Whether, of those that a thread looks at, some atom is near atom i and was not when the list was built."""
+    reach, bins = b.reach + 1, b.bins
+    low_z = b.bin_of[i] % bins[2] - reach[2]
+    high_z = low_z + 2 * reach[2]
+    if b.periodic[2] == 0:
+        low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
+    first_cell = low_z // bins[2]
+    # Where the cell ends, a column goes on in the next cell.
+    pieces = high_z // bins[2] - first_cell + 1
+    column_of = b.bin_of[i] // bins[2]
+    radius = ti.sqrt(b.radius2)
+    near, listed = radius - 2.0 * ti.sqrt(most2) + TOLERANCE, radius - TOLERANCE
+    lacks = 0
+    piece = lane
+    while piece < (2 * reach[0] + 1) * (2 * reach[1] + 1) * pieces:
+        column = piece // pieces
+        gx = column_of // bins[1] + column // (2 * reach[1] + 1) - reach[0]
+        gy = column_of % bins[1] + column % (2 * reach[1] + 1) - reach[1]
+        cells = ti.Vector([gx // bins[0], gy // bins[1], first_cell + piece % pieces])
+        if (cells[0] == 0 or b.periodic[0] != 0) and (cells[1] == 0 or b.periodic[1] != 0):
+            row = ((gx - cells[0] * bins[0]) * bins[1] + gy - cells[1] * bins[1]) * bins[2]
+            begin = b.starts[row + ti.max(low_z - cells[2] * bins[2], 0)]
+            end = b.starts[row + ti.min(high_z - cells[2] * bins[2], bins[2] - 1) + 1]
+            for j in range(begin, end):
+                image = cells - (b.turns[j] - b.turns[i])
+                shift = image[0] * b.grid[0] + image[1] * b.grid[1] + image[2] * b.grid[2]
+                now = pos[j] - pos[i] + shift
+                if now.dot(now) < near * near:
+                    then = built_at[j] - built_at[i] + shift
+                    if then.dot(then) > listed * listed:
+                        lacks = 1
+        piece += LANES
+    return lacks
+
+
+def missed_function(backend: str) -> Any:
+    """Device function that asks for a build if the list lacks a pair; it holds its own loop."""
+    at_a_time = ATOMS_AT_A_TIME[backend]
+
+    @ti.func
+    def look_for_missed(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        for thread in range(at_a_time * LANES):
+            number = control[FAST] if control[REBUILD] == 0 else 0
+            at = thread // LANES
+            while at < number:
+                if lacks_pair(b.fast[at], thread % LANES, most2, pos, built_at, b) == 1:
+                    control[REBUILD] = 1
+                    control[frozen] = 1
+                at += at_a_time
+
+    return look_for_missed
