@@ -115,11 +115,19 @@ def crowded():
     return atoms
 
 
+def dense():
+    """Silicon under a pressure that leaves 4 to 9 neighbours within the cutoff: loops have to do some atoms."""
+    atoms = bulk("Si", a=4.75, cubic=True) * 3
+    atoms.rattle(0.1, seed=5)
+    return atoms
+
+
 @pytest.mark.parametrize(
     ("name", "atoms"),
     [
         ("Si.tersoff", crowded()),
         ("Si_1989.tersoff", crowded()),
+        ("Si.tersoff", dense()),
     ],
 )
 def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, monkeypatch):
