@@ -13,11 +13,14 @@ from taichimd.forcefields.base import Bound
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
-from taichimd.neighbours.lists import FULL_DEVICE, Lists
+from taichimd.neighbours.lists import Lists
 from taichimd.reduce import totals
 from taichimd.results import Array
 from taichimd.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
 from taichimd.state import State
+
+FULL_DEVICE = 300_000
+"""Atoms from which one thread per atom keeps a large GPU busy."""
 
 
 def steps_per_pass(backend: str, n_atoms: int, terms: Terms, moves_cell: bool) -> int:

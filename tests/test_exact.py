@@ -116,7 +116,7 @@ def crowded():
 
 
 def dense():
-    """Silicon under a pressure that leaves 4 to 9 neighbours within the cutoff: loops have to do some atoms."""
+    """Silicon under pressure, with 4 to 9 neighbours within the cutoff: loops have to do some atoms."""
     atoms = bulk("Si", a=4.75, cubic=True) * 3
     atoms.rattle(0.1, seed=5)
     return atoms

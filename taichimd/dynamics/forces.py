@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.enumerate.all_pairs import all_pairs_function
+from taichimd.enumerate.compact import BLOCK
 from taichimd.enumerate.exact import ALL, FORCE, pair_sums, symmetric
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.lanes import shared_pairs
@@ -35,6 +36,7 @@ def force_functions(
     cell: bool,
     driven: bool,
     straight: bool,
+    full: bool,
 ) -> Any:
     """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
 
@@ -55,6 +57,7 @@ def force_functions(
         cell: whether the cell moves.
         driven: whether there is a driving force.
         straight: whether unrolled code may be used (`gather_functions`).
+        full: whether there are more atoms than a GPU does at a time.
     """
     on_gpu = backend == "cuda"
     many_body = terms.many_body
@@ -92,19 +95,19 @@ def force_functions(
         return total
 
     @ti.func
-    def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+    def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template(), ends: ti.template()):  # fmt: skip
         """Forces of pairs where several threads share an atom."""
         if ti.static(by_tuple.pairs):
             pair_list.add_up(
                 n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
             )
         elif ti.static(pair_rows):
-            shared.forces(n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, ends.pairs, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
         else:
-            shared.forces(n, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, ends.pairs, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
             if ti.static(want == FORCE or not (both or want == ALL)):
@@ -114,8 +117,10 @@ def force_functions(
         elif ti.static(all_pairs):
             visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
         elif ti.static(by_lanes and not both and want == FORCE):
-            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen, t)  # fmt: skip
+            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen, t, ends)  # fmt: skip
         else:
+            if ti.static(on_gpu and full and atom.compact):
+                ti.loop_config(block_dim=BLOCK)
             for i in range(n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
@@ -145,9 +150,9 @@ def force_functions(
         return f, w, e
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
+    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, control, bath, t)  # fmt: skip
+            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, control, bath, t, ends)  # fmt: skip
             if ti.static(bool(list_tuples)):
                 list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, places, body_table, control, t)  # fmt: skip
             near.close(near_width, control, bath)

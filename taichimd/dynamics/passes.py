@@ -86,19 +86,21 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     @ti.func
     def open_pass(control: ti.template(), going: ti.template(), ledger: ti.template()):
-        """Which of the next `unroll` steps are to be done; `going` says whether any is. Serial."""
+        """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial."""
         # All is read before anything is written: what is read behind that is fetched again.
         halt, left, ready = halted(control), control[REMAINING], 0
-        if ti.static(shared_first):
-            # The loops that were to be done for the barostat are: it is its turn.
-            halt |= control[READY]
         if ti.static(not coupling.none):
             # Once for all steps of the pass: in their loops one atom counts DONE while others read.
             opens = ledger[FIRST] + control[DONE] + 1
             if ti.static(sometimes):
                 before = thermostat.until_due(opens)
+                acts = (1 - halt) & ti.cast(before == 0, ti.i32)
                 if ti.static(shared_first):
-                    ready = (1 - halt) & ti.cast(before < ti.min(left, unroll), ti.i32)
+                    acts &= control[READY]
+                    ready = (1 - halt) & (1 - acts) & ti.cast(before < ti.min(left, unroll), ti.i32)
+                    control[READY] = ready
+                control[FROZEN + unroll + 1] = 1 - acts
+                control[FROZEN + unroll + 2] = 0
                 left = ti.min(left, before)
             ledger[OPENS] = opens
         control[FAST] = 0
@@ -107,21 +109,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
             if ti.static(shared_first):
                 control[first + s] = halt | ti.cast(s >= left + ready, ti.i32)
         control[FROZEN + unroll] = 0
-        if ti.static(shared_first):
-            control[READY] |= ready
         going[None] = 1 - (halt | ti.cast(left + ready <= 0, ti.i32))
-
-    @ti.func
-    def open_acting(control: ti.template(), ledger: ti.template()):
-        """Whether the step behind them is to be done: the next one, if a barostat acts in it."""
-        halt, opens = halted(control), ledger[FIRST] + control[DONE] + 1
-        halt |= 1 - thermostat.due(opens)
-        if ti.static(shared_first):
-            halt |= 1 - control[READY]
-            control[READY] = 0
-        ledger[OPENS] = opens
-        control[FROZEN + unroll + 1] = halt
-        control[FROZEN + unroll + 2] = 0
 
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
@@ -136,5 +124,5 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     return SimpleNamespace(
         every=every, sometimes=sometimes, shared_first=shared_first, first=first, deform=deform, count_step=count_step, open_pass=open_pass,
-        open_acting=open_acting, close_pass=close_pass, limit_age=limit_age,
+        close_pass=close_pass, limit_age=limit_age,
     )  # fmt: skip

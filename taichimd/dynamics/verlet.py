@@ -49,8 +49,8 @@ from taichimd.neighbours.control import (
     STALE,
 )
 from taichimd.neighbours.kernels import list_kernels
-from taichimd.neighbours.missed import Bins, missed_function, note
-from taichimd.neighbours.rows import row_layout
+from taichimd.neighbours.missed import Bins, missed_functions
+from taichimd.neighbours.rows import Ends, ends_function, row_layout
 from taichimd.neighbours.search import Search
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
@@ -112,14 +112,15 @@ def step_kernels(
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     forces = force_functions(
         terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven,
-        straight=unroll == 1,
+        straight=unroll == 1, full=blocks == 0,
     )  # fmt: skip
     many_body, apart = terms.many_body, forces.apart
     flags = pass_functions(coupling, thermostat, near_list, unroll, terms.many_body)
     every, sometimes = flags.every, flags.sometimes
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
-    look_for_missed = missed_function(backend)
+    missed = missed_functions(backend)
+    ends_of = ends_function(backend, lanes)
 
     @ti.func
     def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
@@ -139,7 +140,7 @@ def step_kernels(
             breaks = 1
             if ti.static(to_the_end and bool(b)):
                 gone = x - listed_at[i]
-                breaks = note(i, n, gone.dot(gone), most_near2, b, control)
+                breaks = missed.note(i, n, gone.dot(gone), most_near2, b, control)
             if breaks == 1:
                 control[outdated] = 1
                 control[frozen] = 1
@@ -205,18 +206,18 @@ def step_kernels(
             flags.count_step(i, control, at)
 
     @ti.func
-    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
+    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """One step, unless control[at], or control[first] of its first loops, says no; `acting`: its end has more to do."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
         kicked = ti.static(bool(forces.kicks) and not acting and want == FORCE)
         if ti.static(kicked):
-            forces.kicks(n, near_width, shift_bits, dt, pos, vel, inverse_mass, kind, near_count, near_rows, shifts, pair_table, control, at)  # fmt: skip
+            forces.kicks(n, ends.pairs, near_width, shift_bits, dt, pos, vel, inverse_mass, kind, near_count, near_rows, shifts, pair_table, control, at)  # fmt: skip
         else:
             if ti.static(not (acting and flags.shared_first)):
-                forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, first, want, ledger, bath, t)  # fmt: skip
+                forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
             if ti.static(forces.helped and want == FORCE):
-                forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t)  # fmt: skip
+                forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t, ends)  # fmt: skip
             for i in range(n):
                 if control[at] == 0:
                     f = vec(0.0)
@@ -251,25 +252,26 @@ def step_kernels(
         if ti.static(acting):
             close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath, b)  # fmt: skip
         if ti.static(to_the_end):
-            look_for_missed(n, most_near2, pos, listed_at, b, control, at + 1)
+            missed.look(n, most_near2, pos, listed_at, b, control, at + 1)
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
+            step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @ti.func
-    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template()):  # fmt: skip
-        """The step in which a barostat acts, if the next one is that."""
+    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+        """The step in which a barostat acts, if it is its turn."""
         if ti.static(sometimes):
-            flags.open_acting(control, ledger)
-            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
+            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
+        all_places, cutters, sharers = ends_of(n, shifts.shape[0])
+        ends = Ends(all_places, cutters, sharers)
         b = Bins(radius2, bins, reach, periodic, grid, starts, turns, bin_of, order)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
         # read with what was read here, once.
@@ -278,13 +280,13 @@ def step_kernels(
             control[READY] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
-                forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+                forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
                     flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
-                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b)  # fmt: skip
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -305,17 +307,23 @@ def step_kernels(
     def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
         t = Tuples(firsts, tuples, values, slopes)
-        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
+        all_places, cutters, sharers = ends_of(n, shifts.shape[0])
+        ends = Ends(all_places, cutters, sharers)
+        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
         flags.open_pass(control, going, ledger)
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None)  # fmt: skip
-        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None, ends)  # fmt: skip
+        if ti.static(sometimes):
+            flags.open_pass(control, going, ledger)
+        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None, ends)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
         t = Tuples(firsts, tuples, values, slopes)
-        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t)  # fmt: skip
-        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t)  # fmt: skip
+        all_places, cutters, sharers = ends_of(n, shifts.shape[0])
+        ends = Ends(all_places, cutters, sharers)
+        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
+        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):

@@ -205,4 +205,4 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                 s = following(mask, s + 1, m)
         return force, virial
 
-    return SimpleNamespace(pairs=pairs, partials=partials, gather=gather)
+    return SimpleNamespace(pairs=pairs, partials=partials, gather=gather, compact=bool(few))

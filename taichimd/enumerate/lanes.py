@@ -12,7 +12,7 @@ from typing import Any
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.terms import ByTuple, Terms
-from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout, whole_warps
+from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 from taichimd.runtime import threads_per_atom, ti
 
 ENOUGH = 280_000
@@ -60,7 +60,10 @@ def atom_sums(real: Any, lanes: int) -> Any:
 
 @cache
 def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
-    """Device functions on CUDA, which hold their own loops: `forces` of all atoms, and `kicks`, which gives them to velocities."""
+    """Device functions on CUDA, which hold their own loops: `forces` of all atoms, and `kicks`, which gives them to velocities.
+
+    They take the number of their threads: whole warps.
+    """
     atom = gather_functions(terms, real, term, CHUNKED)
     sums = atom_sums(real, lanes)
 
@@ -72,16 +75,16 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
         return total
 
     @ti.func
-    def forces(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
-        for thread in range(whole_warps(n * lanes)):
+    def forces(n, threads, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        for thread in range(threads):
             does = thread // lanes < n and control[frozen] == 0
             found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)
             sums.store(thread // lanes, thread, does, found, energy, force, virial)
 
     @ti.func
-    def kicks(n, width, shift_bits, dt, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def kicks(n, threads, width, shift_bits, dt, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
         """Both half kicks between two drifts; the force itself goes nowhere."""
-        for thread in range(whole_warps(n * lanes)):
+        for thread in range(threads):
             i = thread // lanes
             does = i < n and control[frozen] == 0
             found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)

@@ -207,4 +207,4 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
                     virial += ti.cast(d.outer_product(theirs_too), real)
         return force, virial
 
-    return SimpleNamespace(partials=partials, gather=gather)
+    return SimpleNamespace(partials=partials, gather=gather, compact=False)

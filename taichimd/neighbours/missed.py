@@ -9,6 +9,7 @@ Bins are looked through one farther than the search does. An atom that has gone 
 build, as do too many to look after.
 """
 
+from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import FAST, REBUILD
@@ -19,8 +20,9 @@ TOLERANCE = 4e-3
 LANES = 32
 """Threads that look around one atom."""
 ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
-MOST_PART = 64
-"""A build is due when more than one atom in so many has gone far: then some pair is about to be missing anyway."""
+MOST = {"cuda": (8, 64), "cpu": (4, 1000)}
+"""A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to be missing by then;
+on a CPU it costs less than to look around them all, step after step."""
 
 
 @ti.data_oriented
@@ -38,19 +40,6 @@ class Bins:
     def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, grid: Any, starts: Any, turns: Any, bin_of: Any, fast: Any) -> None:  # fmt: skip
         self.radius2, self.bins, self.reach, self.periodic = radius2, bins, reach, periodic
         self.grid, self.starts, self.turns, self.bin_of, self.fast = grid, starts, turns, bin_of, fast
-
-
-@ti.func
-def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):  # type: ignore[valid-type]
-    """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if it has gone too far for that."""
-    at = ti.atomic_add(control[FAST], 1)
-    farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
-    too_far = 1
-    # A comparison with NaN is false.
-    if at * MOST_PART < n and gone2 < farthest * farthest:
-        b.fast[at] = i
-        too_far = 0
-    return too_far
 
 
 @ti.func
@@ -90,14 +79,27 @@ def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: t
     return lacks
 
 
-def missed_function(backend: str) -> Any:
-    """Device function that asks for a build if the list lacks a pair; it holds its own loop."""
+def missed_functions(backend: str) -> Any:
+    """Device functions `note`, and `look`, which asks for a build if the list lacks a pair, and holds its own loop."""
     at_a_time = ATOMS_AT_A_TIME[backend]
+    some, one_in = MOST[backend]
 
     @ti.func
-    def look_for_missed(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):
+        """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if that is too far, or one too many."""
+        at = ti.atomic_add(control[FAST], 1)
+        farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
+        too_far = 1
+        # A comparison with NaN is false.
+        if at < ti.min(some + n // one_in, n) and gone2 < farthest * farthest:
+            b.fast[at] = i
+            too_far = 0
+        return too_far
+
+    @ti.func
+    def look(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
         for thread in range(at_a_time * LANES):
-            number = control[FAST] if control[REBUILD] == 0 else 0
+            number = ti.min(control[FAST], n) if control[REBUILD] == 0 else 0
             at = thread // LANES
             while at < number:
                 if lacks_pair(b.fast[at], thread % LANES, most2, pos, built_at, b) == 1:
@@ -105,4 +107,4 @@ def missed_function(backend: str) -> Any:
                     control[frozen] = 1
                 at += at_a_time
 
-    return look_for_missed
+    return SimpleNamespace(note=note, look=look)

@@ -33,7 +33,6 @@ from taichimd.neighbours.rows import (
     is_left,
     row_layout,
     slot,
-    whole_warps,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
@@ -136,9 +135,8 @@ def prune_functions(
         return kept, pairs
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template()):  # fmt: skip
-        mask = (1 << shift_bits) - 1
-        for k in range(n + shifts.shape[0]):
+    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
+        for k in range(ends.places):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 per_angstrom = ti.cast(limits2[UNITS], ti.f64)
                 if k < n:
@@ -146,7 +144,7 @@ def prune_functions(
                 else:
                     places[k] = packed(shifts[k - n], per_angstrom)
         # Whole warps: all of their threads have a say in what is left to do.
-        for thread in range(whole_warps(n * threads) if ti.static(shared) else n):
+        for thread in range(ends.cut):
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads and control[STALE] != 0 and control[REBUILD] == 0
             m = 0
@@ -176,6 +174,7 @@ def prune_functions(
         if ti.static(with_reverse):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
+                    mask = (1 << shift_bits) - 1
                     for s in range(ti.min(near_count[i], near_width)):
                         entry = near[slot(i, s, n, near_width, layout)]
                         j = entry >> shift_bits

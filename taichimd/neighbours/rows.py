@@ -10,6 +10,8 @@ with it neighbours that lie side by side, too, since the search finds them in th
 what they know: only under quadrants.
 """
 
+from typing import Any
+
 from taichimd.runtime import WARPS, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
@@ -43,6 +45,34 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
         # Shifts: for a signed number a division is four instructions more.
         place = ((s >> LOG_CHUNK) * n + i << LOG_CHUNK) + (s & (CHUNK - 1))
     return place
+
+
+@ti.data_oriented
+class Ends:
+    """Where the loops of a step end, one argument of device functions.
+
+    Worked out at the top of a kernel: an end that is worked out before its loop costs a GPU a kernel of one thread each time.
+
+    Attributes:
+        places: numbers of packed positions, of atoms and images. cut: threads of a cut. pairs: threads of pair forces.
+    """
+
+    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
+    _is_taichi_function = _is_quadrants_function = False
+
+    def __init__(self, places: Any, cut: Any, pairs: Any) -> None:
+        self.places, self.cut, self.pairs = places, cut, pairs
+
+
+def ends_function(backend: str, lanes: int) -> Any:
+    """Device function: the three numbers of `Ends` for n atoms, so many images, and so many threads for an atom's pairs."""
+    threads = CHUNK if row_layout(backend) == CHUNKED else 1
+
+    @ti.func
+    def ends_of(n, images):
+        return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
+
+    return ends_of
 
 
 @ti.func
