@@ -32,6 +32,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
+    parser.add_argument("--runs", nargs="+", default=[""], help="only those with one of these in their names")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
@@ -45,6 +46,8 @@ def main() -> None:
         report["against"] = options.against.name
     rows = []
     for name, system, more in runs():
+        if not any(part in name for part in options.runs):
+            continue
         found = report["results"][name] = follow(system, STEPS[name.split()[0]], more)
         if name in theirs:
             found["same_bits"] = found["sha256"].startswith(theirs[name]["sha256"])
