@@ -310,6 +310,8 @@ def step_kernels(
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
         forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
+        # What an earlier call has left may be of other positions.
+        control[READY] = 0
         flags.open_pass(control, going, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None, ends)  # fmt: skip
         if ti.static(sometimes):
