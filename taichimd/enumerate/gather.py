@@ -52,7 +52,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     bond = bond_order_loops(terms, term, layout) if has_bond else None
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, layout) if straight else None
-    more = crowded_function(terms, term, layout) if straight else None
+    crowded = crowded_function(terms, term, layout) if straight else None
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
@@ -94,11 +94,11 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         mask = 0
         if ti.static(bool(few)):
             found, mask, energy = few(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
-        if ti.static(bool(few)):
             if found > MOST and found <= ROOM and width <= BITS:
-                energy = more(
+                energy = crowded(
                     i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
                 )
+                # Done.
                 found = 0
         if found > MOST:
             mask, energy = two_bodies(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta)  # fmt: skip
