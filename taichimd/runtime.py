@@ -99,6 +99,13 @@ def start(backend: str = "auto") -> str:
     return _backend
 
 
+class Bundle:
+    """Base of what passes several arrays or numbers to device functions as one; kernels construct it."""
+
+    # Having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
+    _is_taichi_function = _is_quadrants_function = False
+
+
 def step_kernel(function: Any) -> Any:
     """A kernel of many parallel loops that is called again and again.
 

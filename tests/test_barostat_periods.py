@@ -12,10 +12,10 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 
 
-def made(kind, atoms, forcefield, period):
+def made(kind, atoms, forcefield, period, control="isotropic"):
     ensemble = kind(
         300.0, coupling_time=100.0, pressure=0.5, pressure_coupling_time=300.0, bulk_modulus=50.0, seed=5,
-        period=period,
+        period=period, control=control,
     )  # fmt: skip
     return Engine(structures.with_velocities(atoms, 900.0, 2), forcefield, ensemble=ensemble)
 
@@ -23,7 +23,7 @@ def made(kind, atoms, forcefield, period):
 def test_between_the_actions_of_a_barostat_the_cell_rests():
     atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
-    engine = made(StochasticCellRescaling, atoms, forcefield, 5)
+    engine = made(StochasticCellRescaling, atoms, forcefield, 5, "orthorhombic")
     cells = []
     for _ in range(12):
         engine.advance(1, 4.0 * units.FS)

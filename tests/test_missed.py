@@ -16,8 +16,8 @@ ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
 STEP, SKIN = 4.0 * units.fs, 0.5
 
 
-def argon(temperature, pbc=True, cells=3):
-    atoms = bulk("Ar", cubic=True, a=5.5).repeat(cells)
+def argon(temperature, pbc=True):
+    atoms = bulk("Ar", cubic=True, a=5.5).repeat(3)
     atoms.pbc = pbc
     return structures.with_velocities(atoms, temperature, 1)
 

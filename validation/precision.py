@@ -16,7 +16,7 @@ import numpy as np
 from ase import Atoms, units
 
 from validation import common, energy_drift, systems
-from validation.benchmarks.stepping import seconds, steps_for, warm_engine
+from validation.benchmarks.stepping import seconds, state_of, steps_for, warm_engine
 from validation.benchmarks.systems import CASES as BENCHMARKS
 
 PRECISIONS = ("float64", "mixed", "float32")
@@ -71,11 +71,7 @@ def main() -> None:
 
 def warm(system: systems.System, steps: int) -> Atoms:
     """The system after so many steps in float64, with velocities."""
-    engine = warm_engine(system, steps)
-    atoms = system.atoms.copy()
-    atoms.positions = engine.positions()
-    atoms.set_velocities(engine.velocities())
-    return atoms
+    return state_of(warm_engine(system, steps), system.atoms)
 
 
 def force_errors(atoms: Atoms, system: systems.System) -> dict[str, Any]:

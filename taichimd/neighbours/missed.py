@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import FAST, REBUILD
-from taichimd.runtime import ti
+from taichimd.runtime import Bundle, ti
 
 TOLERANCE = 4e-3
 """Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""
@@ -26,16 +26,13 @@ on a CPU it costs less than to look around them all, step after step."""
 
 
 @ti.data_oriented
-class Bins:
+class Bins(Bundle):
     """What the last build has left, as one argument of device functions.
 
     Attributes:
         radius2: square of its radius, angstrom^2. bins, reach, periodic, grid, starts, turns, bin_of: see `kernels.rebuild`.
         fast: (n) room for the atoms that have gone far.
     """
-
-    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
-    _is_taichi_function = _is_quadrants_function = False
 
     def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, grid: Any, starts: Any, turns: Any, bin_of: Any, fast: Any) -> None:  # fmt: skip
         self.radius2, self.bins, self.reach, self.periodic = radius2, bins, reach, periodic

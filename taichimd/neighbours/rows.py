@@ -12,7 +12,7 @@ what they know: only under quadrants.
 
 from typing import Any
 
-from taichimd.runtime import WARPS, ti
+from taichimd.runtime import WARPS, Bundle, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8
@@ -48,7 +48,7 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.data_oriented
-class Ends:
+class Ends(Bundle):
     """Where the loops of a step end, one argument of device functions.
 
     Worked out at the top of a kernel: an end that is worked out before its loop costs a GPU a kernel of one thread each time.
@@ -56,9 +56,6 @@ class Ends:
     Attributes:
         places: numbers of packed positions, of atoms and images. cut: threads of a cut. pairs: threads of pair forces.
     """
-
-    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
-    _is_taichi_function = _is_quadrants_function = False
 
     def __init__(self, places: Any, cut: Any, pairs: Any) -> None:
         self.places, self.cut, self.pairs = places, cut, pairs

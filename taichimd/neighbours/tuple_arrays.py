@@ -11,11 +11,11 @@ term: `firsts` the number of neighbours of each atom, behind them the largest, `
 from typing import Any
 
 from taichimd.neighbours.scan import scan_size
-from taichimd.runtime import ti
+from taichimd.runtime import Bundle, ti
 
 
 @ti.data_oriented
-class Tuples:
+class Tuples(Bundle):
     """The arrays as one argument of device functions.
 
     Attributes:
@@ -26,9 +26,6 @@ class Tuples:
         values: one number of each member, u'/r; one of each triplet, its energy.
         slopes: two vectors of each triplet: the derivatives to the vectors to s and to t; or in x the zetas.
     """
-
-    # Kernels may call it: having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
-    _is_taichi_function = _is_quadrants_function = False
 
     def __init__(self, firsts: Any, tuples: Any, values: Any, slopes: Any) -> None:
         self.firsts, self.tuples, self.values, self.slopes = firsts, tuples, values, slopes

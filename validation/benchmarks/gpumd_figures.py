@@ -6,9 +6,9 @@
 `measure` does the paper's benchmark: silicon of 1,000 to 2,744,000 atoms at 300 K, 1,000 steps, Berendsen
 thermostat and barostat, and NVE beside it, from the state that the barostat has left: a crystal that is
 denser or hotter has more atoms with a fifth neighbour, and costs more by itself. For figure 4, 256,000 atoms
-with a rebuild every 5 steps. `draw`
-needs no GPU: what the text of the paper says (`gpumd_paper.json`; its markers exist as pictures only), the
-peers on an H100 (`anchors.json`), and ours. Z. Fan et al., Comput. Phys. Commun. 218, 10 (2017).
+with a rebuild every 5 steps. `draw` needs no GPU: what the text of the paper says (`gpumd_paper.json`; its
+markers exist as pictures only), the peers on an H100 (`anchors.json`), and ours. Z. Fan et al., Comput. Phys. Commun. 218,
+10 (2017).
 """
 
 import argparse
@@ -20,12 +20,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ase import Atoms
-
 from validation import common, systems
 from validation.benchmarks import gpumd_plot, roofline
 from validation.benchmarks.rebuild_cost import SKIN, rebuild_cost
-from validation.benchmarks.stepping import seconds, silicon_cells, warm_engine
+from validation.benchmarks.stepping import seconds, silicon_cells, state_of, warm_engine
 
 SIZES = (1_000, 8_000, 27_000, 64_000, 216_000, 512_000, 1_000_000, 2_744_000)
 FIGURE_4 = 256_000
@@ -132,7 +130,8 @@ def time_ensembles(
     """Speed of one crystal in each ensemble; those after the first start from the state that it has left."""
     system = systems.silicon(silicon_cells(n_atoms), 2.0 * TEMPERATURE, potential=POTENTIALS[potential])
     found = []
-    for name in sorted(options.ensembles, key=lambda name: not name.startswith("npt")):
+    order = sorted(options.ensembles, key=lambda name: not name.startswith("npt"))
+    for name in order:
         result: dict[str, Any] = {
             "potential": potential, "precision": precision, "atoms": n_atoms, "ensemble": name,
             "atom_steps_per_s": None,
@@ -144,7 +143,7 @@ def time_ensembles(
         each = [seconds(run) for _ in range(options.repeats)]
         step = statistics.median(each) / options.steps
         thermo = engine.thermo()
-        if not found[1:]:
+        if name == order[0]:
             system = replace(system, atoms=state_of(engine, system.atoms))
         result |= {
             "atom_steps_per_s": n_atoms / step,
@@ -159,15 +158,6 @@ def time_ensembles(
             small = systems.silicon(4, 300.0, potential=POTENTIALS[potential])
             result["fraction_of_roofline"] = roofline.floor(small).seconds(n_atoms, machine) / step
     return found
-
-
-def state_of(engine: Any, atoms: Atoms) -> Atoms:
-    """The atoms as an engine has left them, in the cell of the moment."""
-    now = atoms.copy()
-    now.set_cell(engine.cell)
-    now.positions = engine.positions()
-    now.set_velocities(engine.velocities())
-    return now
 
 
 def figure_4(options: argparse.Namespace, precision: str) -> dict[str, Any]:

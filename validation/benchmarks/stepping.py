@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from ase import Atoms
+
 from validation import common
 from validation.systems import System
 
@@ -93,6 +95,15 @@ def warm_engine(system: System, settle: int, **options: Any) -> Any:
     engine.warm_up()
     engine.advance(settle, system.timestep)
     return engine
+
+
+def state_of(engine: Any, atoms: Atoms) -> Atoms:
+    """The atoms as an engine has left them: positions, velocities, the cell of the moment."""
+    now = atoms.copy()
+    now.set_cell(engine.cell)
+    now.positions = engine.positions()
+    now.set_velocities(engine.velocities())
+    return now
 
 
 def seconds(call: Callable[[], None]) -> float:
