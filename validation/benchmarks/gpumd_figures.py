@@ -7,8 +7,8 @@
 thermostat and barostat, and NVE beside it, from the state that the barostat has left: a crystal that is
 denser or hotter has more atoms with a fifth neighbour, and costs more by itself. For figure 4, 256,000 atoms
 with a rebuild every 5 steps. `draw` needs no GPU: what the text of the paper says (`gpumd_paper.json`; its
-markers exist as pictures only), the peers on an H100 (`anchors.json`), and ours. Z. Fan et al., Comput. Phys. Commun. 218,
-10 (2017).
+markers exist as pictures only), the peers on an H100 (`anchors.json`), and ours.
+Z. Fan et al., Comput. Phys. Commun. 218, 10 (2017).
 """
 
 import argparse
