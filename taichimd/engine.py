@@ -310,7 +310,7 @@ class Engine:
             if to_do == 0:
                 self._check_blow_up(int(lists.look()[BLOWN]))
             device.finish(timestep)
-            if self._bath.acts(self.step):
+            if self._bath.coupling.ends(self.step):
                 device.close_step(self.n_atoms, self.step, timestep)
         except StructureError as error:
             raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error

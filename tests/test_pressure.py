@@ -183,6 +183,40 @@ def test_energy_of_martyna_tobias_klein_is_conserved(control, pressures):
     assert 2.7 < worst[0] / worst[1] < 6.0, worst
 
 
+@pytest.mark.parametrize(("control", "period"), [("triclinic", 1), ("triclinic", 2), ("isotropic", 10)])
+def test_energy_of_stochastic_cell_rescaling_is_conserved(control, period):
+    """At every phase of a period; with the virial of one side of a deformation alone off by hundredths."""
+    worst = []
+    for divide in (1, 4):
+        engine = made(
+            StochasticCellRescaling, control, period=period, coupling_time=500.0, pressure_coupling_time=500.0
+        )
+        engine.advance(10 * divide, 4.0 * units.FS / divide)
+        start, deviation, moved = engine.thermo(), 0.0, 0.0
+        for _ in range(40):
+            engine.advance(7 * divide, 4.0 * units.FS / divide)
+            thermo = engine.thermo()
+            deviation = max(deviation, abs(thermo.conserved - start.conserved))
+            moved = max(moved, abs(thermo.potential + thermo.kinetic - start.conserved))
+        worst.append(deviation)
+        assert deviation < 0.002 * moved
+    # Noise deforms a cell by the square root of the time.
+    assert worst[1] < worst[0] / 3
+
+
+@pytest.mark.parametrize("period", [1, 3])
+def test_energy_of_a_gas_is_conserved_exactly(period):
+    """Without forces there is no work, and what scales velocities is known to the last digit."""
+    engine = gas(StochasticCellRescaling, "triclinic", period=period)
+    energies = []
+    for _ in range(12):
+        engine.advance(1, GAS_DT * units.FS)
+        energies.append((engine.thermo().conserved, engine.thermo().kinetic))
+    conserved, kinetic = np.array(energies).T
+    assert np.ptp(kinetic) > 1e-3 * kinetic[0]
+    np.testing.assert_allclose(conserved, conserved[0], rtol=1e-9)
+
+
 @pytest.mark.parametrize("kind", [StochasticCellRescaling, MartynaTobiasKlein])
 def test_momentum_is_conserved_and_the_cell_does_not_rotate(kind):
     engine = made(kind, "triclinic", pressure=(0.3, 0.1, -0.1))

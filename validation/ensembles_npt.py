@@ -4,7 +4,8 @@
 
 Two runs at two pressures: in that ensemble the logarithm of the ratio of the two volume distributions is a
 line of slope (p_1 - p_2)/kT whatever the system (P. T. Merz, M. R. Shirts, PLoS ONE 13, e0202764,
-doi:10.1371/journal.pone.0202764). And a gas, whose volumes have exactly a gamma distribution of shape N.
+doi:10.1371/journal.pone.0202764). A gas, whose volumes have exactly a gamma distribution of shape N. And
+the energy that the sampling ones conserve, beside that of NVE.
 """
 
 import argparse
@@ -50,6 +51,7 @@ def main() -> None:
             found["gas_mean"], found["gas_mean_error"] = gas.mean(), block_error(gas)
             found["gas_variance"], found["gas_expected"] = gas.var(ddof=1), GAS_ATOMS
         print(f"{name}: done", flush=True)
+    report["energy"] = {name: energies(name, options.backend) for name in ("nve", *KINDS[1:])}
     common.write_json(options.out, report)
     rows = [
         (name, f"{found['slope'] / expected:.3f} ± {found['slope_error'] / abs(expected):.3f}",
@@ -61,6 +63,11 @@ def main() -> None:
     print(
         f"gas of {GAS_ATOMS} atoms, npt-mtk: <V> p/kT = {gas['gas_mean']:.2f} ± {gas['gas_mean_error']:.2f}"
     )
+    rows = [
+        (name, *(f"{1e6 * found[key]:.3g}" for key in ("conserved", "total")))
+        for name, found in report["energy"].items()
+    ]
+    print(common.table(rows, ("range of energies, ueV/atom", "conserved", "total")))
     print(f"written: {options.out.name}")
 
 
@@ -115,6 +122,42 @@ def volumes_of_gas(samples: int, backend: str = "auto") -> np.ndarray:
     engine.set_state(velocities=maxwell_boltzmann(engine.masses, TEMPERATURE, 3))
     engine.advance(1000, 20.0 * units.FS)
     return volumes_along(engine, samples, 50, 20.0) / unit
+
+
+def energies(name: str, backend: str = "auto") -> dict[str, float]:
+    """Of 500 argon atoms over 80 ps, eV an atom: ranges of conserved and total energy, slope of the first."""
+    from ase.build import bulk
+
+    from taichimd import LennardJones, units
+    from taichimd.dynamics.ensembles import NVE
+    from taichimd.dynamics.pressure import BAROSTATS
+    from taichimd.engine import Engine
+    from taichimd.velocities import maxwell_boltzmann
+
+    atoms = bulk("Ar", cubic=True, a=5.35) * 5
+    forcefield = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5, truncation="force-shifted")
+    ensemble: Any = NVE()
+    if name != "nve":
+        # Pressed: the mean volume changes, and that takes work.
+        ensemble = BAROSTATS[name](
+            60.0, coupling_time=500.0, pressure=0.2, pressure_coupling_time=1000.0, bulk_modulus=2.0, seed=3
+        )
+    engine = Engine(atoms, forcefield, ensemble=ensemble, backend=backend)
+    engine.set_state(velocities=maxwell_boltzmann(engine.masses, 60.0, 3))
+    # Atoms at rest on a lattice have not had their half kick: from the first steps on.
+    engine.advance(11, 4.0 * units.FS)
+    thermos = []
+    for _ in range(20_000 // 37):
+        engine.advance(37, 4.0 * units.FS)
+        thermos.append(engine.thermo())
+    conserved = np.array([t.conserved for t in thermos]) / engine.n_atoms
+    total = np.array([t.potential + t.kinetic for t in thermos]) / engine.n_atoms
+    slope = np.polyfit(np.arange(len(thermos)) * 37 * 4.0e-6, conserved, 1)[0]
+    return {
+        "conserved": float(np.ptp(conserved)),
+        "total": float(np.ptp(total)),
+        "slope_eV_per_ns": float(slope),
+    }
 
 
 def volumes_along(engine: Any, samples: int, every: int, timestep: float) -> np.ndarray:

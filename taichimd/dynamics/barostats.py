@@ -10,6 +10,8 @@ on the diagonal and half of it beside:
 - Stochastic cell rescaling: B = exp(e), e = r dt (P - p) + sqrt(2 r dt kT/V) R, A = s exp(-e), C = B. (Bernetti
   and Bussi 2020; Del Tatto et al. 2022, with the rotation taken out.) There is no term kT/V beside P: K has 3N - 3
   degrees of freedom, and with it the volume would be that of one atom more than in the next ensemble.
+  It gives the atoms the work W:e, taken as the mean of W before and behind the deformation; the step behind an action is
+  one more in which W is summed, for that alone.
 - Martyna-Tobias-Klein: with the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and
   G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of v' = -(u + tr(u)/N_f) v; thermostat of the atoms, and friction and noise
   on u; the two halves in reverse. Then B = exp(u dt), C = (exp(u dt) - 1)/(u dt).
@@ -30,7 +32,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.dynamics import thermostats as th
-from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
+from taichimd.dynamics.matrices import contracted, grown, read3, series, square, write3
+from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.enumerate.access import load_matrix
 from taichimd.enumerate.exact import SIX
 from taichimd.math import exp, sqrt
@@ -46,11 +49,10 @@ from taichimd.streams import CELL
 ) = accumulate((3, 3, 1, 1, 2, 1, 1, 1, 1, 9, 9, 9, 9, 9, 9, 1, 9), initial=th.BATH_SIZE)  # fmt: skip
 """Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; the largest image of the lists along the
 second and the third vector, how far the near and the Verlet list reach (angstrom), E since they were made; A;
-h (angstrom), B - 1, C, energy (eV) between the two halves of the cell's kick less that behind them, u."""
+h (angstrom), B - 1, C, u or, of stochastic cell rescaling, the last e. AHEAD: what must be added to the energy received (eV):
+that between the two halves of the cell's kick less that behind them, or work that atoms are yet to get, half of it."""
 STATE = slice(CELL_VECTORS, BATH_SIZE)
 """What changes from step to step, and belongs in a checkpoint."""
-_TERMS = 12
-"""Of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""
 MOST_STRETCH = 0.05
 """Largest change of the cell in a step: beyond, the run is stopped."""
 RAN_AWAY = -1
@@ -64,46 +66,9 @@ def parts_of(control: str, axes: str) -> int:
     return 1 if control == "isotropic" and len(axes) == 3 else 3
 
 
-@ti.func
-def read3(bath: ti.template(), at: ti.template()):
-    """A 3x3 matrix of the bath, float64."""
-    return ti.Matrix([[bath[at + 3 * a + c] for c in ti.static(range(3))] for a in ti.static(range(3))])
-
-
-@ti.func
-def _write3(bath: ti.template(), at: ti.template(), m):
-    for a in ti.static(range(3)):
-        for c in ti.static(range(3)):
-            bath[at + 3 * a + c] = m[a, c]
-
-
-@ti.func
-def _series(x, first: ti.template()):
-    """The sum of x^k first!/(k + first)!: exp(x) for first = 0, (exp(x) - 1)/x for 1."""
-    one = ti.Matrix.identity(ti.f64, 3)
-    total = one
-    for m in range(_TERMS):
-        total = one + (x @ total) / ti.cast(_TERMS - m + first, ti.f64)
-    return total
-
-
-@ti.func
-def _grown(x):
-    """(exp(x) - 1)/x of a number."""
-    total = 0.0 * x + 1.0
-    for m in range(_TERMS):
-        total = 1.0 + x * total / ti.cast(_TERMS - m + 1, ti.f64)
-    return total
-
-
-@ti.func
-def _square(m):
-    """Of the Frobenius norm."""
-    total = 0.0 * m[0, 0]
-    for a in ti.static(range(3)):
-        for c in ti.static(range(3)):
-            total += m[a, c] * m[a, c]
-    return total
+def settles(name: str, period: int) -> bool:
+    """Whether the step behind an action sums the virial, too, to know the work that the deformation has done."""
+    return name == StochasticCellRescaling.name and period > 1
 
 
 @cache
@@ -176,14 +141,17 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             atoms.count(i, n, parts + k, ti.cast(component(w, k), ti.f64), ledger)
 
     @ti.func
-    def until_due(step):
-        """Steps from this one on before that of the next action."""
-        return ti.cast(-step % period, ti.i32)
-
-    @ti.func
     def due(step):
         """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
-        return ti.cast(until_due(step) == 0, ti.i32)
+        return ti.cast(step % period == 0, ti.i32)
+
+    @ti.func
+    def until_due(step):
+        """Steps from this one on before one that ends with sums: of an action, or behind one."""
+        left = -step % period
+        if ti.static(settles(name, period)):
+            left = ti.min(left, (1 - step) % period)
+        return ti.cast(left, ti.i32)
 
     @ti.func
     def collect(k, ledger: ti.template()):
@@ -215,9 +183,35 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
         )
 
+    @ti.func
+    def first_order(
+        twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()
+    ):
+        """A and B of a barostat without inertia."""
+        one = ti.Matrix.identity(ti.f64, 3)
+        factor = atoms.factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
+        twice *= factor * factor
+        scale, stretch = one, one
+        strain = project((twice + virial) / volume - wanted) * (bath[RATE] * time)
+        if ti.static(berendsen):
+            scale = one * factor
+            stretch = one + strain
+        else:
+            strain += project(noise(ledger[th.SEED], interval, 0)) * sqrt(
+                2.0 * bath[RATE] * time * kt / volume
+            )
+            scale = series(-strain, 0)
+            work = 0.5 * contracted(virial, strain)
+            bath[th.RECEIVED] += 0.5 * (twice.trace() - (scale @ twice @ scale).trace()) + work
+            bath[AHEAD] = -work
+            write3(bath, CELL_VELOCITY, strain)
+            scale *= factor
+            stretch = series(strain, 0)
+        return scale, stretch
+
     @in_double
     def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
-        """A, B, C and u from the totals. Serial."""
+        """A, B, C and u or e from the totals. Serial."""
         if ti.static(parts == 1):
             for k in ti.static(range(2)):
                 collect(k, ledger)
@@ -239,47 +233,46 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             for a in ti.static(range(3)):
                 before = th.along_ramp(interval, P_START + a, P_END + a, bath)
                 done += 0.5 * (before + wanted[a, a]) * u[a, a] * time
-            bath[th.RECEIVED] += done * volume * _grown(-u.trace() * time)
+            bath[th.RECEIVED] += done * volume * grown(-u.trace() * time)
             u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
                 0.5 * time / mass
             )
-            first = _series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
+            first = series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
             twice = first.transpose() @ twice @ first
             factor = atoms.factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
             twice *= factor * factor
             kept = exp(-time / bath[CELL_TIME])
-            before = _square(u)
+            before = square(u)
             u = kept * u + project(noise(ledger[th.SEED], interval, 0)) * sqrt(
                 (1.0 - kept * kept) * kt / mass
             )
-            bath[th.RECEIVED] += 0.5 * mass * (before - _square(u))
+            bath[th.RECEIVED] += 0.5 * mass * (before - square(u))
             # The step is symmetric about this place: only here the error of the energy is of second order.
-            middle = 0.5 * (twice.trace() + mass * _square(u))
-            second = _series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
+            middle = 0.5 * (twice.trace() + mass * square(u))
+            second = series((u + (u.trace() / freedom) * one) * (-0.5 * time), 0)
             twice = second.transpose() @ twice @ second
             u += project(twice + virial - volume * wanted + (twice.trace() / freedom) * one) * (
                 0.5 * time / mass
             )
-            _write3(bath, CELL_VELOCITY, u)
-            bath[AHEAD] = middle - 0.5 * (twice.trace() + mass * _square(u))
+            write3(bath, CELL_VELOCITY, u)
+            bath[AHEAD] = middle - 0.5 * (twice.trace() + mass * square(u))
             scale = first @ second * factor
-            stretch, drift = _series(u * time, 0), _series(u * time, 1)
+            stretch, drift = series(u * time, 0), series(u * time, 1)
         else:
-            factor = atoms.factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
-            excess = (twice * (factor * factor) + virial) / volume - wanted
-            rate = bath[RATE] * time
-            if ti.static(berendsen):
-                scale = one * factor
-                stretch = one + project(excess) * rate
-            else:
-                strain = project(excess) * rate
-                strain += project(noise(ledger[th.SEED], interval, 0)) * sqrt(2.0 * rate * kt / volume)
-                scale = _series(-strain, 0) * factor
-                stretch = _series(strain, 0)
+            acts = 1
+            if ti.static(not berendsen):
+                # Half of the last deformation's work, which the virial behind it says.
+                bath[th.RECEIVED] += 0.5 * contracted(virial, read3(bath, CELL_VELOCITY))
+                bath[AHEAD] = 0.0
+                write3(bath, CELL_VELOCITY, 0.0 * one)
+            if ti.static(settles(name, period)):
+                acts = due(interval + 1)
+            if acts == 1:
+                scale, stretch = first_order(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
             drift = stretch
-        _write3(bath, VELOCITY_SCALE, scale)
-        _write3(bath, STRETCH, stretch - one)
-        _write3(bath, DRIFT, drift)
+        write3(bath, VELOCITY_SCALE, scale)
+        write3(bath, STRETCH, stretch - one)
+        write3(bath, DRIFT, drift)
 
     @in_double
     def deform(bath: ti.template()):
@@ -290,13 +283,13 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             m += m @ extra
             if ti.static(at != CELL_VECTORS):
                 m += extra
-            _write3(bath, at, m)
+            write3(bath, at, m)
             if ti.static(at == STRAIN_NEAR):
-                bath[LOST_NEAR] = 0.5 * bath[REACH_NEAR] * ti.sqrt(_square(m))
+                bath[LOST_NEAR] = 0.5 * bath[REACH_NEAR] * ti.sqrt(square(m))
             elif ti.static(at == STRAIN_BUILT):
-                bath[LOST_BUILT] = 0.5 * bath[REACH_BUILT] * ti.sqrt(_square(m))
+                bath[LOST_BUILT] = 0.5 * bath[REACH_BUILT] * ti.sqrt(square(m))
         fit = 1
-        if not _square(extra) <= MOST_STRETCH * MOST_STRETCH:
+        if not square(extra) <= MOST_STRETCH * MOST_STRETCH:
             fit = 0
         return fit
 
@@ -325,13 +318,13 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     def forget_near(bath: ti.template()):
         """The near list was cut: no strain since."""
         bath[LOST_NEAR] = 0.0
-        _write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
+        write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
 
     @ti.func
     def forget_built(bath: ti.template()):
         """The Verlet list was built: no strain since."""
         bath[LOST_BUILT] = 0.0
-        _write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
+        write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
 
     @in_double
     def lay_out(grid: ti.template(), bins, reach, radius2, bath: ti.template()):

@@ -9,7 +9,7 @@ from taichimd.dynamics import barostats as baro
 from taichimd.dynamics import thermostats as at
 from taichimd.dynamics.coupling import coupling_of
 from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom
-from taichimd.dynamics.pressure import Barostat, MartynaTobiasKlein, three
+from taichimd.dynamics.pressure import Barostat, BerendsenNPT, three
 from taichimd.errors import SettingsError
 from taichimd.results import Array
 from taichimd.runtime import ti
@@ -68,14 +68,10 @@ class Bath:
         ledger[at.SEED] = ensemble.seed
         self._ledger.from_numpy(ledger)
 
-    def acts(self, step: int) -> bool:
-        """Whether the bath acts on the whole system at the end of a step."""
-        return self.coupling.whole and step % self.coupling.period == 0
-
     def received(self) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
 
-        None where nothing is conserved: with a driving force, and with the barostats of first order.
+        None where nothing is conserved: with a driving force, and with Berendsen's barostat.
         """
         if self.coupling.driven:
             return None
@@ -146,9 +142,12 @@ def _load_barostat(ensemble: Barostat, values: Array) -> None:
 
 
 def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array) -> float | None:
-    """What the bath and the pressure have received, and the kinetic energy of the cell, eV."""
-    if ensemble.name != MartynaTobiasKlein.name:
+    """What the bath and the pressure have received, and the kinetic energy of the cell if it has one, eV."""
+    if ensemble.name == BerendsenNPT.name:
         return None
-    speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
-    mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
-    return float(values[at.RECEIVED] + values[baro.AHEAD] + 0.5 * mass * speed2)
+    received = float(values[at.RECEIVED] + values[baro.AHEAD])
+    if ensemble.has_inertia:
+        speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
+        mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
+        received += float(0.5 * mass * speed2)
+    return received

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.dynamics.barostats import barostat_functions
+from taichimd.dynamics.barostats import barostat_functions, settles
 from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, Thermostat
 from taichimd.dynamics.pressure import Barostat, BerendsenNPT
 from taichimd.dynamics.thermostats import thermostat_functions
@@ -47,6 +47,11 @@ class Coupling:
     def moves_cell(self) -> bool:
         """Whether there is a barostat."""
         return bool(self.control)
+
+    def ends(self, step: int) -> bool:
+        """Whether a step has more at its end than the second half kick: an action, or the account of the last one."""
+        behind = self.moves_cell and settles(self.name, self.period)
+        return self.whole and (step % self.period == 0 or (behind and (step - 1) % self.period == 0))
 
     @property
     def outside_steps(self) -> "Coupling":

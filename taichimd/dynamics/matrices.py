@@ -1,0 +1,55 @@
+"""3x3 matrices in float64 on the device, as barostats need them."""
+
+from taichimd.runtime import ti
+
+_TERMS = 12
+"""Of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""
+
+
+@ti.func
+def read3(bath: ti.template(), at: ti.template()):
+    """A 3x3 matrix of the bath, float64."""
+    return ti.Matrix([[bath[at + 3 * a + c] for c in ti.static(range(3))] for a in ti.static(range(3))])
+
+
+@ti.func
+def write3(bath: ti.template(), at: ti.template(), m):
+    """Put a 3x3 matrix into the bath."""
+    for a in ti.static(range(3)):
+        for c in ti.static(range(3)):
+            bath[at + 3 * a + c] = m[a, c]
+
+
+@ti.func
+def series(x, first: ti.template()):
+    """The sum of x^k first!/(k + first)!: exp(x) for first = 0, (exp(x) - 1)/x for 1."""
+    one = ti.Matrix.identity(ti.f64, 3)
+    total = one
+    for m in range(_TERMS):
+        total = one + (x @ total) / ti.cast(_TERMS - m + first, ti.f64)
+    return total
+
+
+@ti.func
+def grown(x):
+    """(exp(x) - 1)/x of a number."""
+    total = 0.0 * x + 1.0
+    for m in range(_TERMS):
+        total = 1.0 + x * total / ti.cast(_TERMS - m + 1, ti.f64)
+    return total
+
+
+@ti.func
+def contracted(m, other):
+    """m:other."""
+    total = 0.0 * m[0, 0]
+    for a in ti.static(range(3)):
+        for c in ti.static(range(3)):
+            total += m[a, c] * other[a, c]
+    return total
+
+
+@ti.func
+def square(m):
+    """Of the Frobenius norm."""
+    return contracted(m, m)
