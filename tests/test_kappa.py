@@ -6,7 +6,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ase.build import bulk
+from ase import Atoms
+from ase.build import bulk, graphene
 
 from taichimd.analysis.transport import green_kubo_conductivity
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
@@ -203,6 +204,9 @@ def test_the_command(call, folder):
         ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
         ("--time 100", "expected a length of time with its unit"),
         ("--time 100fs --direction w", "direction = 'w': expected x or y or z"),
+        ("--time 100fs --thickness -1", "thickness = -1.0: expected a number above 0 (Å)"),
+        ("--time 100fs --thickness 3 --supercell 1 1 2", "a sheet (thickness) repeats along x and y alone"),
+        ("--time 100fs --thickness 3 --method hnemd --direction z", "direction = 'z' is across the sheet"),
         ("--time 100fs --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
     ],
 )
@@ -213,10 +217,36 @@ def test_bad_input_ends_in_one_line(call, options, message):
     assert not os.path.exists("k")
 
 
+@pytest.mark.parametrize("method", ["green-kubo", "hnemd"])
+def test_a_sheet_conducts_per_its_thickness(method):
+    """Whatever stands for the vacuum: a high box, or no third period. NumPy's own ratio of volumes."""
+    high = graphene(vacuum=10.0)
+    high *= (3, 3, 1)
+    high.pbc = True
+    open_ = high.copy()
+    open_.pbc = [True, True, False]
+    short = {**SHORT, "temperature": 300.0, "window": 20.0, "runs": 2, "method": method, "timestep": 0.5}
+    whole, sheet, thin = (
+        thermal_conductivity(atoms, "C_2010.tersoff", KappaSettings(**short, thickness=thickness))
+        for atoms, thickness in ((high, None), (high, 3.35), (open_, 6.7))
+    )
+    axes = 2 if method == "green-kubo" else 3
+    np.testing.assert_allclose(sheet.channels.value, whole.channels.value[:axes] * 20.0 / 3.35, rtol=1e-12)
+    np.testing.assert_allclose(thin.channels.value, sheet.channels.value / 2, rtol=1e-12)
+    expected = sheet.channels.value.mean() if method == "green-kubo" else sheet.channels.value[0]
+    assert sheet.mean.value == pytest.approx(expected, rel=1e-12)
+    assert sheet.mean.value != 0.0
+
+
 def test_what_cannot_conduct():
     slab = ARGON.copy()
     slab.pbc = [True, True, False]
     with pytest.raises(StructureError, match="needs a cell that is periodic in three directions"):
         thermal_conductivity(slab, "Ar.lj", KappaSettings(**SHORT))
+    standing = ARGON.copy()
+    standing.rotate(90, "x", rotate_cell=True)
+    for atoms in (standing, Atoms("Ar", cell=[5, 5, 5], pbc=[True, False, True])):
+        with pytest.raises(StructureError, match=r"a sheet \(thickness\) must be periodic along"):
+            thermal_conductivity(atoms, "Ar.lj", KappaSettings(**SHORT, thickness=3.0))
     with pytest.raises(SettingsError, match="temperature = -1"):
         KappaSettings(temperature=-1.0)

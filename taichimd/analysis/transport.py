@@ -32,7 +32,7 @@ def green_kubo_conductivity(
 
     Args:
         current: (steps, 3) heat current of one run, or a list of them (or (runs, steps, 3)): of the whole
-            cell, not divided by its volume, eV angstrom / internal time.
+            cell, not divided by its volume, eV angstrom / internal time; (steps, 2) in the plane of a sheet.
         dt: internal time between samples.
         volume: angstrom^3.
         temperature: K.
@@ -41,14 +41,14 @@ def green_kubo_conductivity(
         blocks: pieces of each run that count as independent; None makes as many as give five samples.
 
     Returns:
-        Running and final conductivity along x, y, z (`channels`) and their mean, W/(m K).
+        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K).
 
     Raises:
         AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
     """
     positive(volume=volume, temperature=temperature)
     runs = runs_of(current, "heat current", 2)
-    _check_width(runs, 3, "heat current")
+    _check_width(runs, 3, "heat current", sheet=True)
     factor = 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN
     return integrate(runs, dt, window, factor, plateau, blocks)
 
@@ -199,7 +199,7 @@ def _as_voigt(run: Array) -> Array:
     return run
 
 
-def _check_width(runs: list[Array], width: int, name: str) -> None:
+def _check_width(runs: list[Array], width: int, name: str, sheet: bool = False) -> None:
     for run in runs:
-        if run.shape[1] != width:
+        if run.shape[1] != width and not (sheet and run.shape[1] == width - 1):
             raise AnalysisError(f"{name} has {run.shape[1]} components, expected {width}")

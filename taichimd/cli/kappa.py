@@ -31,6 +31,10 @@ def kappa(
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
+    thickness: Annotated[
+        float | None,
+        typer.Option(help="Å, of a sheet in the plane of x and y."),
+    ] = None,
     output: Annotated[str, typer.Option(help="Folder for runs and results.")] = "taichimd-kappa",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
 ) -> None:
@@ -53,7 +57,7 @@ def kappa(
         None if window is None else parse_time(window),
         None if span is None else (1000.0 * span[0], 1000.0 * span[1]),
         every, timestep, seed, driving_force, direction, backend, precision,
-        decomposition,
+        decomposition, thickness,
     )  # fmt: skip
     code = run_kappa(structure, potential, settings, Path(output), overwrite, Console())
     if code:

@@ -45,7 +45,7 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
     """
     files = [folder / name for name in NAMES[1:]]
     if found.green_kubo is not None:
-        rows = write_green_kubo(found.green_kubo, ("x", "y", "z"), "kappa", "W/(m K)", files, title)
+        rows = write_green_kubo(found.green_kubo, settings.axes, "kappa", "W/(m K)", files, title)
         details: dict[str, Any] = {
             "plateau_ps": [t / PS for t in found.green_kubo.plateau],
             "still_growing": growing(found.green_kubo),

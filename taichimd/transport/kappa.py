@@ -62,9 +62,10 @@ class Kappa:
 
     Attributes:
         mean: green-kubo: mean of the directions; hnemd: along the driving force.
-        channels: (3,) along x, y, z; hnemd: J_a / (T V F), of which only the driven one is a conductivity.
+        channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
+            conductivity.
         temperature: K, mean of the runs, with which kappa was computed.
-        volume: angstrom^3.
+        volume: angstrom^3, of the cell or of the sheet in it.
         n_atoms: of the cell.
         runs: how many.
         green_kubo: correlation and running integral, or None.
@@ -95,7 +96,7 @@ def thermal_conductivity(
     """Run what is missing, and compute kappa from all runs.
 
     Args:
-        atoms: structure, periodic in three directions; velocities are drawn anew.
+        atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
@@ -125,25 +126,43 @@ def thermal_conductivity(
             if file is not None:
                 _write(file, identity, samples)
         found.append(samples)
-    return conductivity(found, settings, float(system.get_volume()), len(system)) if found else None
+    return conductivity(found, settings, volume_of(system, settings), len(system)) if found else None
 
 
 def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
     """The system that is run, without velocities.
 
     Raises:
-        StructureError: not periodic in three directions.
+        StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
     """
-    if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
+    pbc = atoms.pbc.tolist()
+    if settings.thickness is None:
+        if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
+            raise StructureError(
+                "a thermal conductivity needs a cell that is periodic in three directions, or the thickness "
+                f"of a sheet; pbc is {pbc}"
+            )
+    elif not (all(pbc[:2]) and abs(atoms.cell[:2, 2]).max() < 1e-9 and _area(atoms) > 1e-6):
         raise StructureError(
-            "a thermal conductivity needs a cell that is periodic in three directions, pbc is "
-            f"{atoms.pbc.tolist()}"
+            "a sheet (thickness) must be periodic along the first two cell vectors, and these lie in the "
+            f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
         )
     system = atoms.copy()
     for name in ("momenta",):
         if system.has(name):
             del system.arrays[name]
     return system.repeat(settings.supercell)
+
+
+def volume_of(system: Atoms, settings: KappaSettings) -> float:
+    """Of what conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
+    if settings.thickness is None:
+        return float(system.get_volume())
+    return _area(system) * settings.thickness
+
+
+def _area(atoms: Atoms) -> float:
+    return float(np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])))
 
 
 class _Current(Sampler):
@@ -240,8 +259,9 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
             [run.current[:, :3] for run in runs], dt, volume, measured.value, force, settings.lags * dt
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions)
+    across = len(settings.axes)
     found = green_kubo_conductivity(
-        [run.current[:, :3] + run.current[:, 3:] for run in runs], dt, volume, measured.value,
+        [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
         settings.lags * dt, _plateau(settings), 1 if several else None,
     )  # fmt: skip
     return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions)

@@ -34,6 +34,8 @@ class KappaSettings:
         backend: auto, cuda or cpu.
         precision: float64 or float32.
         decomposition: particle, tuple or auto (see `Engine`).
+        thickness: angstrom, of a sheet in the plane of x and y: its volume is area times thickness, and kappa
+            is the mean of x and y. None: of what fills its cell.
 
     Raises:
         SettingsError: a value that makes no sense, or a window that is not shorter than the run.
@@ -55,6 +57,7 @@ class KappaSettings:
     backend: str = "auto"
     precision: str = "float64"
     decomposition: str = "auto"
+    thickness: float | None = None
 
     def __post_init__(self) -> None:
         for key, choices in (("method", METHODS), ("direction", AXES)):
@@ -72,7 +75,20 @@ class KappaSettings:
                 raise SettingsError(f"{key} = {getattr(self, key)}: expected whole numbers above 0")
         if not 0 <= self.seed < 2**62:
             raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
+        self._check_sheet()
         self._check_window()
+
+    def _check_sheet(self) -> None:
+        if self.thickness is None:
+            return
+        if not (math.isfinite(self.thickness) and self.thickness > 0):
+            raise SettingsError(f"thickness = {self.thickness}: expected a number above 0 (Å)")
+        if self.method == "hnemd" and self.direction == "z":
+            raise SettingsError("direction = 'z' is across the sheet (thickness): expected x or y")
+        if self.supercell[2] != 1:
+            raise SettingsError(
+                f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone"
+            )
 
     def _check_window(self) -> None:
         samples = self.steps // self.every + 1
@@ -118,9 +134,14 @@ class KappaSettings:
         """Samples that the window spans."""
         return round(self.window_fs / (self.every * self.timestep))
 
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Along which heat is conducted."""
+        return AXES if self.thickness is None else AXES[:2]
+
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
-        left_out = {"runs", "window", "plateau", "backend", "decomposition"}
+        left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness"}
         if self.method == "green-kubo":
             left_out |= {"driving_force", "direction"}
         return {k: v for k, v in asdict(self).items() if k not in left_out} | {
