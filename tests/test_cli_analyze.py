@@ -1,5 +1,7 @@
 """`taichimd analyze`: right numbers from files, and one line for every mistake."""
 
+import re
+
 import ase.io
 import numpy as np
 import pytest
@@ -7,6 +9,8 @@ from ase import Atoms, units
 from ase.build import bulk
 from scipy.integrate import trapezoid
 
+from taichimd.analysis.series import Mean
+from taichimd.analyze.tables import plus_minus
 from taichimd.io.analysis_files import read_table
 
 
@@ -80,9 +84,9 @@ def test_diffusion_of_wrapped_brownian_motion(call, folder):
     code, out, err = call("analyze walk.traj --msd --interval 100fs --window 4ps --fit 1ps,4ps --output o")
     assert (code, err) == (0, "")
     assert "jumps of more than half a cell between frames were taken for wrapping" in out
-    value, _, error = out.split("D Ar")[1].split()[:3]
+    value, error = re.search(r"D Ar +\(([\d.]+) ± ([\d.]+)\)e-05 cm²/s", out).groups()
     # 0.5 Å²/ps are 5e-5 cm²/s; without the drift of the centre of mass, 59/60 of it.
-    assert abs(float(value) - 5e-5 * 59 / 60) < 6 * float(error) < 1e-5
+    assert abs(float(value) - 5 * 59 / 60) < 6 * float(error) < 1
     assert "slope from 1 to 4 ps" in out
     assert sorted(f.name for f in (folder / "o").iterdir()) == ["msd.csv", "msd.png"]
 
@@ -244,3 +248,21 @@ def test_files_that_are_no_trajectory(call, folder):
     (folder / "file").write_text("")
     save(frames(12))
     assert "cannot write file: a file is in the way" in call("analyze t.extxyz --output file")[2]
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "words"),
+    [
+        (78.26, 39.2, "78 ± 39"),
+        (0.29104, 0.0174, "0.291 ± 0.017"),
+        (2.4498e-5, 3.1e-7, "(2.450 ± 0.031)e-05"),
+        (-1.5e-7, 8.2e-6, "(-0.1 ± 8.2)e-06"),
+        (2847.3, 490.0, "2847 ± 490"),
+        (3.97e8, 1.2e6, "(3.970 ± 0.012)e+08"),
+        (4.0, 0.0, "4 ± 0"),
+        (0.0, 0.5, "0.00 ± 0.50"),
+        (1.2345, float("nan"), "1.23"),
+    ],
+)
+def test_a_value_has_the_digits_that_its_error_leaves(value, error, words):
+    assert plus_minus(Mean(value, error, 5)) == words

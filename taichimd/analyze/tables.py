@@ -1,5 +1,6 @@
 """Results as CSV tables, PNG pictures and rows of a summary, of a trajectory or of a running simulation."""
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,5 +215,12 @@ def _tail(mean: Mean) -> Mean:
 
 
 def plus_minus(mean: Mean) -> str:
-    """Value and standard error, three digits and one."""
-    return f"{mean.value:.3g}" + ("" if np.isnan(mean.error) else f" ± {mean.error:.1g}")
+    """Value and standard error, two digits of the error: 78 ± 39, (2.450 ± 0.031)e-05."""
+    value, error = float(mean.value), float(mean.error)
+    if not error > 0.0 or not np.isfinite([value, error]).all():
+        return f"{value:.3g}" + ("" if np.isnan(error) else f" ± {error:.2g}")
+    largest = math.floor(math.log10(max(abs(value), error)))
+    shift = 0 if -4 < largest < 6 else largest
+    places = max(0, 1 - math.floor(math.log10(error)) + shift)
+    both = f"{value * 10.0**-shift:.{places}f} ± {error * 10.0**-shift:.{places}f}"
+    return f"({both})e{shift:+03d}" if shift else both
