@@ -79,7 +79,9 @@ def start(backend: str = "auto") -> str:
                 "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
             )
         chosen = "cuda" if has_cuda else "cpu"
-        options: dict[str, Any] = {"default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR}
+        options: dict[str, Any] = {
+            "default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "unrolling_limit": 0,
+        }  # fmt: skip
         if threads := os.environ.get("TAICHIMD_THREADS"):
             options["cpu_max_num_threads"] = int(threads)
         if QUICK_COMPILE:

@@ -1,0 +1,68 @@
+"""The code that only a GPU compiles, run on a CPU: its warps have one thread, its chunks of rows one entry.
+
+Run as a script under quadrants, it prints {name: hash} as `bits` does, and how often warps were asked for.
+What threads of a warp tell each other is not seen, nor shared memory, nor sums of thermostats within warps.
+"""
+
+import json
+import sys
+from collections import Counter
+
+from taichimd import runtime
+
+compiled = Counter()
+
+
+class One(int):
+    """One thread for an atom, in the loops of several."""
+
+    def __gt__(self, other):
+        return True
+
+
+def as_on_a_gpu():
+    """Make this process compile for CUDA, and run that on the CPU. Before anything else is imported."""
+    runtime.start("cpu")
+    runtime._backend = "cuda"
+    runtime.start = lambda backend="auto": "cuda"
+    runtime._multiprocessors = lambda: 1
+    simt = runtime.ti.simt
+    simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, -1, 0))
+    simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)
+    from taichimd import memory
+    from taichimd.neighbours import rows
+
+    memory._free_cuda = memory._free_host
+    rows.CHUNK, rows.LOG_CHUNK = 1, 0
+    from taichimd.dynamics import thermostats
+    from taichimd.enumerate import lanes
+    from taichimd.neighbours import search
+
+    assert search.CHUNK == lanes.CHUNK == 1
+    thermostats.WARPS = False
+    threads_for = lanes.threads_for
+    lanes.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
+
+
+def _counted(name, function):
+    """A function that is called while kernels are traced; the flags keep the runtime from a warning."""
+
+    def call(*of):
+        compiled[name] += 1
+        return function(*of)
+
+    call._is_quadrants_function = call._is_taichi_function = False
+    return call
+
+
+if __name__ == "__main__":
+    as_on_a_gpu()
+    import bits
+
+    from taichimd.neighbours import lists
+
+    found = {name: bits.here(name) for name in sys.argv[1:]}
+    # As with more atoms, where forces read the Verlet list itself.
+    lists.NO_NEAR_LIST = 1
+    melt = bits.here.__wrapped__("melt")
+    print(json.dumps({**found, "melt without a near list": melt, "compiled": compiled}))

@@ -1,0 +1,26 @@
+"""What only a GPU compiles has the bits of the CPU's code."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from bits import elsewhere, needs_other_runtime
+
+
+@needs_other_runtime
+def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
+    """Rows in chunks, threads that share atoms, kicks; lists for them; a barostat's part in registers."""
+    names = ["melt", "silicon", "silica", "barostats"]
+    environment = {**os.environ, "TAICHIMD_RUNTIME": "quadrants"}
+    command = [sys.executable, str(Path(__file__).with_name("gpu_code.py")), *names]
+    output = subprocess.run(command, env=environment, capture_output=True, text=True)
+    assert output.returncode == 0, output.stderr
+    assert "Warning" not in output.stderr
+    found = json.loads(output.stdout)
+    expected = elsewhere()
+    assert found["compiled"]["ballot"] > 10
+    assert found["compiled"]["reduce"] > 10
+    assert found["melt without a near list"] == expected["melt"]
+    assert {name: found[name] for name in names} == {name: expected[name] for name in names}
