@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
+from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, Bundle, literals, ti
 
 
 @cache
@@ -29,6 +29,14 @@ def _copy_kernels(real: Any) -> tuple[Any, Any]:
             target[i] = source[ident[i]]
 
     return to_user, from_user
+
+
+@ti.data_oriented
+class Atoms(Bundle):
+    """What of a `State` steps change, and masses and numbers, as one argument of device functions."""
+
+    def __init__(self, pos: Any, vel: Any, force: Any, inverse_mass: Any, ident: Any) -> None:
+        self.pos, self.vel, self.force, self.inverse_mass, self.ident = pos, vel, force, inverse_mass, ident
 
 
 class State:

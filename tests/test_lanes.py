@@ -12,6 +12,7 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
+from taichimd.neighbours.rows import Rows
 from taichimd.runtime import backend, ti
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
@@ -39,13 +40,12 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
         table: reals,
         force: vecs,
     ):
+        rows = Rows(pos, kind, count, entries, shifts)
         for i in range(n):
             empty = sums.empty(FORCE)
             total = empty
             for lane in range(stride):
-                found = pairs(
-                    i, lane, stride, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE
-                )
+                found = pairs(i, lane, stride, n, width, shift_bits, rows, table, FORCE)
                 total += found - empty
             sums.store(i, total, table, force, table, FORCE)
 

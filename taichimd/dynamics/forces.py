@@ -18,7 +18,7 @@ from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.prune import prune_functions
-from taichimd.neighbours.rows import body_layout, row_layout
+from taichimd.neighbours.rows import Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
 
@@ -80,55 +80,53 @@ def force_functions(
     # Both terms have a near list of their own.
     pair_rows = both and not by_tuple.pairs
     with_reverse = many_body and not in_moments
-    near = prune_functions(terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, pair_rows)
+    pruning = prune_functions(terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, pair_rows)
 
     @ti.func
-    def pairs_of(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs_of(i, n, width, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over the pairs of atom i, from its row or from its list of pairs."""
         total = sums.empty(want)
         if ti.static(by_tuple.pairs):
-            total = pair_list.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, table, t, want)
+            total = pair_list.pairs(i, 0, 1, n, shift_bits, rows, table, t, want)
         elif ti.static(pair_rows):
-            total = far.pairs(i, 0, 1, n, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, want)  # fmt: skip
+            total = far.pairs(i, 0, 1, n, pair_width(n, t), shift_bits, Rows(rows.pos, rows.kind, t.firsts, t.tuples, rows.shifts), table, want)  # fmt: skip
         else:
-            total = atom.pairs(i, 0, 1, n, width, shift_bits, pos, kind, count, entries, shifts, table, want)
+            total = atom.pairs(i, 0, 1, n, width, shift_bits, rows, table, want)
         return total
 
     @ti.func
-    def in_lanes(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template(), ends: ti.template()):  # fmt: skip
+    def in_lanes(n, width, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template(), ends: ti.template()):  # fmt: skip
         """Forces of pairs where several threads share an atom."""
         if ti.static(by_tuple.pairs):
-            pair_list.add_up(
-                n, shift_bits, pos, kind, shifts, table, energy, force, virial, control, frozen, t
-            )
+            pair_list.add_up(n, shift_bits, rows, table, energy, force, virial, control, frozen, t)
         elif ti.static(pair_rows):
-            shared.forces(n, ends.pairs, pair_width(n, t), shift_bits, pos, kind, t.firsts, t.tuples, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, ends.pairs, pair_width(n, t), shift_bits, Rows(rows.pos, rows.kind, t.firsts, t.tuples, rows.shifts), table, energy, force, virial, control, frozen)  # fmt: skip
         else:
-            shared.forces(n, ends.pairs, width, shift_bits, pos, kind, count, entries, shifts, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(n, ends.pairs, width, shift_bits, rows, table, energy, force, virial, control, frozen)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
+    def first_pass(n, width, shift_bits, rows: ti.template(), kept: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
             if ti.static(want == FORCE or not (both or want == ALL)):
-                pair_list.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, frozen, t)
+                pair_list.evaluate(n, shift_bits, rows, kept.pair_table, control, frozen, t)
         if ti.static(bool(triplet_list)):
-            triplet_list.partials(n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta, live, energy, control, frozen, t, want)  # fmt: skip
+            triplet_list.partials(n, width, shift_bits, rows, kept, energy, control, frozen, t, want)
         elif ti.static(all_pairs):
-            visit_all(n, pos, kind, shifts, pair_table, energy, force, virial, control, frozen, want)
+            visit_all(n, rows.pos, rows.kind, rows.shifts, kept.pair_table, energy, force, virial, control, frozen, want)  # fmt: skip
         elif ti.static(by_lanes and not both and want == FORCE):
-            in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, energy, force, virial, control, frozen, t, ends)  # fmt: skip
+            in_lanes(n, width, shift_bits, rows, kept.pair_table, energy, force, virial, control, frozen, t, ends)  # fmt: skip
         else:
             if ti.static(on_gpu and full and atom.compact):
                 ti.loop_config(block_dim=BLOCK)
             for i in range(n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta, live, ti.static(want == ALL))  # fmt: skip
+                        e = atom.partials(i, n, width, shift_bits, rows, kept, ti.static(want == ALL))
                         if ti.static(want == ALL):
                             energy[i] = e
                     else:
-                        total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, want)  # fmt: skip
+                        total = pairs_of(i, n, width, shift_bits, rows, kept.pair_table, t, want)
                         sums.store(i, total, energy, force, virial, want)
                         if ti.static(driven and want != ALL):
                             force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
@@ -136,26 +134,26 @@ def force_functions(
                             thermostat.add_components(i, n, sums.virial(total, want), ledger)
 
     @ti.func
-    def gathered(i, n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), force: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def gathered(i, n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), kept: ti.template(), force: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
         """Force and virial of atom i after the first pass; energy of pairs that are added here."""
-        f, w = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, want)  # fmt: skip
+        f, w = atom.gather(i, n, near_width, shift_bits, near, kept, want)
         e = ti.cast(0.0, real)
         if ti.static(helped and not want):
             f += force[i]
         elif ti.static(both):
-            total = pairs_of(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
+            total = pairs_of(i, n, width, shift_bits, verlet, kept.pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
             f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
             f += f_pairs
             w += w_pairs
         return f, w, e
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), body_table: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
+    def cut(n, width, near_width, shift_bits, most_drift2, verlet: ti.template(), near: ti.template(), kept: ti.template(), ident: ti.template(), limits2: ti.template(), places: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
         if ti.static(near_list):
-            near.prune(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, control, bath, t, ends)  # fmt: skip
+            pruning.prune(n, width, near_width, shift_bits, most_drift2, verlet, near, kept.reverse, ident, limits2, places, control, bath, t, ends)  # fmt: skip
             if ti.static(bool(list_tuples)):
-                list_tuples(n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, shifts, limits2, places, body_table, control, t)  # fmt: skip
-            near.close(near_width, control, bath)
+                list_tuples(n, width, near_width, shift_bits, verlet, near, limits2, places, kept.body_table, control, t)  # fmt: skip
+            pruning.close(near_width, control, bath)
 
     return SimpleNamespace(
         cut=cut, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,

@@ -30,7 +30,7 @@ from taichimd.dynamics.coupling import Coupling, coupling_functions
 from taichimd.dynamics.forces import force_functions
 from taichimd.dynamics.passes import pass_functions
 from taichimd.dynamics.thermostats import FIRST, OPENS
-from taichimd.enumerate.access import load_matrix, store_matrix
+from taichimd.enumerate.access import Kept, load_matrix, store_matrix
 from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.control import (
@@ -50,10 +50,11 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.missed import Bins, missed_functions
-from taichimd.neighbours.rows import Ends, ends_function, row_layout
+from taichimd.neighbours.rows import Ends, Rows, ends_function, row_layout
 from taichimd.neighbours.search import Search
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
+from taichimd.state import Atoms
 
 
 @cache
@@ -123,19 +124,21 @@ def step_kernels(
     ends_of = ends_function(backend, lanes)
 
     @ti.func
-    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), ident: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
+    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, atoms: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
         """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`."""
         move = dt * v
         if ti.static(coupling.local):
-            new = thermostat.refresh(i, n, v, ledger[OPENS] + ahead, ident[i], inverse_mass[i], ledger, bath)
+            new = thermostat.refresh(
+                i, n, v, ledger[OPENS] + ahead, atoms.ident[i], atoms.inverse_mass[i], ledger, bath
+            )
             move = (0.5 * dt) * v + (0.5 * dt) * new
-            vel[i] = new
+            atoms.vel[i] = new
         change = move
         if ti.static(cell):
             if deforming == 1:
-                change, move = thermostat.drifted(pos[i], move, bath)
-        x = pos[i] + change
-        pos[i] = x
+                change, move = thermostat.drifted(atoms.pos[i], move, bath)
+        x = atoms.pos[i] + change
+        atoms.pos[i] = x
         if thermostat.strayed(x, listed_at[i], most_near2, near_list, bath) == 1:
             breaks = 1
             if ti.static(to_the_end and bool(b)):
@@ -145,12 +148,13 @@ def step_kernels(
                 control[outdated] = 1
                 control[frozen] = 1
         if not move.dot(move) <= most_step2:
-            ti.atomic_min(control[BLOWN], ident[i])
+            ti.atomic_min(control[BLOWN], atoms.ident[i])
             control[frozen] = 1
 
     @ti.kernel
     def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, shift_bits: ti.i32, shifts: vecs, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
         """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
+        atoms = Atoms(pos, vel, force, inverse_mass, ident)
         control[REMAINING] = steps_to_do
         control[DONE] = 0
         control[BUILT] = 0
@@ -171,7 +175,7 @@ def step_kernels(
                     thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
-            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
+            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, atoms, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
 
     @ti.func
     def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
@@ -181,7 +185,7 @@ def step_kernels(
             flags.deform(control, at + 1, bath)
 
     @ti.func
-    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), shifts: ti.template(), listed_at: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
+    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), near: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
         if ti.static(by_component):
             for k in range(2 * thermostat.parts):
@@ -199,76 +203,83 @@ def step_kernels(
         for i in range(n):
             if control[at] == 0:
                 if ti.static(cell):
-                    thermostat.shift(i, n, shift_bits, shifts, bath)
-                v = thermostat.rescaled(vel[i], bath) + (0.5 * dt * inverse_mass[i]) * force[i]
-                vel[i] = v
-                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                    thermostat.shift(i, n, shift_bits, near.shifts, bath)
+                v = (
+                    thermostat.rescaled(atoms.vel[i], bath)
+                    + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
+                )
+                atoms.vel[i] = v
+                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
             flags.count_step(i, control, at)
 
     @ti.func
-    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """One step, unless control[at], or control[first] of its first loops, says no; `acting`: its end has more to do."""
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
         kicked = ti.static(bool(forces.kicks) and not acting and want == FORCE)
         if ti.static(kicked):
-            forces.kicks(n, ends.pairs, near_width, shift_bits, dt, pos, vel, inverse_mass, kind, near_count, near_rows, shifts, pair_table, control, at)  # fmt: skip
+            forces.kicks(n, ends.pairs, near_width, shift_bits, dt, near, atoms.vel, atoms.inverse_mass, kept.pair_table, control, at)  # fmt: skip
         else:
             if ti.static(not (acting and flags.shared_first)):
-                forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, zeta, force, zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
+                forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
             if ti.static(forces.helped and want == FORCE):
-                forces.in_lanes(n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, zeta, force, zeta, control, at, t, ends)  # fmt: skip
+                forces.in_lanes(n, width, shift_bits, verlet, kept.pair_table, kept.zeta, atoms.force, kept.zeta, control, at, t, ends)  # fmt: skip
             for i in range(n):
                 if control[at] == 0:
                     f = vec(0.0)
                     if ti.static(not many_body):
-                        f = force[i]
+                        f = atoms.force[i]
                     else:
-                        g, w, _ = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, with_virial)  # fmt: skip
+                        g, w, _ = forces.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, atoms.force, t, with_virial)  # fmt: skip
                         f = g
                         if ti.static(driven):
                             f += thermostat.drive(w, bath)
                         elif ti.static(with_virial):
                             thermostat.add_virial(i, n, w, ledger)
-                    kick = (0.5 * dt * inverse_mass[i]) * f
-                    v = vel[i] + kick
+                    kick = (0.5 * dt * atoms.inverse_mass[i]) * f
+                    v = atoms.vel[i] + kick
                     if ti.static(acting):
-                        vel[i] = v
+                        atoms.vel[i] = v
                         if ti.static(many_body):
-                            force[i] = f
-                        thermostat.add_kinetic(i, n, v, inverse_mass[i], ledger)
+                            atoms.force[i] = f
+                        thermostat.add_kinetic(i, n, v, atoms.inverse_mass[i], ledger)
                     else:
                         v += kick
-                        vel[i] = v
+                        atoms.vel[i] = v
                         if ti.static(not apart):
-                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 if ti.static(not acting and not apart):
                     flags.count_step(i, control, at)
         if ti.static((apart or kicked) and not acting):
             for i in range(n):
                 if control[at] == 0:
-                    drift(i, n, vel[i], dt, ahead, 0, most_step2, most_near2, pos, vel, inverse_mass, ident, listed_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                    drift(i, n, atoms.vel[i], dt, ahead, 0, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 flags.count_step(i, control, at)
         if ti.static(acting):
-            close(at, ahead, n, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, shifts, listed_at, control, ledger, bath, b)  # fmt: skip
+            close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms, near, control, ledger, bath, b)
         if ti.static(to_the_end):
-            missed.look(n, most_near2, pos, listed_at, b, control, at + 1)
+            missed.look(n, most_near2, atoms.pos, near.made_at, b, control, at + 1)
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
+            step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @ti.func
-    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), near_count: ti.template(), near_rows: ti.template(), reverse: ti.template(), listed_at: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+    def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if it is its turn."""
         if ti.static(sometimes):
-            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
+            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+        atoms = Atoms(pos, vel, force, inverse_mass, ident)
+        verlet = Rows(pos, kind, count, entries, shifts, built_at)
+        near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
+        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
@@ -280,13 +291,13 @@ def step_kernels(
             control[READY] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
-                forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
+                forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                     flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
-                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, b, ends)  # fmt: skip
+                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -306,30 +317,37 @@ def step_kernels(
     @ti.kernel
     def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
+        atoms = Atoms(pos, vel, force, inverse_mass, ident)
+        verlet = Rows(pos, kind, count, entries, shifts, built_at)
+        near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
+        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
+        forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         # What an earlier call has left may be of other positions.
         control[READY] = 0
         flags.open_pass(control, going, ledger)
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None, ends)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
         if ti.static(sometimes):
             flags.open_pass(control, going, ledger)
-        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, pos, vel, force, inverse_mass, ident, kind, count, entries, shifts, near_count, near_rows, reverse, listed_at, pair_table, body_table, partial, zeta, live, control, ledger, bath, t, None, ends)  # fmt: skip
+        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
         """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
+        verlet = Rows(pos, kind, count, entries, shifts, built_at)
+        near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
+        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        forces.cut(n, width, near_width, shift_bits, most_drift2, pos, ident, kind, count, entries, shifts, limits2, places, built_at, near_count, near_rows, reverse, listed_at, body_table, control, bath, t, ends)  # fmt: skip
-        forces.first_pass(n, near_width, shift_bits, pos, kind, near_count, near_rows, shifts, pair_table, body_table, partial, zeta, live, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
+        forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
+        forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w, e = forces.gathered(i, n, width, near_width, shift_bits, pos, kind, count, entries, near_count, near_rows, reverse, shifts, pair_table, body_table, partial, zeta, live, force, t, True)  # fmt: skip
+                    f, w, e = forces.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
                     if ti.static(forces.both):

@@ -8,7 +8,24 @@ from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.rows import slot
-from taichimd.runtime import ti
+from taichimd.runtime import Bundle, ti
+
+
+@ti.data_oriented
+class Kept(Bundle):
+    """Parameters of the terms, and what three-body terms keep from one of their loops to the next; one argument.
+
+    Attributes:
+        pair_table, body_table: parameters by species.
+        partial: dU_i/dr_ij of every entry of the near list. zeta: bond orders, or dU_i/dzeta; or the moments of atoms.
+        live: mask of an atom's entries within reach. reverse: where the entry (j, i) of an entry (i, j) stands.
+    """
+
+    def __init__(
+        self, pair_table: Any, body_table: Any, partial: Any, zeta: Any, live: Any, reverse: Any
+    ) -> None:
+        self.pair_table, self.body_table, self.partial = pair_table, body_table, partial
+        self.zeta, self.live, self.reverse = zeta, live, reverse
 
 
 @ti.func
@@ -79,12 +96,12 @@ def access(terms: Terms, real: Any, layout: int) -> Any:
         return p
 
     @ti.func
-    def visit(i, s, x, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
+    def visit(i, s, x, n, width, shift_bits, rows: ti.template()):
         """Entry s of atom i at x: distance vector, its square, kind of the neighbour."""
-        entry = entries[slot(i, s, n, width, layout)]
+        entry = rows.entries[slot(i, s, n, width, layout)]
         # Positions may be float64 where terms are float32: the difference is taken before it is rounded.
-        d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), real)
-        return d, d.dot(d), kind_of(kind, neighbour(entry, shift_bits))
+        d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), real)
+        return d, d.dot(d), kind_of(rows.kind, neighbour(entry, shift_bits))
 
     @ti.func
     def reach2(table: ti.template(), shared, a, b):

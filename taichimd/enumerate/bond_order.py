@@ -58,82 +58,82 @@ def bond_order_loops(terms: Terms, real: Any, layout: int) -> Any:
     look = access(terms, real, layout)
 
     @ti.func
-    def bonds(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+    def bonds(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """zeta_ij = sum over k of the third-body function, and the energy of every bond of i.
 
         Once the loop has passed s, its zeta is complete and gives way to dU_i/dzeta, 0 beyond the cutoff.
         """
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
         energy = 0.0
-        m = count[i]
+        m = rows.count[i]
         s = following(mask, 0, m)
         while s < m:
-            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2_s < look.reach2(table, shared, a, b):
+            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            if r2_s < look.reach2(kept.body_table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                own = zeta[slot(i, s, n, width, layout)]
+                own = kept.zeta[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
-                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
-                    if r2_t < look.reach2(table, shared, a, c):
+                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, rows)
+                    if r2_t < look.reach2(kept.body_table, shared, a, c):
                         r_t = ti.sqrt(r2_t)
                         cosine = d_s.dot(d_t) * (inverse_s * (1.0 / r_t))
-                        p = look.body_parameters(table, shared, a, b, c)
-                        q = look.body_parameters(table, shared, a, c, b)
+                        p = look.body_parameters(kept.body_table, shared, a, b, c)
+                        q = look.body_parameters(kept.body_table, shared, a, c, b)
                         w_s, _ = third.weigh(r_s, q)
                         w_t, _ = third.weigh(r_t, p)
                         z = third.both(r_s, r_t, cosine, p, q)
                         own += w_t * z[0]
-                        zeta[slot(i, t, n, width, layout)] += w_s * z[4]
+                        kept.zeta[slot(i, t, n, width, layout)] += w_s * z[4]
                     t = following(mask, t + 1, m)
-                p = look.body_parameters(table, shared, a, b, b)
+                p = look.body_parameters(kept.body_table, shared, a, b, b)
                 slope = 0.0
                 if r_s < p.cutoff:
                     w, dw = third.weigh(r_s, p)
                     u, u_r, u_zeta = functions.bond(r_s, w, dw, own, p)
                     energy += 0.5 * u
                     slope = 0.5 * u_zeta
-                    partial[slot(i, s, n, width, layout)] += (0.5 * u_r * inverse_s) * d_s
-                zeta[slot(i, s, n, width, layout)] = slope
+                    kept.partial[slot(i, s, n, width, layout)] += (0.5 * u_r * inverse_s) * d_s
+                kept.zeta[slot(i, s, n, width, layout)] = slope
             s = following(mask, s + 1, m)
         return energy
 
     @ti.func
-    def forces(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), slope: ti.template()):  # fmt: skip
+    def forces(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """Chain rule through every zeta of i, with slope = dU_i/dzeta."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
-        m = count[i]
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
+        m = rows.count[i]
         s = following(mask, 0, m)
         while s < m:
-            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2_s < look.reach2(table, shared, a, b):
+            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            if r2_s < look.reach2(kept.body_table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                slope_s = slope[slot(i, s, n, width, layout)]
-                own = partial[slot(i, s, n, width, layout)]
+                slope_s = kept.zeta[slot(i, s, n, width, layout)]
+                own = kept.partial[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
-                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
-                    if r2_t < look.reach2(table, shared, a, c):
+                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, rows)
+                    if r2_t < look.reach2(kept.body_table, shared, a, c):
                         at = slot(i, t, n, width, layout)
                         r_t = ti.sqrt(r2_t)
                         inverse_t = 1.0 / r_t
                         cosine = d_s.dot(d_t) * (inverse_s * inverse_t)
-                        p = look.body_parameters(table, shared, a, b, c)
-                        q = look.body_parameters(table, shared, a, c, b)
+                        p = look.body_parameters(kept.body_table, shared, a, b, c)
+                        q = look.body_parameters(kept.body_table, shared, a, c, b)
                         w_s, dw_s = third.weigh(r_s, q)
                         w_t, dw_t = third.weigh(r_t, p)
                         z = third.both(r_s, r_t, cosine, p, q)
-                        g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, slope[at], z)
+                        g_s, g_t, g_cos = third.zeta_slopes(w_s, dw_s, w_t, dw_t, slope_s, kept.zeta[at], z)
                         own += slope_vector(g_s, g_cos, cosine, d_s, inverse_s, d_t, inverse_t)
-                        partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        kept.partial[at] += slope_vector(g_t, g_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                     t = following(mask, t + 1, m)
-                partial[slot(i, s, n, width, layout)] = own
+                kept.partial[slot(i, s, n, width, layout)] = own
             s = following(mask, s + 1, m)
 
     return SimpleNamespace(bonds=bonds, forces=forces)

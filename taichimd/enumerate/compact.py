@@ -55,19 +55,19 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
         return vec(m[k, 0], m[k, 1], m[k, 2])
 
     @ti.func
-    def compact(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
+    def compact(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """Number and mask of the live neighbours and, if they are at most `MOST`, U_i; then partials are stored."""
-        x = pos[i]
-        p = look.read_body(table, 0)
+        x = rows.pos[i]
+        p = look.read_body(kept.body_table, 0)
         d, r, place = vecs(0.0), reals(0.0), ints(0)
         for k in ti.static(range(MOST)):
             d[k, 0] = p.reach
             r[k] = p.reach * p.reach
         found, mask = 0, 0
-        m = count[i]
+        m = rows.count[i]
         for base in range((m + ahead - 1) // ahead):
             visits = [
-                look.visit(i, ti.min(base * ahead + a, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                look.visit(i, ti.min(base * ahead + a, m - 1), x, n, width, shift_bits, rows)
                 for a in ti.static(range(ahead))
             ]  # fmt: skip
             for a in ti.static(range(ahead)):
@@ -83,7 +83,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     mask = marked(mask, s)
                 elif s < m and width > BITS:
                     mask = marked(mask, s)
-                    partial[slot(i, s, n, width, layout)] = vec(0.0)
+                    kept.partial[slot(i, s, n, width, layout)] = vec(0.0)
         energy = 0.0
         if found <= MOST:
             inverse, w, dw, zeta, slope = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
@@ -120,7 +120,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     out[t, c] += to_t[c]
             for k in ti.static(range(MOST)):
                 if k < found:
-                    partial[slot(i, place[k], n, width, layout)] = row(out, k)
+                    kept.partial[slot(i, place[k], n, width, layout)] = row(out, k)
         return found, mask, energy
 
     return compact

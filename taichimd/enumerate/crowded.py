@@ -42,16 +42,16 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
             m[k, c] += x[c]
 
     @ti.func
-    def crowded(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
+    def crowded(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """U_i; partials of the live neighbours, of which the mask has at most `ROOM`, are stored."""
-        x = pos[i]
-        p = look.read_body(table, 0)
+        x = rows.pos[i]
+        p = look.read_body(kept.body_table, 0)
         d, out, place = vecs(0.0), vecs(0.0), ints(0)
         r, inverse, w, dw, zeta = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
-        found, m = 0, count[i]
+        found, m = 0, rows.count[i]
         at = following(mask, 0, m)
         while at < m:
-            d_s, r2, _ = look.visit(i, at, x, n, width, shift_bits, pos, kind, entries, shifts)
+            d_s, r2, _ = look.visit(i, at, x, n, width, shift_bits, rows)
             add_row(d, found, d_s)
             r[found] = ti.sqrt(r2)
             inverse[found] = 1.0 / r[found]
@@ -83,7 +83,7 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
                 g_s, g_t, g_cos = third.zeta_slopes(w[s], dw[s], w[t], dw[t], zeta[s], zeta[t], z)
                 own += slope_vector(g_s, g_cos, cosine, d_s, inverse[s], d_t, inverse[t])
                 add_row(out, t, slope_vector(g_t, g_cos, cosine, d_t, inverse[t], d_s, inverse[s]))
-            partial[slot(i, place[s], n, width, layout)] = own
+            kept.partial[slot(i, place[s], n, width, layout)] = own
         return energy
 
     return crowded

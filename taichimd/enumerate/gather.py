@@ -55,19 +55,19 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     crowded = crowded_function(terms, term, layout) if straight else None
 
     @computed_in(term)
-    def pairs(i, first, stride: ti.template(), n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs(i, first, stride: ti.template(), n, width, shift_bits, rows: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over every `stride`-th entry of atom i from `first` on, for `exact.pair_sums`."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
         shared = look.read_pair(table, 0)
         total = sums.empty(want)
-        m = count[i]
+        m = rows.count[i]
         begin = first
         if ti.static(layout != ATOM_MAJOR):
             # First as many entries at a time as every thread has.
             for _ in range(m // (stride * AHEAD)):
                 visits = [
-                    look.visit(i, begin + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts)
+                    look.visit(i, begin + stride * k, x, n, width, shift_bits, rows)
                     for k in ti.static(range(AHEAD))
                 ]
                 for k in ti.static(range(AHEAD)):
@@ -79,7 +79,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                     sums.add(total, d, ti.select(inside, u, 0.0), ti.select(inside, w, 0.0), want)
                 begin += stride * AHEAD
         for k in range((m - begin + stride - 1) // stride):
-            d, r2, b = look.visit(i, begin + stride * k, x, n, width, shift_bits, pos, kind, entries, shifts)
+            d, r2, b = look.visit(i, begin + stride * k, x, n, width, shift_bits, rows)
             p = look.pair_parameters(table, shared, a, b)
             if r2 < p.cutoff * p.cutoff:
                 u, w = pair.function(r2, p)
@@ -87,44 +87,42 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         return total
 
     @computed_in(term)
-    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def partials(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
         found = MOST + 1
         energy = 0.0
         mask = 0
         if ti.static(bool(few)):
-            found, mask, energy = few(i, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
+            found, mask, energy = few(i, n, width, shift_bits, rows, kept)
             if found > MOST and found <= ROOM and width <= BITS:
-                energy = crowded(
-                    i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial
-                )
+                energy = crowded(i, mask, n, width, shift_bits, rows, kept)
                 # Done.
                 found = 0
         if found > MOST:
-            mask, energy = two_bodies(i, n, width, shift_bits, pos, kind, count, entries, shifts, pair_table, body_table, partial, zeta)  # fmt: skip
+            mask, energy = two_bodies(i, n, width, shift_bits, rows, kept)
             if ti.static(has_triplet):
-                energy += triplets(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial)  # fmt: skip
+                energy += triplets(i, mask, n, width, shift_bits, rows, kept)
             if ti.static(has_bond):
-                energy += bond.bonds(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
-                bond.forces(i, mask, n, width, shift_bits, pos, kind, count, entries, shifts, body_table, partial, zeta)  # fmt: skip
-        live[i] = mask
+                energy += bond.bonds(i, mask, n, width, shift_bits, rows, kept)
+                bond.forces(i, mask, n, width, shift_bits, rows, kept)
+        kept.live[i] = mask
         return energy
 
     @ti.func
-    def two_bodies(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+    def two_bodies(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """Mask of the live entries of i. Starts their partial forces with the pair term, zetas with nothing."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared_body = look.read_body(body_table, 0)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared_body = look.read_body(kept.body_table, 0)
         energy = 0.0
         mask = 0
-        for s in range(count[i]):
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            reach2 = look.reach2(body_table, shared_body, a, b)
+        for s in range(rows.count[i]):
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            reach2 = look.reach2(kept.body_table, shared_body, a, b)
             own = vec(0.0)
             if ti.static(has_pair):
-                shared = look.read_pair(pair_table, 0)
-                p = look.pair_parameters(pair_table, shared, a, b)
+                shared = look.read_pair(kept.pair_table, 0)
+                p = look.pair_parameters(kept.pair_table, shared, a, b)
                 reach2 = ti.max(reach2, p.cutoff * p.cutoff)
                 if r2 < p.cutoff * p.cutoff:
                     u, w = pair.function(r2, p)
@@ -132,31 +130,31 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                     energy += 0.5 * u
             if r2 < reach2 or width > BITS:
                 mask = marked(mask, s)
-                partial[slot(i, s, n, width, layout)] = own
+                kept.partial[slot(i, s, n, width, layout)] = own
                 if ti.static(has_bond):
-                    zeta[slot(i, s, n, width, layout)] = 0.0
+                    kept.zeta[slot(i, s, n, width, layout)] = 0.0
         return mask, energy
 
     @ti.func
-    def triplets(i, mask, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template()):  # fmt: skip
+    def triplets(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """Angle terms h(r_ij, r_ik, cos) centred on i, each neighbour within its cutoff."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
         energy = 0.0
-        m = count[i]
+        m = rows.count[i]
         s = following(mask, 0, m)
         while s < m:
-            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2_s < look.reach2(table, shared, a, b):
+            d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            if r2_s < look.reach2(kept.body_table, shared, a, b):
                 r_s = ti.sqrt(r2_s)
                 inverse_s = 1.0 / r_s
-                own = partial[slot(i, s, n, width, layout)]
+                own = kept.partial[slot(i, s, n, width, layout)]
                 t = following(mask, s + 1, m)
                 while t < m:
-                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, pos, kind, entries, shifts)
-                    p = look.body_parameters(table, shared, a, b, c)
-                    q = look.body_parameters(table, shared, a, c, b)
+                    d_t, r2_t, c = look.visit(i, t, x, n, width, shift_bits, rows)
+                    p = look.body_parameters(kept.body_table, shared, a, b, c)
+                    q = look.body_parameters(kept.body_table, shared, a, c, b)
                     if r2_s < p.cutoff * p.cutoff and r2_t < q.cutoff * q.cutoff:
                         r_t = ti.sqrt(r2_t)
                         inverse_t = 1.0 / r_t
@@ -165,9 +163,9 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
                         energy += h
                         own += slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_t, inverse_t)
                         at = slot(i, t, n, width, layout)
-                        partial[at] += slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
+                        kept.partial[at] += slope_vector(h_t, h_cos, cosine, d_t, inverse_t, d_s, inverse_s)
                     t = following(mask, t + 1, m)
-                partial[slot(i, s, n, width, layout)] = own
+                kept.partial[slot(i, s, n, width, layout)] = own
             s = following(mask, s + 1, m)
         return energy
 
@@ -177,12 +175,12 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         return ti.cast(partial[at], real)
 
     @ti.func
-    def gather(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def gather(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Force of atom i from the partial derivatives of both ends, virial from those of the other ends."""
         force = ti.Vector.zero(real, 3)
         virial = ti.Matrix.zero(real, 3, 3)
-        mask = live[i]
-        m = count[i]
+        mask = kept.live[i]
+        m = rows.count[i]
         s = following(mask, 0, m)
         while s < m:
             at = slot(i, s, n, width, layout)
@@ -190,18 +188,18 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
             # The next one is read along with this one: their latencies pass together.
             more = slot(i, ti.min(s, m - 1), n, width, layout)
             f, g = (
-                stored(partial, at) - stored(partial, reverse[at]),
-                stored(partial, more) - stored(partial, reverse[more]),
+                stored(kept.partial, at) - stored(kept.partial, kept.reverse[at]),
+                stored(kept.partial, more) - stored(kept.partial, kept.reverse[more]),
             )
             force += f
             if ti.static(want):
-                d = distance_vector(entries[at], shift_bits, pos[i], pos, shifts)
-                virial += d.outer_product(stored(partial, reverse[at]))
+                d = distance_vector(rows.entries[at], shift_bits, rows.pos[i], rows.pos, rows.shifts)
+                virial += d.outer_product(stored(kept.partial, kept.reverse[at]))
             if s < m:
                 force += g
                 if ti.static(want):
-                    d = distance_vector(entries[more], shift_bits, pos[i], pos, shifts)
-                    virial += d.outer_product(stored(partial, reverse[more]))
+                    d = distance_vector(rows.entries[more], shift_bits, rows.pos[i], rows.pos, rows.shifts)
+                    virial += d.outer_product(stored(kept.partial, kept.reverse[more]))
                 s = following(mask, s + 1, m)
         return force, virial
 

@@ -68,26 +68,26 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
     sums = atom_sums(real, lanes)
 
     @ti.func
-    def found_by(thread, does, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template()):  # fmt: skip
+    def found_by(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
         total = sums.empty(FORCE)
         if does:
-            total = atom.pairs(thread // lanes, thread % lanes, lanes, n, width, shift_bits, pos, kind, count, entries, shifts, table, FORCE)  # fmt: skip
+            total = atom.pairs(thread // lanes, thread % lanes, lanes, n, width, shift_bits, rows, table, FORCE)  # fmt: skip
         return total
 
     @ti.func
-    def forces(n, threads, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def forces(n, threads, width, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen):  # fmt: skip
         for thread in range(threads):
             does = thread // lanes < n and control[frozen] == 0
-            found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)
+            found = found_by(thread, does, n, width, shift_bits, rows, table)
             sums.store(thread // lanes, thread, does, found, energy, force, virial)
 
     @ti.func
-    def kicks(n, threads, width, shift_bits, dt, pos: ti.template(), vel: ti.template(), inverse_mass: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
+    def kicks(n, threads, width, shift_bits, dt, rows: ti.template(), vel: ti.template(), inverse_mass: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
         """Both half kicks between two drifts; the force itself goes nowhere."""
         for thread in range(threads):
             i = thread // lanes
             does = i < n and control[frozen] == 0
-            found = found_by(thread, does, n, width, shift_bits, pos, kind, count, entries, shifts, table)
+            found = found_by(thread, does, n, width, shift_bits, rows, table)
             total = sums.all_of(found)
             if does and thread % lanes == 0:
                 f, _, _ = sums.results(total, FORCE)

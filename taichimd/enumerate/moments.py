@@ -112,40 +112,40 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
         return (dw * radial) * e + (2.0 * w * inverse) * turning
 
     @computed_in(term)
-    def partials(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), stored: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def partials(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Store the moments of atom i and which of its entries are live; returns U_i if wanted."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(body_table, 0)
-        m = count[i]
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
+        m = rows.count[i]
         mask = 0
         for base in range((m + ahead - 1) // ahead):
             visits = [
-                look.visit(i, ti.min(base * ahead + k, m - 1), x, n, width, shift_bits, pos, kind, entries, shifts)
+                look.visit(i, ti.min(base * ahead + k, m - 1), x, n, width, shift_bits, rows)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
             for k in ti.static(range(ahead)):
                 _, r2, b = visits[k]
-                if base * ahead + k < m and r2 < reach2(pair_table, body_table, shared, a, b):
+                if base * ahead + k < m and r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
                     mask = marked(mask, base * ahead + k)
-        live[i] = mask
+        kept.live[i] = mask
         energy = 0.0
         moments = sums(0.0)
         s = following(mask, 0, m)
         while s < m:
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
             r = ti.sqrt(r2)
-            w, _, q = weigh(r, a, b, body_table, shared)
+            w, _, q = weigh(r, a, b, kept.body_table, shared)
             add(moments, w, (1.0 / r) * d, b)
             if ti.static(want):
                 bend = 1.0 - q.costheta0
                 energy -= 0.5 * q.strength * (bend * bend) * (w * w)
-                energy += 0.5 * two_bodies(r2, a, b, pair_table)[0]
+                energy += 0.5 * two_bodies(r2, a, b, kept.pair_table)[0]
             s = following(mask, s + 1, m)
         for k in ti.static(range(MOMENTS * kinds)):
-            stored[MOMENTS * kinds * i + k] = moments[k]
+            kept.zeta[MOMENTS * kinds * i + k] = moments[k]
         if ti.static(want):
-            energy += energy_of(moments, a, body_table, shared)
+            energy += energy_of(moments, a, kept.body_table, shared)
         return energy
 
     @ti.func
@@ -168,38 +168,38 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
         return u, w
 
     @computed_in(term)
-    def gather(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), reverse: ti.template(), shifts: ti.template(), pair_table: ti.template(), body_table: ti.template(), partial: ti.template(), stored: ti.template(), live: ti.template(), want: ti.template()):  # fmt: skip
+    def gather(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Force of atom i from the moments of both ends, virial from what the others' energies do."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(body_table, 0)
-        own = read(i, stored)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
+        own = read(i, kept.zeta)
         force = ti.Vector.zero(real, 3)
         virial = ti.Matrix.zero(real, 3, 3)
-        mask = live[i]
-        m = count[i]
+        mask = kept.live[i]
+        m = rows.count[i]
         s = following(mask, 0, m)
-        upcoming = entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, layout)]
+        upcoming = rows.entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, width, layout)]
         while s < m:
             entry = upcoming
             s = following(mask, s + 1, m)
             # Read before the work on this one, so that its latency passes meanwhile.
-            upcoming = entries[slot(i, ti.min(s, m - 1), n, width, layout)]
+            upcoming = rows.entries[slot(i, ti.min(s, m - 1), n, width, layout)]
             j = neighbour(entry, shift_bits)
-            theirs = read(j, stored)
-            d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), term)
+            theirs = read(j, kept.zeta)
+            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
             r2 = d.dot(d)
-            b = look.kind_of(kind, j)
-            if r2 < reach2(pair_table, body_table, shared, a, b):
+            b = look.kind_of(rows.kind, j)
+            if r2 < reach2(kept.pair_table, kept.body_table, shared, a, b):
                 r = ti.sqrt(r2)
                 inverse = 1.0 / r
                 e = inverse * d
-                w, dw, _ = weigh(r, a, b, body_table, shared)
-                mine = slope(own, e, inverse, w, dw, a, b, body_table, shared)
+                w, dw, _ = weigh(r, a, b, kept.body_table, shared)
+                mine = slope(own, e, inverse, w, dw, a, b, kept.body_table, shared)
                 if ti.static(kinds > 1):
-                    w, dw, _ = weigh(r, b, a, body_table, shared)
-                theirs_too = slope(theirs, -e, inverse, w, dw, b, a, body_table, shared)
-                half = (0.5 * two_bodies(r2, a, b, pair_table)[1]) * d
+                    w, dw, _ = weigh(r, b, a, kept.body_table, shared)
+                theirs_too = slope(theirs, -e, inverse, w, dw, b, a, kept.body_table, shared)
+                half = (0.5 * two_bodies(r2, a, b, kept.pair_table)[1]) * d
                 mine += half
                 theirs_too -= half
                 force += ti.cast(mine, real) - ti.cast(theirs_too, real)

@@ -45,8 +45,8 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
     is_bond_order = terms.bond_order is not None
     far = terms.short_body  # pairs are then found in the Verlet list
     n_kinds = terms.n_kinds
-    rows = row_layout(backend)
-    layout = body_layout(backend) if terms.many_body else rows  # of the near list
+    layout = body_layout(backend) if terms.many_body else row_layout(backend)  # of the near list
+    layout_of_pairs = row_layout(backend) if far else layout
     look = access(terms, term, layout)
 
     @ti.func
@@ -58,9 +58,9 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return yes
 
     @ti.func
-    def visit(i, s, x, n, width, shift_bits, pos: ti.template(), entries: ti.template(), shifts: ti.template()):  # fmt: skip
-        entry = entries[slot(i, s, n, width, layout)]
-        d = through_image(pos[entry >> shift_bits] - x, entry, shift_bits, shifts)
+    def visit(i, s, x, n, width, shift_bits, rows: ti.template()):
+        entry = rows.entries[slot(i, s, n, width, layout)]
+        d = through_image(rows.pos[entry >> shift_bits] - x, entry, shift_bits, rows.shifts)
         return entry, d.dot(d)
 
     @ti.func
@@ -87,20 +87,20 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return r2_s < (one + skin) * (one + skin) and r2_t < (other + skin) * (other + skin)
 
     @ti.func
-    def triplets_of(i, at, store: ti.template(), n, near_width, shift_bits, pos: ti.template(), kind: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+    def triplets_of(i, at, store: ti.template(), n, near_width, shift_bits, near: ti.template(), limits2: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
         """Number of triplets of centre i; stored from record `at` on."""
-        x = pos[i]
+        x = near.pos[i]
         skin = ti.cast(limits2[SKIN], term)
         shared = look.read_body(table, 0)
-        a = look.kind_of(kind, i)
-        m = near_count[i]
+        a = look.kind_of(near.kind, i)
+        m = near.count[i]
         found = 0
         for s in range(m):
-            entry_s, r2_s = visit(i, s, x, n, near_width, shift_bits, pos, near, shifts)
-            b = look.kind_of(kind, entry_s >> shift_bits)
+            entry_s, r2_s = visit(i, s, x, n, near_width, shift_bits, near)
+            b = look.kind_of(near.kind, entry_s >> shift_bits)
             for u in range(s + 1, m):
-                entry_u, r2_u = visit(i, u, x, n, near_width, shift_bits, pos, near, shifts)
-                c = look.kind_of(kind, entry_u >> shift_bits)
+                entry_u, r2_u = visit(i, u, x, n, near_width, shift_bits, near)
+                c = look.kind_of(near.kind, entry_u >> shift_bits)
                 if accepted(ti.cast(r2_s, term), ti.cast(r2_u, term), a, b, c, table, shared, skin):
                     if ti.static(store):
                         place = triplet_at(at + found, n, t)
@@ -110,38 +110,40 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return found
 
     @ti.func
-    def count(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def count(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         for i in range(n * due(near_width, control)):
             own, with_it, triplets = 0, 0, 0
             if ti.static(has_pair):
-                for s in range(row_count[i]):
-                    entry = entries[slot(i, s, n, width, rows if far else layout)]
-                    if listed(i, entry, n, shift_bits, kind, limits2, places):
+                for s in range(verlet.count[i]):
+                    entry = verlet.entries[slot(i, s, n, width, layout_of_pairs)]
+                    if listed(i, entry, n, shift_bits, verlet.kind, limits2, places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
                             own += 1
             if ti.static(has_body):
-                triplets = triplets_of(i, 0, False, n, near_width, shift_bits, pos, kind, near_count, near, shifts, limits2, table, t)  # fmt: skip
+                triplets = triplets_of(i, 0, False, n, near_width, shift_bits, near, limits2, table, t)
             t.firsts[i] = own
             t.firsts[n + i] = with_it
             t.firsts[2 * n + i] = triplets
             t.firsts[3 * n + 1 + i] = 0
 
     @ti.func
-    def fill(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def fill(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         for i in range(n * due(near_width, control)):
             if ti.static(has_pair):
                 pair, mine = t.firsts[i], t.firsts[n + i]
-                for s in range(row_count[i]):
-                    entry = entries[slot(i, s, n, width, rows if far else layout)]
-                    if listed(i, entry, n, shift_bits, kind, limits2, places) and owned(i, entry, shift_bits):
+                for s in range(verlet.count[i]):
+                    entry = verlet.entries[slot(i, s, n, width, layout_of_pairs)]
+                    if listed(i, entry, n, shift_bits, verlet.kind, limits2, places) and owned(
+                        i, entry, shift_bits
+                    ):
                         t.tuples[3 * pair] = i
                         t.tuples[3 * pair + 1] = entry
                         t.tuples[entry_at(mine, n, t)] = entry
                         pair += 1
                         mine += 1
             if ti.static(has_body):
-                triplets_of(i, t.firsts[2 * n + i], True, n, near_width, shift_bits, pos, kind, near_count, near, shifts, limits2, table, t)  # fmt: skip
+                triplets_of(i, t.firsts[2 * n + i], True, n, near_width, shift_bits, near, limits2, table, t)
         if ti.static(has_pair):
             for pair in range(pairs_end(n, t) * due(near_width, control)):
                 i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
@@ -158,12 +160,12 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
                 t.tuples[entry_at(at, n, t)] = (i << shift_bits) | (-(entry & mask) & mask)
 
     @ti.func
-    def list_tuples(n, width, near_width, shift_bits, pos: ti.template(), kind: ti.template(), row_count: ti.template(), entries: ti.template(), near_count: ti.template(), near: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def list_tuples(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
         """Between the cut and its end. Lists that do not fit set OVERFULL, and the host makes room."""
         if ti.static(far):
-            count(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
+            count(n, width, near_width, shift_bits, verlet, near, limits2, places, table, control, t)
         else:
-            count(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
+            count(n, near_width, near_width, shift_bits, near, near, limits2, places, table, control, t)
         scan(3 * n * due(near_width, control), t.firsts, 0, t.firsts, 4 * n + 1)
         for k in range(3 * n * due(near_width, control)):
             # Beyond 2^31 a running sum turns negative.
@@ -174,8 +176,8 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             if 2 * triplets > t.slopes.shape[0] or value_at(triplets_end(n, t), n, t) > t.values.shape[0]:
                 control[OVERFULL] = 1
         if ti.static(far):
-            fill(n, width, near_width, shift_bits, pos, kind, row_count, entries, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
+            fill(n, width, near_width, shift_bits, verlet, near, limits2, places, table, control, t)
         else:
-            fill(n, near_width, near_width, shift_bits, pos, kind, near_count, near, near_count, near, shifts, limits2, places, table, control, t)  # fmt: skip
+            fill(n, near_width, near_width, shift_bits, near, near, limits2, places, table, control, t)
 
     return list_tuples

@@ -61,10 +61,10 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
         return ti.select(inside, u, 0.0), ti.select(inside, w, 0.0)
 
     @ti.func
-    def slope(pair, n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+    def slope(pair, n, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template()):
         i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
-        d = ti.cast(straight_vector(entry, shift_bits, pos[i], pos, shifts), term)
-        _, w = of_pair(i, d, entry, shift_bits, kind, table)
+        d = ti.cast(straight_vector(entry, shift_bits, rows.pos[i], rows.pos, rows.shifts), term)
+        _, w = of_pair(i, d, entry, shift_bits, rows.kind, table)
         return w
 
     @ti.func
@@ -75,11 +75,11 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
         t.values[value_at(t.tuples[3 * pair + 2], n, t)] = w
 
     @ti.func
-    def evaluate(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+    def evaluate(n, shift_bits, rows: ti.template(), table: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         if ti.static(on_gpu):
             for pair in range(pairs_end(n, t)):
                 if control[frozen] == 0:
-                    put(pair, slope(pair, n, shift_bits, pos, kind, shifts, table, t), n, t)
+                    put(pair, slope(pair, n, shift_bits, rows, table, t), n, t)
         else:
             for block in range((pairs_end(n, t) + VECTOR - 1) // VECTOR):
                 if control[frozen] == 0:
@@ -87,36 +87,36 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
                     slopes = ti.Vector.zero(term, VECTOR)
                     for k in range(VECTOR):
                         pair = ti.min(block * VECTOR + k, pairs_end(n, t) - 1)
-                        slopes[k] = slope(pair, n, shift_bits, pos, kind, shifts, table, t)
+                        slopes[k] = slope(pair, n, shift_bits, rows, table, t)
                     for k in range(ti.min(VECTOR, pairs_end(n, t) - block * VECTOR)):
                         put(block * VECTOR + k, slopes[k], n, t)
 
     @computed_in(term)
-    def pairs(i, first, stride: ti.template(), n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs(i, first, stride: ti.template(), n, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
         """Sums over every `stride`-th member of atom i from `first` on, for `exact.pair_sums`."""
-        x = pos[i]
+        x = rows.pos[i]
         total = sums.empty(want)
         begin, m = t.firsts[n + i], t.firsts[n + i + 1] - t.firsts[n + i]
         for k in range((m - first + stride - 1) // stride):
             member = begin + first + stride * k
             entry = t.tuples[entry_at(member, n, t)]
-            d = ti.cast(distance_vector(entry, shift_bits, x, pos, shifts), term)
+            d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
             u, w = 0.0, t.values[value_at(member, n, t)]
             # What only the end of a run asks for is not kept.
             if ti.static(want == ALL):
-                u, w = of_pair(i, d, entry, shift_bits, kind, table)
+                u, w = of_pair(i, d, entry, shift_bits, rows.kind, table)
             sums.add(total, d, u, w, want)
         return total
 
     @ti.func
-    def add_up(n, shift_bits, pos: ti.template(), kind: ti.template(), shifts: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
+    def add_up(n, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template()):  # fmt: skip
         """Forces of all atoms on CUDA: threads side by side share an atom, as its members stand."""
         for thread in range(whole_warps(n * CHUNK)):
             i = thread // CHUNK
             does = i < n and control[frozen] == 0
             total = sums.empty(FORCE)
             if does:
-                total = pairs(i, thread % CHUNK, CHUNK, n, shift_bits, pos, kind, shifts, table, t, FORCE)
+                total = pairs(i, thread % CHUNK, CHUNK, n, shift_bits, rows, table, t, FORCE)
             shared.store(i, thread, does, total, energy, force, virial)
 
     return SimpleNamespace(evaluate=evaluate, slope=slope, pairs=pairs, add_up=add_up)
@@ -138,88 +138,84 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
     value = _bond_order(terms, look) if is_bond_order else _angle(terms, look)
 
     @ti.func
-    def sides(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), t: ti.template()):  # fmt: skip
+    def sides(record, n, width, shift_bits, rows: ti.template(), t: ti.template()):
         """Centre and slots of a triplet; vectors, squared lengths and kinds of both sides."""
         i = t.tuples[triplet_at(record, n, t)]
         s, u = slots_of(record, n, t)
-        x = pos[i]
-        d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-        d_u, r2_u, c = look.visit(i, u, x, n, width, shift_bits, pos, kind, entries, shifts)
+        x = rows.pos[i]
+        d_s, r2_s, b = look.visit(i, s, x, n, width, shift_bits, rows)
+        d_u, r2_u, c = look.visit(i, u, x, n, width, shift_bits, rows)
         return i, s, u, d_s, r2_s, b, d_u, r2_u, c
 
     @computed_in(term)
-    def vectors(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), zeta: ti.template(), t: ti.template()):  # fmt: skip
+    def vectors(record, n, width, shift_bits, rows: ti.template(), kept: ti.template(), t: ti.template()):
         """Derivatives to both sides of a triplet; its energy (of a bond order: nothing)."""
-        i, s, u, d_s, r2_s, b, d_u, r2_u, c = sides(
-            record, n, width, shift_bits, pos, kind, entries, shifts, t
-        )
-        a = look.kind_of(kind, i)
+        i, s, u, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, rows, t)
+        a = look.kind_of(rows.kind, i)
         to_s, to_u = vec(0.0), vec(0.0)
         h = 0.0
-        if value.inside(r2_s, r2_u, a, b, c, table):
+        if value.inside(r2_s, r2_u, a, b, c, kept.body_table):
             r_s, r_u = ti.sqrt(r2_s), ti.sqrt(r2_u)
             inverse_s, inverse_u = 1.0 / r_s, 1.0 / r_u
             cosine = d_s.dot(d_u) * (inverse_s * inverse_u)
             at_s, at_u = 0.0, 0.0
             if ti.static(is_bond_order):
-                at_s, at_u = zeta[slot(i, s, n, width, layout)], zeta[slot(i, u, n, width, layout)]
-            energy, h_s, h_u, h_cos = value.slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, table)
+                at_s, at_u = kept.zeta[slot(i, s, n, width, layout)], kept.zeta[slot(i, u, n, width, layout)]
+            energy, h_s, h_u, h_cos = value.slopes(r_s, r_u, cosine, a, b, c, at_s, at_u, kept.body_table)
             h = energy
             to_s = slope_vector(h_s, h_cos, cosine, d_s, inverse_s, d_u, inverse_u)
             to_u = slope_vector(h_u, h_cos, cosine, d_u, inverse_u, d_s, inverse_s)
         return to_s, to_u, h
 
     @computed_in(term)
-    def zetas(record, n, width, shift_bits, pos: ti.template(), kind: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), t: ti.template()):  # fmt: skip
+    def zetas(record, n, width, shift_bits, rows: ti.template(), kept: ti.template(), t: ti.template()):
         """What a triplet adds to the zetas of both its bonds."""
-        i, _, _, d_s, r2_s, b, d_u, r2_u, c = sides(
-            record, n, width, shift_bits, pos, kind, entries, shifts, t
-        )
-        a = look.kind_of(kind, i)
+        i, _, _, d_s, r2_s, b, d_u, r2_u, c = sides(record, n, width, shift_bits, rows, t)
+        a = look.kind_of(rows.kind, i)
         to_s, to_u = 0.0, 0.0
-        if value.inside(r2_s, r2_u, a, b, c, table):
+        if value.inside(r2_s, r2_u, a, b, c, kept.body_table):
             r_s, r_u = ti.sqrt(r2_s), ti.sqrt(r2_u)
             cosine = d_s.dot(d_u) * ((1.0 / r_s) * (1.0 / r_u))
-            to_s, to_u = value.zetas(r_s, r_u, cosine, a, b, c, table)
+            to_s, to_u = value.zetas(r_s, r_u, cosine, a, b, c, kept.body_table)
         return to_s, to_u
 
     @computed_in(term)
-    def bonds(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), t: ti.template()):  # fmt: skip
+    def bonds(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), t: ti.template()):
         """Adds up the zetas of every bond of i; leaves dU_i/dzeta in their place, the bonds' own partial forces; U_i."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
         for record in range(t.firsts[2 * n + i], t.firsts[2 * n + i + 1]):
             s, u = slots_of(record, n, t)
             k = 2 * (record - triplets_begin(n, t))
-            zeta[slot(i, s, n, width, layout)] += t.slopes[k][0]
-            zeta[slot(i, u, n, width, layout)] += t.slopes[k + 1][0]
+            kept.zeta[slot(i, s, n, width, layout)] += t.slopes[k][0]
+            kept.zeta[slot(i, u, n, width, layout)] += t.slopes[k + 1][0]
         energy = 0.0
-        m = count[i]
-        s = following(live[i], 0, m)
+        m = rows.count[i]
+        s = following(kept.live[i], 0, m)
         while s < m:
             at = slot(i, s, n, width, layout)
-            d, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            u, u_zeta, radial = value.bond(ti.sqrt(r2), zeta[at], a, b, table)
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            u, u_zeta, radial = value.bond(ti.sqrt(r2), kept.zeta[at], a, b, kept.body_table)
             energy += u
-            partial[at] += radial * d
-            zeta[at] = u_zeta
-            s = following(live[i], s + 1, m)
+            kept.partial[at] += radial * d
+            kept.zeta[at] = u_zeta
+            s = following(kept.live[i], s + 1, m)
         return energy
 
     @computed_in(term)
-    def clear(i, n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template()):  # fmt: skip
+    def clear(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
         """Mask of the live entries of i, whose partial forces and zetas start with nothing."""
-        x = pos[i]
-        a = look.kind_of(kind, i)
-        shared = look.read_body(table, 0)
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        shared = look.read_body(kept.body_table, 0)
         mask = 0
-        for s in range(count[i]):
-            _, r2, b = look.visit(i, s, x, n, width, shift_bits, pos, kind, entries, shifts)
-            if r2 < look.reach2(table, shared, a, b) or width > BITS:
+        for s in range(rows.count[i]):
+            _, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            if r2 < look.reach2(kept.body_table, shared, a, b) or width > BITS:
                 mask = marked(mask, s)
-                partial[slot(i, s, n, width, layout)] = vec(0.0)
+                kept.partial[slot(i, s, n, width, layout)] = vec(0.0)
                 if ti.static(is_bond_order):
-                    zeta[slot(i, s, n, width, layout)] = 0.0
+                    kept.zeta[slot(i, s, n, width, layout)] = 0.0
         return mask
 
     @ti.func
@@ -236,25 +232,23 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
         return energy
 
     @ti.func
-    def partials(n, width, shift_bits, pos: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), table: ti.template(), partial: ti.template(), zeta: ti.template(), live: ti.template(), energy: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
+    def partials(n, width, shift_bits, rows: ti.template(), kept: ti.template(), energy: ti.template(), control: ti.template(), frozen, t: ti.template(), want: ti.template()):  # fmt: skip
         if ti.static(is_bond_order):
             for k in range(triplets_end(n, t) - triplets_begin(n, t)):
                 if control[frozen] == 0:
-                    to_s, to_u = zetas(triplets_begin(n, t) + k, n, width, shift_bits, pos, kind, entries, shifts, table, t)  # fmt: skip
+                    to_s, to_u = zetas(triplets_begin(n, t) + k, n, width, shift_bits, rows, kept, t)
                     t.slopes[2 * k][0] = to_s
                     t.slopes[2 * k + 1][0] = to_u
             for i in range(n):
                 if control[frozen] == 0:
-                    live[i] = clear(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta)  # fmt: skip
-                    e = bonds(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta, live, t)  # fmt: skip
+                    kept.live[i] = clear(i, n, width, shift_bits, rows, kept)
+                    e = bonds(i, n, width, shift_bits, rows, kept, t)
                     if ti.static(want == ALL):
                         energy[i] = e
         for k in range(triplets_end(n, t) - triplets_begin(n, t)):
             if control[frozen] == 0:
                 record = triplets_begin(n, t) + k
-                to_s, to_u, h = vectors(
-                    record, n, width, shift_bits, pos, kind, entries, shifts, table, zeta, t
-                )
+                to_s, to_u, h = vectors(record, n, width, shift_bits, rows, kept, t)
                 t.slopes[2 * k] = to_s
                 t.slopes[2 * k + 1] = to_u
                 if ti.static(want == ALL):
@@ -262,8 +256,8 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
         for i in range(n):
             if control[frozen] == 0:
                 if ti.static(not is_bond_order):
-                    live[i] = clear(i, n, width, shift_bits, pos, kind, count, entries, shifts, table, partial, zeta)  # fmt: skip
-                e = add_up(i, n, width, partial, t, want)
+                    kept.live[i] = clear(i, n, width, shift_bits, rows, kept)
+                e = add_up(i, n, width, kept.partial, t, want)
                 if ti.static(want == ALL and not is_bond_order):
                     energy[i] = e
 

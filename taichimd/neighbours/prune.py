@@ -94,7 +94,7 @@ def prune_functions(
         return place, then
 
     @ti.func
-    def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), kind: ti.template(), entries: ti.template(), limits2: ti.template(), places: ti.template(), near: ti.template(), t: ti.template()):  # fmt: skip
+    def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), t: ti.template()):  # fmt: skip
         """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
         lane = thread % threads
         largest = ti.cast(limits2[LARGEST], ti.i32)
@@ -106,7 +106,7 @@ def prune_functions(
         while is_left(first < m, shared):
             # What is not there reads as the first atom.
             read = [
-                ti.select(first + threads * k < m, entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
+                ti.select(first + threads * k < m, verlet.entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
             apart = [to_neighbour(here, entry, n, shift_bits, places) for entry in ti.static(read)]
@@ -117,14 +117,14 @@ def prune_functions(
                 if ti.static(pair_rows):
                     keeps = there_is and r2 < largest_pair
                     if keeps and r2 >= smallest_pair:
-                        keeps = r2 < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, kind, limits2)
+                        keeps = r2 < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, verlet.kind, limits2)
                     place, pairs = place_of(keeps, pairs, thread)
                     if keeps and place < pair_width(n, t):
                         t.tuples[slot(i, place, n, pair_width(n, t), rows)] = entry
                 keeps = there_is and r2 < largest
                 if ti.static(n_kinds > 1):
                     if keeps:
-                        keeps = r2 < limit_of(0, i, entry >> shift_bits, n_kinds, kind, limits2)
+                        keeps = r2 < limit_of(0, i, entry >> shift_bits, n_kinds, verlet.kind, limits2)
                 place, kept = place_of(keeps, kept, thread)
                 if keeps and place < near_width:
                     if ti.static(ordered and not shared):
@@ -135,29 +135,29 @@ def prune_functions(
         return kept, pairs
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, pos: ti.template(), ident: ti.template(), kind: ti.template(), count: ti.template(), entries: ti.template(), shifts: ti.template(), limits2: ti.template(), places: ti.template(), built_at: ti.template(), near_count: ti.template(), near: ti.template(), reverse: ti.template(), pruned_at: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
+    def prune(n, width, near_width, shift_bits, most_drift2, verlet: ti.template(), near: ti.template(), reverse: ti.template(), ident: ti.template(), limits2: ti.template(), places: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
         for k in range(ends.places):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 per_angstrom = ti.cast(limits2[UNITS], ti.f64)
                 if k < n:
-                    places[k] = packed(pos[k], per_angstrom)
+                    places[k] = packed(near.pos[k], per_angstrom)
                 else:
-                    places[k] = packed(shifts[k - n], per_angstrom)
+                    places[k] = packed(near.shifts[k - n], per_angstrom)
         # Whole warps: all of their threads have a say in what is left to do.
         for thread in range(ends.cut):
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads and control[STALE] != 0 and control[REBUILD] == 0
             m = 0
             if does:
-                m = count[i]
-                if coupled.strayed(pos[i], built_at[i], most_drift2, False, bath) == 1:
+                m = verlet.count[i]
+                if coupled.strayed(near.pos[i], verlet.made_at[i], most_drift2, False, bath) == 1:
                     control[REBUILD] = 1
             kept, pairs = 0, 0
             if is_left(does, shared):
-                kept, pairs = cut_row(i, thread, m, n, width, near_width, shift_bits, ident, kind, entries, limits2, places, near, t)  # fmt: skip
+                kept, pairs = cut_row(i, thread, m, n, width, near_width, shift_bits, ident, verlet, near.entries, limits2, places, t)  # fmt: skip
             if does and thread % threads == 0:
-                near_count[i] = kept
-                pruned_at[i] = pos[i]
+                near.count[i] = kept
+                near.made_at[i] = near.pos[i]
                 if kept > control[LONGEST]:
                     ti.atomic_max(control[LONGEST], kept)
                 if ti.static(pair_rows):
@@ -169,20 +169,20 @@ def prune_functions(
         if ti.static(ordered and shared):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
-                    for s in range(1, ti.min(near_count[i], near_width)):
-                        insert(i, s, near[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, ident, near)  # fmt: skip
+                    for s in range(1, ti.min(near.count[i], near_width)):
+                        insert(i, s, near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, ident, near.entries)  # fmt: skip
         if ti.static(with_reverse):
             for i in range(n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
                     mask = (1 << shift_bits) - 1
-                    for s in range(ti.min(near_count[i], near_width)):
-                        entry = near[slot(i, s, n, near_width, layout)]
+                    for s in range(ti.min(near.count[i], near_width)):
+                        entry = near.entries[slot(i, s, n, near_width, layout)]
                         j = entry >> shift_bits
                         # The image seen from the other side has the negative code.
                         mirrored = (i << shift_bits) | (-(entry & mask) & mask)
-                        for u in range(ti.min(near_count[j], near_width)):
+                        for u in range(ti.min(near.count[j], near_width)):
                             at = slot(j, u, n, near_width, layout)
-                            if near[at] == mirrored:
+                            if near.entries[at] == mirrored:
                                 reverse[slot(i, s, n, near_width, layout)] = at
 
     @ti.func

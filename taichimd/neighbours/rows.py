@@ -48,6 +48,23 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.data_oriented
+class Rows(Bundle):
+    """A list of neighbours and the atoms that it is of, one argument of device functions.
+
+    Attributes:
+        pos, kind: positions and species of all atoms.
+        count: number of entries of each. entries: the rows. shifts: vectors of the images that entries name.
+        made_at: positions of the atoms when the list was made.
+    """
+
+    def __init__(
+        self, pos: Any, kind: Any, count: Any, entries: Any, shifts: Any, made_at: Any = None
+    ) -> None:
+        self.pos, self.kind, self.count = pos, kind, count
+        self.entries, self.shifts, self.made_at = entries, shifts, made_at
+
+
+@ti.data_oriented
 class Ends(Bundle):
     """Where the loops of a step end, one argument of device functions.
 

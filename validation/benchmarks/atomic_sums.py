@@ -18,13 +18,13 @@ import numpy as np
 
 from taichimd import runtime
 from taichimd.engine import Engine
-from taichimd.enumerate.access import neighbour, straight_vector
+from taichimd.enumerate.access import Kept, neighbour, straight_vector
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.control import REBUILD
-from taichimd.neighbours.rows import body_layout, slot
+from taichimd.neighbours.rows import Rows, body_layout, slot
 from taichimd.neighbours.tuple_arrays import (
     Tuples,
     pairs_end,
@@ -53,26 +53,26 @@ def pair_kernels(terms: Terms, backend: str) -> tuple[Any, Any]:
 
     @ti.kernel
     def pairs_in_order(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
+        rows = Rows(pos, kind, near_count, near, shifts)
         t = Tuples(firsts, tuples, values, slopes)
-        pair.evaluate(n, shift_bits, pos, kind, shifts, pair_table, control, REBUILD, t)
+        pair.evaluate(n, shift_bits, rows, pair_table, control, REBUILD, t)
         if ti.static(on_gpu):
-            pair.add_up(
-                n, shift_bits, pos, kind, shifts, pair_table, energy, force, energy, control, REBUILD, t
-            )
+            pair.add_up(n, shift_bits, rows, pair_table, energy, force, energy, control, REBUILD, t)
         else:
             for i in range(n):
-                total = pair.pairs(i, 0, 1, n, shift_bits, pos, kind, shifts, pair_table, t, FORCE)
+                total = pair.pairs(i, 0, 1, n, shift_bits, rows, pair_table, t, FORCE)
                 sums.store(i, total, energy, force, energy, FORCE)
 
     @ti.kernel
     def pairs_by_atomics(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
+        rows = Rows(pos, kind, near_count, near, shifts)
         t = Tuples(firsts, tuples, values, slopes)
         for i in range(n):
             force[i] = ti.Vector([0.0, 0.0, 0.0])
         for k in range(pairs_end(n, t)):
             i, entry = t.tuples[3 * k], t.tuples[3 * k + 1]
             d = straight_vector(entry, shift_bits, pos[i], pos, shifts)
-            f = pair.slope(k, n, shift_bits, pos, kind, shifts, pair_table, t) * d
+            f = pair.slope(k, n, shift_bits, rows, pair_table, t) * d
             ti.atomic_add(force[i], f)
             ti.atomic_sub(force[neighbour(entry, shift_bits)], f)
 
@@ -88,20 +88,24 @@ def triplet_kernels(terms: Terms, backend: str) -> tuple[Any, Any]:
 
     @ti.kernel
     def triplets_in_order(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
+        rows = Rows(pos, kind, near_count, near, shifts)
+        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
-        triplet.partials(n, near_width, shift_bits, pos, kind, near_count, near, shifts, body_table, partial, zeta, live, energy, control, REBUILD, t, FORCE)  # noqa: E501 # fmt: skip
+        triplet.partials(n, near_width, shift_bits, rows, kept, energy, control, REBUILD, t, FORCE)
         for i in range(n):
-            f, _ = atom.gather(i, n, near_width, shift_bits, pos, kind, near_count, near, reverse, shifts, pair_table, body_table, partial, zeta, live, False)  # noqa: E501 # fmt: skip
+            f, _ = atom.gather(i, n, near_width, shift_bits, rows, kept, False)
             force[i] = f
 
     @ti.kernel
     def triplets_by_atomics(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
+        rows = Rows(pos, kind, near_count, near, shifts)
+        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
         for i in range(n):
             force[i] = ti.Vector([0.0, 0.0, 0.0])
         for k in range(triplets_end(n, t) - triplets_begin(n, t)):
             record = triplets_begin(n, t) + k
-            to_s, to_u, _ = triplet.vectors(record, n, near_width, shift_bits, pos, kind, near, shifts, body_table, zeta, t)  # noqa: E501 # fmt: skip
+            to_s, to_u, _ = triplet.vectors(record, n, near_width, shift_bits, rows, kept, t)
             i = t.tuples[triplet_at(record, n, t)]
             s, u = slots_of(record, n, t)
             ti.atomic_add(force[i], to_s + to_u)
