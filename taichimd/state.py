@@ -33,10 +33,13 @@ def _copy_kernels(real: Any) -> tuple[Any, Any]:
 
 @ti.data_oriented
 class Atoms(Bundle):
-    """What of a `State` steps change, and masses and numbers, as one argument of device functions."""
+    """The arrays of a `State`, as one argument of device functions."""
 
-    def __init__(self, pos: Any, vel: Any, force: Any, inverse_mass: Any, ident: Any) -> None:
-        self.pos, self.vel, self.force, self.inverse_mass, self.ident = pos, vel, force, inverse_mass, ident
+    def __init__(
+        self, pos: Any, vel: Any, force: Any, inverse_mass: Any, ident: Any, kind: Any = None
+    ) -> None:
+        self.pos, self.vel, self.force = pos, vel, force
+        self.inverse_mass, self.ident, self.kind = inverse_mass, ident, kind
 
 
 class State:

@@ -51,7 +51,7 @@ from taichimd.neighbours.control import (
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.missed import Bins, missed_functions
 from taichimd.neighbours.rows import Ends, Rows, ends_function, row_layout
-from taichimd.neighbours.search import Search
+from taichimd.neighbours.search import Search, Sorted
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
 from taichimd.state import Atoms
@@ -276,14 +276,18 @@ def step_kernels(
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
-        atoms = Atoms(pos, vel, force, inverse_mass, ident)
+        atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
         near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
         kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        b = Bins(radius2, bins, reach, periodic, grid, starts, turns, bin_of, order)
+        out = Atoms(pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)
+        sort = Sorted(
+            grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in
+        )
+        b = Bins(radius2, bins, reach, periodic, sort)
         # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
         # read with what was read here, once.
         for _ in range(1):
@@ -305,7 +309,7 @@ def step_kernels(
                 if ti.static(cell):
                     control[BUILDING] = thermostat.lay_out(grid, bins, reach, radius2, bath)
             if ti.static(not all_pairs):
-                rebuild(n * control[BUILDING], width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out, False)  # fmt: skip
+                rebuild(n * control[BUILDING], width, shift_bits, atoms, out, verlet, control, radius2, bins, reach, periodic, most_image, sort, False)  # fmt: skip
             building[None] = 0
             if control[BUILDING] == 1:
                 control[BUILDS] += 1
@@ -317,7 +321,7 @@ def step_kernels(
     @ti.kernel
     def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
-        atoms = Atoms(pos, vel, force, inverse_mass, ident)
+        atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
         near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
         kept = Kept(pair_table, body_table, partial, zeta, live, reverse)

@@ -11,9 +11,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import CLOSE, IMAGE_X, LONGEST, MOST, NONE, OVERFULL
+from taichimd.neighbours.rows import Rows
 from taichimd.neighbours.scan import scan
-from taichimd.neighbours.search import Search, search_functions
+from taichimd.neighbours.search import Search, Sorted, search_functions
 from taichimd.runtime import step_kernel, ti
+from taichimd.state import Atoms
 
 
 @ti.func
@@ -81,10 +83,11 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
     def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints):  # fmt: skip
         """Fill again, into rows that have grown."""
         forget(control)
-        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
+        sort = Sorted(grid, starts, folded, turns, bin_of)
+        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @ti.func
-    def rebuild(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), built_at: ti.template(), pos: ti.template(), vel: ti.template(), force: ti.template(), inverse_mass: ti.template(), ident: ti.template(), kind: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template(), sorted_of: ti.template(), counts: ti.template(), sums: ti.template(), order: ti.template(), turns_in: ti.template(), bin_in: ti.template(), pos_out: ti.template(), vel_out: ti.template(), force_out: ti.template(), inverse_mass_out: ti.template(), ident_out: ti.template(), kind_out: ti.template(), with_force: ti.template()):  # fmt: skip
+    def rebuild(n, width, shift_bits, atoms: ti.template(), out: ti.template(), rows: ti.template(), control: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), with_force: ti.template()):  # fmt: skip
         """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0.
 
         Forces move with their atoms where somebody will read them.
@@ -95,50 +98,56 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         else:
             forget(control)
         for k in range(n_bins):
-            starts[k] = 0
-            counts[k] = 0
-        bin_atoms(n, pos, grid, bins, periodic, bin_in, turns_in, starts)
-        scan(n_bins, starts, 0, sums, 0)
+            sort.starts[k] = 0
+            sort.counts[k] = 0
+        bin_atoms(n, atoms.pos, sort.grid, bins, periodic, sort.bin_in, sort.turns_in, sort.starts)
+        scan(n_bins, sort.starts, 0, sort.sums, 0)
         for i in range(n):
-            b = bin_in[i]
-            order[starts[b] + ti.atomic_add(counts[b], 1)] = i
+            b = sort.bin_in[i]
+            sort.order[sort.starts[b] + ti.atomic_add(sort.counts[b], 1)] = i
         for k in range(n):
             # The bins were filled in any order; ranking by the user's number makes it a defined one.
-            i = order[k]
-            b = bin_in[i]
-            mine = ident[i]
+            i = sort.order[k]
+            b = sort.bin_in[i]
+            mine = atoms.ident[i]
             rank = 0
-            for other in range(starts[b], starts[b + 1]):
-                if ident[order[other]] < mine:
+            for other in range(sort.starts[b], sort.starts[b + 1]):
+                if atoms.ident[sort.order[other]] < mine:
                     rank += 1
-            at = starts[b] + rank
-            t = turns_in[i]
-            x = pos[i]
-            pos_out[at] = x
-            vel_out[at] = vel[i]
+            at = sort.starts[b] + rank
+            t = sort.turns_in[i]
+            x = atoms.pos[i]
+            out.pos[at] = x
+            out.vel[at] = atoms.vel[i]
             if ti.static(with_force):
-                force_out[at] = force[i]
-            inverse_mass_out[at] = inverse_mass[i]
-            ident_out[at] = mine
-            kind_out[at] = kind[i]
-            sorted_of[mine] = at
-            turns[at] = t
-            bin_of[at] = b
-            find.fold(at, n, x - (t[0] * grid[0] + t[1] * grid[1] + t[2] * grid[2]), t, folded)
-            built_at[at] = x
+                out.force[at] = atoms.force[i]
+            out.inverse_mass[at] = atoms.inverse_mass[i]
+            out.ident[at] = mine
+            out.kind[at] = atoms.kind[i]
+            sort.sorted_of[mine] = at
+            sort.turns[at] = t
+            sort.bin_of[at] = b
+            find.fold(
+                at, n, x - (t[0] * sort.grid[0] + t[1] * sort.grid[1] + t[2] * sort.grid[2]), t, sort.folded
+            )
+            rows.made_at[at] = x
         for i in range(n):
-            pos[i] = pos_out[i]
-            vel[i] = vel_out[i]
+            atoms.pos[i] = out.pos[i]
+            atoms.vel[i] = out.vel[i]
             if ti.static(with_force):
-                force[i] = force_out[i]
-            inverse_mass[i] = inverse_mass_out[i]
-            ident[i] = ident_out[i]
-            kind[i] = kind_out[i]
-        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
+                atoms.force[i] = out.force[i]
+            atoms.inverse_mass[i] = out.inverse_mass[i]
+            atoms.ident[i] = out.ident[i]
+            atoms.kind[i] = out.kind[i]
+        fill_rows(n, width, shift_bits, rows.count, rows.entries, control, atoms.ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @step_kernel
     def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
-        rebuild(n, width, shift_bits, count, entries, control, built_at, pos, vel, force, inverse_mass, ident, kind, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in, pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out, True)  # fmt: skip
+        atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
+        out = Atoms(pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)
+        rows = Rows(pos, kind, count, entries, None, built_at)
+        sort = Sorted(grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in)
+        rebuild(n, width, shift_bits, atoms, out, rows, control, radius2, bins, reach, periodic, most_image, sort, True)  # fmt: skip
 
     return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

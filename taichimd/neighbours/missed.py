@@ -30,13 +30,15 @@ class Bins(Bundle):
     """What the last build has left, as one argument of device functions.
 
     Attributes:
-        radius2: square of its radius, angstrom^2. bins, reach, periodic, grid, starts, turns, bin_of: see `kernels.rebuild`.
-        fast: (n) room for the atoms that have gone far.
+        radius2: square of its radius, angstrom^2. bins, reach, periodic: see `kernels.rebuild`.
+        grid, starts, turns, bin_of: of what the sort has left (`Sorted`).
+        fast: (n) room for the atoms that have gone far, which the sort needs no longer.
     """
 
-    def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, grid: Any, starts: Any, turns: Any, bin_of: Any, fast: Any) -> None:  # fmt: skip
+    def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, sort: Any) -> None:
         self.radius2, self.bins, self.reach, self.periodic = radius2, bins, reach, periodic
-        self.grid, self.starts, self.turns, self.bin_of, self.fast = grid, starts, turns, bin_of, fast
+        self.grid, self.starts, self.turns, self.bin_of = sort.grid, sort.starts, sort.turns, sort.bin_of
+        self.fast = sort.order
 
 
 @ti.func

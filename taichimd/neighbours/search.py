@@ -13,7 +13,7 @@ from typing import Any
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, claim, is_left, slot, whole_warps
-from taichimd.runtime import ti
+from taichimd.runtime import Bundle, ti
 
 UNROLL = 4
 """Atoms that a thread compares at a time."""
@@ -33,6 +33,22 @@ class Search:
 
     real: Any
     together: bool = False
+
+
+@ti.data_oriented
+class Sorted(Bundle):
+    """Where atoms are in space: what the sort leaves for the search, as one argument of device functions.
+
+    Attributes:
+        grid: vectors of the cell and of its bins (`kernels.bin_atoms`).
+        starts: first atom of each bin. folded: positions to compare. turns: whole cells an atom is away from the first.
+        bin_of: bin of each atom. Of the sort alone: sorted_of, counts, sums, order, turns_in, bin_in.
+    """
+
+    def __init__(self, grid: Any, starts: Any, folded: Any, turns: Any, bin_of: Any, sorted_of: Any = None, counts: Any = None, sums: Any = None, order: Any = None, turns_in: Any = None, bin_in: Any = None) -> None:  # fmt: skip
+        self.grid, self.starts, self.folded, self.turns, self.bin_of = grid, starts, folded, turns, bin_of
+        self.sorted_of, self.counts, self.sums, self.order = sorted_of, counts, sums, order
+        self.turns_in, self.bin_in = turns_in, bin_in
 
 
 @cache
@@ -130,19 +146,19 @@ def search_functions(how: Search, layout: int) -> Any:
                 ti.atomic_min(control[CLOSE], ident[i])
 
     @ti.func
-    def visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, folded: ti.template(), turns: ti.template()):  # fmt: skip
+    def visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template()):  # fmt: skip
         """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then."""
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
         while base < end:
-            hits, closest, odd = compare_word(base, end, n, offset, limit2, folded)
+            hits, closest, odd = compare_word(base, end, n, offset, limit2, sort.folded)
             if here and i >= base and i < base + WORD:
                 hits &= ~(1 << (i - base))
             if closest < ti.cast(CLOSEST2, search):
-                look_closer(i, base, n, hits, offset, ident, folded, control)
+                look_closer(i, base, n, hits, offset, ident, sort.folded, control)
             while hits != 0:
                 at = lowest(hits)
                 hits = without_lowest(hits)
-                entry = entry_of(base + at, i, odd | mark_of(x), cells, code, shift_bits, most_image, turns, control)  # fmt: skip
+                entry = entry_of(base + at, i, odd | mark_of(x), cells, code, shift_bits, most_image, sort.turns, control)  # fmt: skip
                 if found < width:
                     entries[slot(i, found, n, width, layout)] = entry
                 found += 1
@@ -150,13 +166,13 @@ def search_functions(how: Search, layout: int) -> Any:
         return found
 
     @ti.func
-    def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, folded: ti.template(), turns: ti.template()):  # fmt: skip
+    def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template()):  # fmt: skip
         """The same by the threads that share the atom. All 32 of a warp call it, with nothing to do for some."""
         own = i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
         low = code & ((1 << shift_bits) - 1)
         j = base + thread % CHUNK
         while is_left(j < end, True):
-            other = folded_at(ti.min(j, n - 1), n, folded)
+            other = folded_at(ti.min(j, n - 1), n, sort.folded)
             d = other + offset
             r2 = d.dot(d)
             # No `and`: branches cost more than what they would save.
@@ -168,7 +184,7 @@ def search_functions(how: Search, layout: int) -> Any:
             if (near & (odd | ti.cast(r2 < ti.cast(CLOSEST2, search), ti.i32))) == 1:
                 if r2 < ti.cast(CLOSEST2, search):
                     ti.atomic_min(control[CLOSE], ident[i])
-                entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, turns, control)
+                entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, sort.turns, control)
             if (near & ti.cast(place < width, ti.i32)) == 1:
                 entries[slot(i, place, n, width, layout)] = entry
             found += more
@@ -176,11 +192,11 @@ def search_functions(how: Search, layout: int) -> Any:
         return found
 
     @ti.func
-    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
+    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
         """Fill the row of atom i; how many entries were found."""
         limit2 = ti.cast(radius2, search)
-        x = folded_at(i, n, folded)
-        b = bin_of[i]
+        x = folded_at(i, n, sort.folded)
+        b = sort.bin_of[i]
         home = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
         low_z, high_z = home[2] - reach[2], home[2] + reach[2]
         if periodic[2] == 0:
@@ -200,22 +216,22 @@ def search_functions(how: Search, layout: int) -> Any:
                     # Bins that follow each other along z are one stretch of the sorted atoms.
                     base, end = 0, 0
                     if there_is and sz <= last_z:
-                        base = starts[row + ti.max(low_z - sz * bins[2], 0)]
-                        end = starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
+                        base = sort.starts[row + ti.max(low_z - sz * bins[2], 0)]
+                        end = sort.starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
                     cells = ivec(sx, sy, sz)
                     offset = -x
                     if sx != 0 or sy != 0 or sz != 0:
-                        offset += ti.cast(sx * grid[0] + sy * grid[1] + sz * grid[2], search)
+                        offset += ti.cast(sx * sort.grid[0] + sy * sort.grid[1] + sz * sort.grid[2], search)
                     code = image_code(cells, most_image)
                     if ti.static(together):
-                        found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, folded, turns)  # fmt: skip
+                        found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
                     else:
-                        found = visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries, control, ident, most_image, folded, turns)  # fmt: skip
+                        found = visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
                     sz += 1
         return found
 
     @ti.func
-    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, grid: ti.template(), starts: ti.template(), folded: ti.template(), turns: ti.template(), bin_of: ti.template()):  # fmt: skip
+    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
@@ -226,7 +242,7 @@ def search_functions(how: Search, layout: int) -> Any:
             does = thread < n * threads
             # In registers: arguments of a kernel are read again after each store.
             of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-            found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, grid, starts, folded, turns, bin_of)  # fmt: skip
+            found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
             if does and thread % threads == 0:
                 count[i] = found
                 # Most atoms need no atomic: the maximum is soon known.
