@@ -265,11 +265,16 @@ class Device:
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
-        state, virial = self.state, self.outputs[1]
+        state, lists = self.state, self.lists
+        if self._run.tally_virial is not None:
+            self.call(
+                self._run.tally_virial, n, *lists.sizes()[1:], state.pos, state.force, state.kind,
+                *lists.arrays(self._tables), lists.control, self.outputs[1], *self.bath.arrays,
+                *lists.tuples.arrays,
+            )  # fmt: skip
         self.call(
-            self._run.close_step, n, timestep, step - 1, state.vel, state.inverse_mass, virial,
-            *self.bath.arrays,
-        )  # fmt: skip
+            self._run.close_step, n, timestep, step - 1, state.vel, state.inverse_mass, *self.bath.arrays
+        )
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Queue a kernel that may move atoms: what was known of the forces is void."""

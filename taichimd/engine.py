@@ -20,6 +20,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE
+from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.reduce import heat_flows
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import PRECISIONS, start, ti
@@ -49,7 +50,7 @@ class Engine:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
             periodic directions, masses that are not positive.
         MissingParameterError: species that the force field does not know.
-        SettingsError: unknown precision, negative skin, an enumeration that does not fit the system.
+        SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system.
         BackendError: the backend cannot be started.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
@@ -68,8 +69,8 @@ class Engine:
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
-        if skin is not None and not (isinstance(skin, int | float) and 0.0 < skin < np.inf):
-            raise SettingsError(f"skin is {skin!r} angstrom, expected a positive length")
+        if skin is not None and not (isinstance(skin, int | float) and LEAST_SKIN <= skin < np.inf):
+            raise SettingsError(f"skin is {skin!r} angstrom, expected a length of {LEAST_SKIN} or more")
         if not isinstance(forcefield, ForceField):
             raise SettingsError(
                 f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"
@@ -96,13 +97,16 @@ class Engine:
         self.compile_seconds = 0.0
 
         self.ensemble: Ensemble = ensemble or NVE()
+        barostat = isinstance(self.ensemble, Barostat)
+        if self._all_pairs and (barostat or driving_force is not None):
+            what = "barostat" if barostat else "driving force"
+            raise SettingsError(f'the enumeration "all-pairs" does not go with a {what}; use neighbour lists')
         if isinstance(self.ensemble, Barostat):
-            if self._all_pairs:
-                raise SettingsError(
-                    'the enumeration "all-pairs" does not go with a barostat; use neighbour lists'
-                )
             self.ensemble.check_cell(cell, self.pbc)
         self._bath = Bath(self.ensemble, self.masses, driving_force)
+        if isinstance(self.ensemble, Barostat):
+            wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(float(np.linalg.det(cell)))
+            self._bath.check_sums(wanted, self._bath.freedom * units.KB * self.ensemble.temperature)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
         self._state = State(kinds, self.masses, precision)
         self._state.set("pos", atoms.positions)
@@ -197,7 +201,8 @@ class Engine:
             if self._bath.moves_cell:
                 before = device.cell
                 device.cell_moved()
-                device.forces_known = device.forces_known and np.array_equal(device.cell, before)
+                if not np.array_equal(device.cell, before):
+                    device.forces_known = device.evaluated = False
                 device.lists.outdate()
 
     def bath_state(self) -> dict[str, Any]:
@@ -227,7 +232,9 @@ class Engine:
         stress = self._stress(virial) if self.pbc.all() else None
         pressure = None
         if self.volume is not None:
-            pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume)
+            trace = float(np.trace(virial))
+            self._bath.check_sums(trace, 2.0 * kinetic)
+            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume)
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received

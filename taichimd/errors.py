@@ -51,7 +51,7 @@ class EvaluationError(TaichimdError, CalculationFailed):
 
 
 class CapacityError(TaichimdError, CalculationFailed):
-    """A list that does not fit the device's memory."""
+    """A list that does not fit the device's memory, or sums that do not fit their numbers."""
 
 
 class AnalysisError(TaichimdError, InputError):

@@ -102,3 +102,20 @@ def test_mistakes():
     for pull in ((1.0, 2.0), (0.0, 0.0, float("nan"))):
         with pytest.raises(SettingsError, match="expected three numbers"):
             Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=pull)
+
+
+def test_pairs_in_mixed_precision_end_a_call_as_they_go_through_a_step():
+    ends = []
+    for calls in ([40], [1] * 40):
+        engine, dt = made("argon", precision="mixed")
+        for steps in calls:
+            engine.advance(steps, dt)
+        ends.append(engine.positions())
+    np.testing.assert_array_equal(*ends)
+
+
+def test_all_pairs_do_not_go_with_a_driving_force():
+    atoms, _, _ = argon()
+    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, enumeration="all-pairs")
+    with pytest.raises(SettingsError, match='"all-pairs" does not go with a driving force; use neighbour'):
+        Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=PULL)

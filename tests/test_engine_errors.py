@@ -64,10 +64,10 @@ def test_a_bad_structure_is_refused(build, message):
     [
         ({"precision": "half"}, "precision is 'half', expected one of float64, float32, mixed"),
         ({"backend": "tpu"}, "backend is 'tpu', expected auto, cuda or cpu"),
-        ({"skin": -1.0}, r"skin is -1\.0 angstrom, expected a positive length"),
-        ({"skin": 0.0}, "expected a positive length"),
-        ({"skin": float("nan")}, "expected a positive length"),
-        ({"skin": "wide"}, "skin is 'wide' angstrom, expected a positive length"),
+        ({"skin": -1.0}, r"skin is -1\.0 angstrom, expected a length of 0\.005 or more"),
+        ({"skin": 0.001}, "expected a length of 0.005 or more"),
+        ({"skin": float("nan")}, "expected a length of 0.005 or more"),
+        ({"skin": "wide"}, "skin is 'wide' angstrom, expected a length of 0.005 or more"),
     ],
 )
 def test_a_bad_setting_is_refused(options, message):

@@ -48,6 +48,20 @@ def test_mixed_has_the_errors_of_single_terms_wherever_the_atoms_are(name):
 
 
 @pytest.mark.parametrize("precision", ["mixed", "float32"])
+@pytest.mark.parametrize("far", [2.9, 2.95])
+@pytest.mark.parametrize("near", [1.5, 1.8, 2.1])
+def test_a_bond_that_others_have_all_but_broken(precision, near, far):
+    """Near the cutoff beside four close neighbours: (beta zeta)^23 is beyond what float32 holds."""
+    around = near * np.array([[0, 0, 1], [0, 0, -1], [0, 1, 0], [0, -1, 0]])
+    atoms = Atoms("Si6", [[0, 0, 0], [far, 0, 0], *around])
+    potential = load_forcefield("Si.tersoff")
+    exact = Engine(atoms, potential).evaluate()
+    found = Engine(atoms, potential, precision=precision).evaluate()
+    np.testing.assert_allclose(found.forces, exact.forces, rtol=0, atol=2e-5 * abs(exact.forces).max())
+    assert found.energy == pytest.approx(exact.energy, abs=2e-5)
+
+
+@pytest.mark.parametrize("precision", ["mixed", "float32"])
 def test_all_pairs_have_the_bits_of_the_lists(precision):
     atoms = structures.silicon_cluster()
     atoms.symbols = "Ar"

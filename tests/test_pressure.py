@@ -12,7 +12,7 @@ from taichimd import philox, streams, units
 from taichimd.dynamics.ensembles import Bussi
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.engine import Engine
-from taichimd.errors import BlowUpError, SettingsError, StructureError
+from taichimd.errors import BlowUpError, CapacityError, SettingsError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 
@@ -389,6 +389,19 @@ def test_an_axis_that_is_not_periodic_is_refused():
         SettingsError, match="a barostat needs a cell with a volume; give all three cell vectors"
     ):
         made(StochasticCellRescaling, "isotropic", slab, axes="xy")
+
+
+def test_more_than_the_sums_of_a_barostat_hold_is_refused():
+    """In a larger system at a high pressure they would wrap around, and turn the cell the wrong way."""
+    words = (
+        r"npt-berendsen: virial or kinetic energy .* is more than the 6.7e.07 eV"
+    )
+    with pytest.raises(CapacityError, match=words):
+        made(BerendsenNPT, "isotropic", pressure=1e9)
+    strong = LennardJones(**{**SMOOTH, "epsilon": 1e7})
+    engine = made(BerendsenNPT, "isotropic", forcefield=strong)
+    with pytest.raises(CapacityError, match=words):
+        engine.thermo()
 
 
 def test_all_pairs_do_not_go_with_a_barostat():

@@ -142,7 +142,7 @@ def brute_force(atoms, forcefield):
 def test_lists_hold_each_tuple_once():
     atoms = structures.silica_triclinic()
     forcefield = FORCEFIELDS["silica"]()
-    engine = Engine(atoms, forcefield, skin=1e-3, decomposition="tuple")
+    engine = Engine(atoms, forcefield, skin=0.005, decomposition="tuple")
     engine.evaluate()
     found = engine.statistics()
     pairs, triplets = brute_force(atoms, forcefield)

@@ -34,7 +34,6 @@ from typing import Any
 from taichimd.dynamics import thermostats as th
 from taichimd.dynamics.matrices import contracted, grown, read3, series, square, write3
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
-from taichimd.enumerate.access import load_matrix
 from taichimd.enumerate.exact import SIX
 from taichimd.math import exp, sqrt
 from taichimd.philox import GLOBAL
@@ -365,11 +364,10 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
             code += n
 
     @ti.kernel
-    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, virial: reals, ledger: longs, bath: doubles):  # fmt: skip
-        """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
+    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
+        """What `steps` does between its half kicks, for the last step of a run, whose virial is summed."""
         for i in range(n):
             add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
-            add_virial(i, n, load_matrix(virial, i), ledger)
         if ti.static(parts > 1):
             for k in range(2 * parts):
                 collect(k, ledger)

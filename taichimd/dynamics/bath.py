@@ -10,9 +10,12 @@ from taichimd.dynamics import thermostats as at
 from taichimd.dynamics.coupling import coupling_of
 from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom
 from taichimd.dynamics.pressure import Barostat, BerendsenNPT, three
-from taichimd.errors import SettingsError
+from taichimd.errors import CapacityError, SettingsError
 from taichimd.results import Array
 from taichimd.runtime import ti
+
+MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
+"""eV: half of what sums of a barostat hold."""
 
 
 class Bath:
@@ -67,6 +70,23 @@ class Bath:
         ledger = np.zeros(self._ledger.shape[0], np.int64)
         ledger[at.SEED] = ensemble.seed
         self._ledger.from_numpy(ledger)
+
+    def check_sums(self, virial: float, twice_kinetic: float) -> None:
+        """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
+
+        Args:
+            virial: trace, eV.
+            twice_kinetic: eV.
+
+        Raises:
+            CapacityError: more than half of what they hold.
+        """
+        found = max(abs(virial), twice_kinetic)
+        if self.moves_cell and not found < MOST_SUM:
+            raise CapacityError(
+                f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is more than the "
+                f"{MOST_SUM:.2g} eV that the barostat's sums are made for; use fewer atoms"
+            )
 
     def received(self) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.

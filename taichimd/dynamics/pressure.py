@@ -83,6 +83,12 @@ class Barostat(Thermostat):
             raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
 
     @property
+    def most_pressure(self) -> float:
+        """The largest of the wanted pressures, GPa, without their signs."""
+        ends = (p for p in (self.pressure, self.final_pressure) if p is not None)
+        return max(float(np.abs(three(p)).max()) for p in ends)
+
+    @property
     def acts_every(self) -> int:
         """Steps from one action to the next."""
         return 1 if self.has_inertia else self.period

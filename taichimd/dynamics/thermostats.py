@@ -336,7 +336,7 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         return ti.cast(bath[FACTOR], real) * new
 
     @ti.kernel
-    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, virial: reals, ledger: longs, bath: doubles):  # fmt: skip
+    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
         """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
         for i in range(n):
             add_kinetic(i, n, vel[i], inverse_mass[i], ledger)

@@ -111,10 +111,10 @@ def step_kernels(
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
-    forces = force_functions(
-        terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven,
-        straight=unroll == 1, full=blocks == 0,
-    )  # fmt: skip
+    of_system = (terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven)
+    forces = force_functions(*of_system, straight=unroll == 1, full=blocks == 0)
+    # Unrolled code takes longest to compile, and pays in steps only.
+    at_end = forces if on_gpu else force_functions(*of_system, straight=False, full=blocks == 0)
     many_body, apart = terms.many_body, forces.apart
     flags = pass_functions(coupling, thermostat, near_list, unroll, terms.many_body)
     every, sometimes = flags.every, flags.sometimes
@@ -346,20 +346,37 @@ def step_kernels(
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-        forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
+        at_end.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
+        at_end.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
+        if ti.static(driven and not many_body):
+            # Of pairs steps sum another virial, which rounds in another way: as they do.
+            forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, tally, bath, bath, t, ends)  # fmt: skip
         for i in range(n):
             if control[REBUILD] == 0:
                 if ti.static(many_body):
-                    f, w, e = forces.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
+                    f, w, e = at_end.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
-                    if ti.static(forces.both):
+                    if ti.static(at_end.both):
                         energy[i] += e
-                if ti.static(driven):
+                if ti.static(driven and many_body):
                     force[i] += thermostat.drive(load_matrix(virial, i), bath)
                 if dt > 0.0:
                     vel[i] += (0.5 * dt * inverse_mass[i]) * force[i]
+
+    @ti.kernel
+    def tally_virial(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: vecs, force: vecs, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, virial: reals, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
+        """The virial that `close_step` acts upon, behind `finish`: of pairs with the sums of a step, which round in another way."""
+        if ti.static(many_body):
+            for i in range(n):
+                thermostat.add_virial(i, n, load_matrix(virial, i), ledger)
+        else:
+            near = Rows(pos, kind, near_count, near_rows, shifts)
+            kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
+            t = Tuples(firsts, tuples, values, slopes)
+            all_places, cutters, sharers = ends_of(n, shifts.shape[0])
+            ends = Ends(all_places, cutters, sharers)
+            forces.first_pass(n, near_width, shift_bits, near, kept, zeta, force, zeta, control, REBUILD, tally, ledger, bath, t, ends)  # fmt: skip
 
     @ti.kernel
     def moved(n: ti.i32, most_near2: real, pos: vecs, listed_at: vecs, control: ints, bath: doubles):
@@ -379,6 +396,7 @@ def step_kernels(
         steps=steps if DEVICE_LOOPS else unrolled_steps,
         finish=outside.finish,
         moved=outside.moved,
+        tally_virial=tally_virial if cell else None,
         close_step=thermostat.close_step,
         listed=thermostat.listed if cell else None,
     )

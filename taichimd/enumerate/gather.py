@@ -52,7 +52,8 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     bond = bond_order_loops(terms, term, layout) if has_bond else None
     straight = straight and has_bond and terms.one_species and not has_pair
     few = compact_function(terms, term, layout) if straight else None
-    crowded = crowded_function(terms, term, layout) if straight else None
+    # On a CPU nobody waits for an atom with more neighbours, but everybody for the compiler.
+    crowded = crowded_function(terms, term, layout) if straight and layout != ATOM_MAJOR else None
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, rows: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
@@ -94,10 +95,11 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
         mask = 0
         if ti.static(bool(few)):
             found, mask, energy = few(i, n, width, shift_bits, rows, kept)
-            if found > MOST and found <= ROOM and width <= BITS:
-                energy = crowded(i, mask, n, width, shift_bits, rows, kept)
-                # Done.
-                found = 0
+            if ti.static(bool(crowded)):
+                if found > MOST and found <= ROOM and width <= BITS:
+                    energy = crowded(i, mask, n, width, shift_bits, rows, kept)
+                    # Done.
+                    found = 0
         if found > MOST:
             mask, energy = two_bodies(i, n, width, shift_bits, rows, kept)
             if ti.static(has_triplet):

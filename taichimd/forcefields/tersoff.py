@@ -21,7 +21,7 @@ from taichimd.forcefields.base import ForceField, Key, Row, Table
 from taichimd.forcefields.terms import BondOrder
 from taichimd.formats.tersoff import read_tersoff
 from taichimd.math import cos, exp, power, sin
-from taichimd.runtime import ti
+from taichimd.runtime import literal_type, ti
 
 COLUMNS = (
     "m", "gamma", "lambda3", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A", "cutoff",
@@ -79,6 +79,11 @@ def bond(r, f, df, zeta, p: ti.template()):
     x = ti.select(some, power(p.beta * z, p.n), 0.0)
     b = power(1.0 + x, -p.half_over_n)
     db = -0.5 * b * x / (z * (1.0 + x))
+    if ti.static(literal_type() == ti.f32):
+        # n may be 23: where the power leaves the range of numbers, b is 1/sqrt(beta zeta) long since.
+        many = x > 1e30
+        b = ti.select(many, 1.0 / ti.sqrt(p.beta * z), b)
+        db = ti.select(many, -0.5 * b / z, db)
     u = f * (repulsion - b * attraction)
     du = df * (repulsion - b * attraction)
     du += f * (b * p.lambda2 * attraction - p.lambda1 * repulsion)

@@ -260,7 +260,7 @@ class Lists:
         what = f"a near list of {n} atoms, {self._near_width} neighbours each, with what is kept of each"
         self._near = self._reverse = self._partial = self._zeta = None  # what grows does not need both
         size = 4 * rows + (4 + 4 * bytes_of_number(term)) * body_rows
-        require(size, 3 * body_rows, what, FEWER)
+        require(size, max(3 * body_rows, n * self._per_atom), what, FEWER)
         vec = ti.types.vector(3, term)
         kinds = (ti.i32, rows), (ti.i32, body_rows), (vec, body_rows), (term, n * self._per_atom or body_rows)
         self._near, self._reverse, self._partial, self._zeta = (

@@ -30,6 +30,8 @@ BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
+LEAST_SKIN = 0.005
+"""Of a user's choice, angstrom. Searches compare in single precision, and may see a pair at their radius from one end only."""
 
 MOST_POWER = 4.0
 
