@@ -393,9 +393,7 @@ def test_an_axis_that_is_not_periodic_is_refused():
 
 def test_more_than_the_sums_of_a_barostat_hold_is_refused():
     """In a larger system at a high pressure they would wrap around, and turn the cell the wrong way."""
-    words = (
-        r"npt-berendsen: virial or kinetic energy .* is more than the 6.7e.07 eV"
-    )
+    words = r"npt-berendsen: virial or kinetic energy .* is more than the 6.7e.07 eV"
     with pytest.raises(CapacityError, match=words):
         made(BerendsenNPT, "isotropic", pressure=1e9)
     strong = LennardJones(**{**SMOOTH, "epsilon": 1e7})
