@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ase import Atoms
 
+from taichimd.analysis.structure import check_reach
 from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
 from taichimd.config import RunSettings, parse_time
 from taichimd.errors import SettingsError
@@ -59,9 +60,11 @@ def _saved(checkpoint: Checkpoint) -> Plan | None:
 
 
 def check(plan: Plan | None, atoms: Atoms) -> None:
-    """Raise a SettingsError if the structure does not allow what is to be observed."""
+    """Raise a SettingsError or AnalysisError if the structure does not allow what is to be observed."""
     if plan is not None:
         check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc)
+        if "rdf" in plan.kinds:
+            check_reach(len(atoms), max(abs(atoms.cell.volume), 1e-6), plan.r_max)
 
 
 def files_of(plan: Plan | None) -> tuple[str, ...]:

@@ -28,6 +28,30 @@ class RadialDistribution:
     coordination: Mean
 
 
+MOST_PAIRS, MOST_NEIGHBOURS = 1e10, 1e5
+"""Distances of one frame, a minute on a CPU, or, if that is more, of each atom."""
+
+
+def check_reach(n: int, volume: float, r_max: float) -> None:
+    """Refuse radial distributions whose every frame would take minutes or years, because all images count.
+
+    Args:
+        n: atoms of the cell.
+        volume: angstrom^3.
+        r_max: angstrom.
+
+    Raises:
+        AnalysisError: more than `MOST_PAIRS` distances up to r_max, and `MOST_NEIGHBOURS` of each atom.
+    """
+    pairs = n * n / volume * 4.0 / 3.0 * np.pi * r_max**3
+    most = max(MOST_PAIRS, n * MOST_NEIGHBOURS)
+    if pairs > most:
+        raise AnalysisError(
+            f"r_max = {r_max:g} Å: {n} atoms in {volume:.4g} Å3 have {pairs:.1g} distances up to it, "
+            f"with images; expected {most:.1g} or fewer: take a smaller r_max"
+        )
+
+
 def radial_distribution(
     counts: Any, frames: Any, r_max: float, n_a: int, n_b: int, volume: float
 ) -> RadialDistribution:

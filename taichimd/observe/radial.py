@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.analysis.structure import check_reach
 from taichimd.errors import AnalysisError
 from taichimd.runtime import PRECISIONS, backend, literals, ti
 
@@ -142,9 +143,11 @@ class RadialHistogram:
             cell: (3, 3) rows, angstrom; periodic in all three directions.
 
         Raises:
-            AnalysisError: a cell without volume.
+            AnalysisError: a cell without volume, or too many images of it within r_max.
         """
-        grid, reach, rows = _grid(np.asarray(cell, float), self._n, self.r_max)
+        cell = np.asarray(cell, float)
+        check_reach(self._n, max(abs(float(np.linalg.det(cell))), 1e-6), self.r_max)
+        grid, reach, rows = _grid(cell, self._n, self.r_max)
         total = int(np.prod(grid))
         if self._count is None or self._count.shape[0] != total:
             self._count, self._start = ti.ndarray(ti.i32, total), ti.ndarray(ti.i32, total + 1)
