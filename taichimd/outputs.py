@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from taichimd.errors import OutputError
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
-from taichimd.io.files import writing
+from taichimd.io.files import make_folder, writing
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.protocols import ThermoLike
@@ -76,7 +76,7 @@ class OutputFolder:
                 f"--restart {self.checkpoint} to continue it, or another --output"
             )
         with writing(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             probe = self.path / ".taichimd-probe"
             probe.write_bytes(b"")
             probe.unlink()

@@ -83,6 +83,8 @@ def start(backend: str = "auto") -> str:
             "default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "unrolling_limit": 0,
         }  # fmt: skip
         if threads := os.environ.get("TAICHIMD_THREADS"):
+            if not (threads.isdecimal() and int(threads) > 0):
+                raise SettingsError(f"TAICHIMD_THREADS is '{threads}', expected a whole number above 0")
             options["cpu_max_num_threads"] = int(threads)
         if QUICK_COMPILE:
             # Kernels come much sooner, run longer, and give the same bits.

@@ -266,3 +266,12 @@ def test_files_that_are_no_trajectory(call, folder):
 )
 def test_a_value_has_the_digits_that_its_error_leaves(value, error, words):
     assert plus_minus(Mean(value, error, 5)) == words
+
+
+@pytest.mark.parametrize("options", ["--window 50ps", "--rdf --r-max -1", "--msd --fit 5ps,1ps"])
+def test_a_refused_analysis_leaves_nothing(call, folder, options):
+    save(frames(12))
+    before = sorted(folder.iterdir())
+    code, _, err = call(f"analyze t.extxyz {options} --output new/o")
+    assert (code, err.count("\n")) == (2, 1)
+    assert sorted(folder.iterdir()) == before

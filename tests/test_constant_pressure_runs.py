@@ -131,7 +131,7 @@ def test_mistakes_are_one_line(call, folder, options, words):
     assert code == 2
     assert words in err
     assert err.count("\n") == 1
-    assert not (folder / "taichimd-run" / "run.json").exists()
+    assert not (folder / "taichimd-run").exists()
 
 
 def test_what_a_restart_takes_over():

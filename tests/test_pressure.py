@@ -367,6 +367,11 @@ def test_settings_that_make_no_sense(options, words):
     assert words in str(caught.value)
 
 
+def test_a_name_is_no_ensemble():
+    with pytest.raises(SettingsError, match="ensemble = 'npt-scr': expected an object, such as Bussi"):
+        Engine(argon(), LennardJones(**SMOOTH), ensemble="npt-scr")
+
+
 def test_too_short_a_coupling_is_refused():
     engine = made(BerendsenNPT, "isotropic", pressure_coupling_time=30.0)
     with pytest.raises(

@@ -6,7 +6,7 @@ from pathlib import Path
 from taichimd.analyze.quantities import angles, msd, rdf, vacf
 from taichimd.analyze.request import KINDS, Request, Run
 from taichimd.errors import AnalysisError, OutputError
-from taichimd.io.files import writing
+from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
 
 
@@ -46,7 +46,7 @@ def analyze(
     if not kinds:
         raise AnalysisError(f"{trajectory}: nothing to compute: RDF {reasons['rdf']}; MSD {reasons['msd']}")
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.png"] for kind in kinds}
     for kind, second in (("vacf", "dos.csv"), ("angles", "coordination.csv")):
         if kind in kinds:
@@ -57,8 +57,9 @@ def analyze(
     notes = [] if request.kinds else [f"{kind.upper()} left out: it {why}" for kind, why in reasons.items()]
     title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(frames.symbols)} atoms"
     rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}")]
-    for kind in kinds:
-        rows += {"rdf": rdf, "angles": angles, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
+    with all_or_none(files):
+        for kind in kinds:
+            rows += {"rdf": rdf, "angles": angles, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
     if run.blocks == 1:
         notes.append("too few frames for errors: take a longer run, or frames more often")
     return Outcome(rows, run.notes + notes, files)

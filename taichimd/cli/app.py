@@ -62,6 +62,9 @@ def _code_of(arguments: Sequence[str]) -> int:
         from taichimd.errors import TaichimdError
 
         if isinstance(error, TaichimdError):
+            from taichimd.io.files import remove_empty_folders
+
+            remove_empty_folders()
             return _fail(str(error), error.exit_code)
         # Usage errors of the option parser; by their method, because its module has moved between versions.
         if hasattr(error, "format_message"):

@@ -79,7 +79,8 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
             )
     if isinstance(ensemble, Barostat):
         return Coupling(ensemble.name, ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
-    assert isinstance(ensemble, NVE | Thermostat)
+    if not isinstance(ensemble, NVE | Thermostat):
+        raise SettingsError(f"ensemble = {ensemble!r}: expected an object, such as Bussi(300.0), or None")
     return Coupling(ensemble.name, driven=driven)
 
 

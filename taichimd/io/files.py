@@ -3,11 +3,11 @@
 import errno
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
-from taichimd.errors import OutputError
+from taichimd.errors import OutputError, TaichimdError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -20,6 +20,36 @@ def writing(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OutputError(f"cannot write {path}: {_reason(error)}") from error
+
+
+@contextmanager
+def all_or_none(files: list[Path]) -> Iterator[None]:
+    """Remove those of the files that an error inside has left; what was there before stays."""
+    fresh = [file for file in files if not file.exists()]
+    try:
+        yield
+    except TaichimdError:
+        for file in fresh:
+            file.unlink(missing_ok=True)
+        raise
+
+
+_made: list[Path] = []
+
+
+def make_folder(path: Path) -> None:
+    """Make a folder and its parents; `remove_empty_folders` takes them away again if nothing came there."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    _made.extend(missing)
+
+
+def remove_empty_folders() -> None:
+    """Of a command that was refused after it had made its folder."""
+    for folder in _made:
+        with suppress(OSError):
+            folder.rmdir()
+    _made.clear()
 
 
 def _reason(error: OSError) -> str:

@@ -14,7 +14,7 @@ from rich.live import Live
 from rich.text import Text
 
 from taichimd.errors import OutputError, TaichimdError
-from taichimd.io.files import write_atomically, writing
+from taichimd.io.files import make_folder, write_atomically, writing
 from taichimd.io.relax_log import RelaxLog
 from taichimd.io.report import host, versions, write_report
 from taichimd.progress import PLAIN_SECONDS
@@ -172,7 +172,7 @@ def _make_folder(job: RelaxJob) -> None:
             "or another --output"
         )
     with writing(job.folder):
-        job.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(job.folder)
 
 
 def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | None) -> dict[str, Any]:

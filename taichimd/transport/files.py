@@ -9,7 +9,7 @@ import numpy as np
 from taichimd.analyze.tables import Rows, plus_minus, write_green_kubo
 from taichimd.errors import OutputError
 from taichimd.io.analysis_files import curves, draw, write_table
-from taichimd.io.files import writing
+from taichimd.io.files import make_folder, writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.transport.kappa import Kappa, growing
 from taichimd.transport.settings import KappaSettings
@@ -28,7 +28,7 @@ def prepare(folder: Path, overwrite: bool) -> None:
         OutputError: it cannot be written, or holds results of something else.
     """
     with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         if overwrite:
             for file in [*folder.glob("run-[0-9][0-9].npz"), *(folder / name for name in NAMES)]:
                 file.unlink(missing_ok=True)

@@ -17,6 +17,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,10 @@ from taichimd.units import FS, KB
 
 Progress = Callable[[int, str, float], None]
 """Called with the number of the run (from 0), what it does, and the fraction done."""
+
+
+MOST_ATOMS = 2**27
+"""Of a supercell: more have no number in a list."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +151,11 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
         raise StructureError(
             "a sheet (thickness) must be periodic along the first two cell vectors, and these lie in the "
             f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
+        )
+    n = len(atoms) * prod(settings.supercell)
+    if n > MOST_ATOMS:
+        raise StructureError(
+            f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
         )
     system = atoms.copy()
     for name in ("momenta",):
