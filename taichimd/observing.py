@@ -64,7 +64,7 @@ def check(plan: Plan | None, atoms: Atoms) -> None:
     if plan is not None:
         check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc)
         if "rdf" in plan.kinds:
-            check_reach(len(atoms), max(abs(atoms.cell.volume), 1e-6), plan.r_max)
+            check_reach(len(atoms), atoms.cell.volume, plan.r_max)
 
 
 def files_of(plan: Plan | None) -> tuple[str, ...]:

@@ -37,12 +37,13 @@ def check_reach(n: int, volume: float, r_max: float) -> None:
 
     Args:
         n: atoms of the cell.
-        volume: angstrom^3.
+        volume: angstrom^3, of either sign, as a determinant is.
         r_max: angstrom.
 
     Raises:
         AnalysisError: more than `MOST_PAIRS` distances up to r_max, and `MOST_NEIGHBOURS` of each atom.
     """
+    volume = max(abs(volume), 1e-6)
     pairs = n * n / volume * 4.0 / 3.0 * np.pi * r_max**3
     most = max(MOST_PAIRS, n * MOST_NEIGHBOURS)
     if pairs > most:

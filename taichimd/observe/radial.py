@@ -146,7 +146,7 @@ class RadialHistogram:
             AnalysisError: a cell without volume, or too many images of it within r_max.
         """
         cell = np.asarray(cell, float)
-        check_reach(self._n, max(abs(float(np.linalg.det(cell))), 1e-6), self.r_max)
+        check_reach(self._n, float(np.linalg.det(cell)), self.r_max)
         grid, reach, rows = _grid(cell, self._n, self.r_max)
         total = int(np.prod(grid))
         if self._count is None or self._count.shape[0] != total:
