@@ -109,7 +109,7 @@ def test_one_frame_has_a_radial_distribution(call):
     assert code == 0
     assert "RDF C-Si    highest at" in out
     assert "note: too few frames for errors" in out
-    assert "note: MSD left out: it needs 2 frames or more, the file has 1" in out
+    assert "note: MSD left out: it needs 4 frames or more, the file has 1" in out
 
 
 def test_bonds_of_a_length(call, folder):
@@ -197,21 +197,25 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
-        (lambda: frames(1), "--msd", "MSD needs 2 frames or more, the file has 1"),
-        (lambda: frames(1), "--vacf", "VACF needs 2 frames or more, the file has 1"),
+        (lambda: frames(1), "--msd", "MSD needs 4 frames or more, the file has 1"),
+        (lambda: frames(3), "--msd", "MSD needs 4 frames or more, the file has 3"),
+        (lambda: frames(1), "--vacf", "VACF needs 4 frames or more, the file has 1"),
         (lambda: frames(12, velocities=False), "--vacf", "VACF needs velocities (ASE's momenta) in every"),
         (
             lambda: frames(12, times=False),
             "--msd",
             "MSD needs the time between frames, which the file does not",
         ),
-        (lambda: frames(12), "--window 1ps", "window of 100 samples is not shorter than the block (3 of 12"),
+        (lambda: frames(12), "--window 1ps", "ps, which leaves a block (3 of 12 frames) two time origins"),
+        (lambda: frames(12), "--window 30fs", "window of 0.03 ps: expected 0.01 to 0.02 ps, which leaves a"),
+        (lambda: frames(12), "--window 2fs", "window of 0.002 ps: expected 0.01 to 0.02 ps, which leaves a"),
         (
             lambda: frames(12),
-            "--window 1ps --blocks 1",
-            "window of 100 samples is not shorter than the run of 12",
+            "--window 110fs --blocks 1",
+            "0.01 to 0.1 ps, which leaves the run of 12 frames two",
         ),
-        (lambda: frames(12), "--msd --window 30fs --fit 10fs,50fs", "line from "),
+        (lambda: frames(12), "--vacf --blocks 5", "a block (5 of 12 frames) is too short for any window"),
+        (lambda: frames(12), "--msd --window 20fs --fit 10fs,50fs", "line from "),
         (lambda: frames(12), "--fit 5ps", "fit '5ps': expected two times, such as"),
         (lambda: frames(12), "--window 5", "time '5': expected a length of time with its unit"),
         (lambda: frames(12), "--interval 20fs", "interval of 0.02 ps, but the file says 0.01 ps"),

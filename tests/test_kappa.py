@@ -193,11 +193,16 @@ def test_the_command(call, folder):
     [
         (
             "--time 100fs --window 200fs",
-            "window = 0.2 ps: expected at least one sample (5 fs) and less than the run",
+            "window = 0.2 ps: expected one sample (5 fs) or more, and 0.095 ps at most, which",
         ),
-        ("--time 100fs --window 90fs --runs 1", "less than a fifth of the run"),
-        ("--time 100fs --window 1fs", "expected at least one sample (5 fs)"),
-        ("--time 2fs", "expected two samples or more"),
+        ("--time 100fs --window 100fs", "0.095 ps at most, which leaves the run two time origins"),
+        ("--time 100fs --window 90fs --runs 1", "0.01 ps at most, which leaves a fifth of the run"),
+        ("--time 100fs --window 1fs", "expected one sample (5 fs) or more"),
+        ("--time 2fs", "time = 2 fs: expected 3 samples or more, 5 steps of 1 fs apart"),
+        (
+            "--time 100fs --method hnemd --window 60fs",
+            "0.055 ps at most, which leaves the run 10 samples behind",
+        ),
         ("--time 100fs --method emd", "method = 'emd': expected green-kubo or hnemd"),
         ("--time 100fs --runs 0", "runs = 0: expected whole numbers above 0"),
         ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected whole numbers above 0"),

@@ -170,7 +170,7 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
     for name in TABLES:
         assert open(f"cut/{name}").read() == open(f"whole/{name}").read(), name
     # A longer run is another plan: its samples begin where it begins.
-    code, out, err = call("run --restart cut/checkpoint.npz --steps 60 --output more")
+    code, out, err = call("run --restart cut/checkpoint.npz --steps 70 --output more")
     assert (code, err) == (0, "")
     assert "observations start anew at step 200" in out
     assert json.load(open("more/run.json"))["observed"]["plan"]["first_step"] == 200
@@ -191,11 +191,15 @@ def test_earlier_tables_are_in_the_way(call):
     [
         (
             "--observe msd --observe-window 5ps",
-            "observe_window = 5 ps is not shorter than the run of 40 steps ",
+            "observe_window = 5 ps is too long for the run of 40 steps ",
         ),
-        ("--observe vacf --observe-window 50fs", "which takes 5 samples; expected at most 0.04 ps"),
+        ("--observe vacf --observe-window 50fs", "which takes 5 samples; expected at most 0.03 ps"),
+        (
+            "--observe heat --observe-window 40fs",
+            "at most 0.03 ps, which leaves two time origins to average over",
+        ),
         ("--observe heat --observe-window 2fs", "is shorter than the 10 fs between samples"),
-        ("--observe heat --observe-every 50", "would take 1 samples; expected 2 or more"),
+        ("--observe heat --observe-every 50", "would take 1 samples; expected 4 or more"),
         ("--observe rfd", "unknown 'rfd'; did you mean 'rdf'?"),
         ("--observe ,", "expected some of rdf, msd, vacf, heat, viscosity"),
         ("--observe-window 1ps", "nothing is observed; expected with it observe"),
@@ -257,5 +261,21 @@ def test_plans():
     assert Plan.from_json(json.loads(json.dumps(plan.to_json()))) == plan
     # A window that only one or two blocks can hold takes fewer blocks.
     assert make_plan(("msd",), 0, 1000, 1.0, 10, 300.0).blocks == 3
-    assert make_plan(("msd",), 0, 1000, 1.0, 10, 999.0).blocks == 1
+    assert make_plan(("msd",), 0, 1000, 1.0, 10, 990.0).blocks == 1
     assert make_plan(("msd",), 0, 100_000, 1.0, 10, 10_000.0).origin_every == 10
+
+
+@pytest.mark.parametrize("samples", [4, 5, 7, 50, 201, 203, 204, 205, 1000])
+def test_the_longest_window_leaves_two_time_origins(samples):
+    steps = samples - 1
+    longest = max(
+        lags for lags in range(1, samples) if len(range(0, samples - lags, max(1, lags // 100))) > 1
+    )
+    plan = make_plan(("msd",), 0, steps, 1.0, 1, float(longest))
+    assert (plan.blocks, plan.lags) == (1, longest)
+    with pytest.raises(SettingsError, match=f"expected at most {longest / 1000:g} ps, which leaves two"):
+        make_plan(("msd",), 0, steps, 1.0, 1, float(longest + 1))
+    # In each of the blocks, too.
+    for window in (steps // 2 + 1.0, steps // 3 + 1.0, None):
+        plan = make_plan(("msd",), 0, steps, 1.0, 1, window)
+        assert len(range(0, plan.length - plan.lags, plan.origin_every)) > 1

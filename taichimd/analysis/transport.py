@@ -15,6 +15,9 @@ from taichimd.analysis.series import Array, Mean, block_means, mean_of
 from taichimd.errors import AnalysisError
 from taichimd.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
 
+BLOCKS = 10
+"""Of all driven runs together, for the error of their mean current."""
+
 
 def green_kubo_conductivity(
     current: Any,
@@ -92,7 +95,7 @@ def hnemd_conductivity(
         temperature: K, of the thermostat.
         driving_force: (3,) 1/angstrom.
         skip: internal time at the start of each run that is left out: the response needs time to build up.
-        blocks: of each run, for the error; None: 10, or what makes ten samples of all runs together.
+        blocks: of each run, for the error; None: what makes ten samples of all runs together, two or more.
 
     Raises:
         AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
@@ -110,7 +113,7 @@ def hnemd_conductivity(
     shortest = min(len(run) for run in runs)
     if not 0 <= first < shortest:
         raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
-    blocks = blocks or max(2, -(-10 // len(runs)))
+    blocks = blocks or max(2, -(-BLOCKS // len(runs)))
     kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
     direction = force / size
     samples = np.concatenate([block_means(run, blocks) for run in kappa])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.analyze.request import BLOCKS
+from taichimd.analyze.request import BLOCKS, FEWEST, TWO_ORIGINS
 from taichimd.errors import SettingsError
 
 OBSERVABLES = ("rdf", "msd", "vacf", "heat", "viscosity")
@@ -28,6 +28,10 @@ FILES = {
 """What each kind writes."""
 NEED_VOLUME = ("rdf", "heat", "viscosity")
 """Those that are per volume of the cell."""
+
+
+def _between_origins(lags: int) -> int:
+    return max(1, lags // ORIGINS)
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Plan:
     @property
     def origin_every(self) -> int:
         """Samples between time origins of msd and vacf."""
-        return max(1, self.lags // ORIGINS)
+        return _between_origins(self.lags)
 
     @property
     def correlated(self) -> bool:
@@ -124,16 +128,18 @@ def make_plan(
         bins: of the RDF.
 
     Raises:
-        SettingsError: a window that is not shorter than the run, or shorter than a sample; too few samples.
+        SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
+            samples.
     """
     samples = (first_step + steps) // every - -(-first_step // every) + 1
     length = f"the run of {steps} steps ({steps * timestep / 1000.0:g} ps)"
     interval = every * timestep
     correlated = any(kind in CORRELATED for kind in kinds)
-    if samples < (2 if correlated else 1):
+    fewest = FEWEST if correlated else 1
+    if samples < fewest:
         raise SettingsError(
-            f"observe_every = {every}: {length} would take {max(samples, 0)} samples; expected 2 or more: "
-            "take them more often, or a longer run"
+            f"observe_every = {every}: {length} would take {max(samples, 0)} samples; expected {fewest} "
+            "or more: take them more often, or a longer run"
         )
     lags = 0 if window is None else round(window / interval)
     if correlated and window is not None:
@@ -142,18 +148,23 @@ def make_plan(
                 f"observe_window = {window:g} fs is shorter than the {interval:g} fs between samples "
                 f"(observe_every = {every}): expected one sample or more"
             )
-        if lags >= samples:
+        if lags > (longest := _most_lags(samples)):
             raise SettingsError(
-                f"observe_window = {window / 1000.0:g} ps is not shorter than {length}, which takes "
-                f"{samples} samples; expected at most {(samples - 1) * interval / 1000.0:g} ps: shorten the "
-                "window or lengthen the run"
+                f"observe_window = {window / 1000.0:g} ps is too long for {length}, which takes {samples} "
+                f"samples; expected at most {longest * interval / 1000.0:g} ps, which leaves {TWO_ORIGINS}: "
+                "shorten the window or lengthen the run"
             )
     blocks = max(1, min(BLOCKS, samples // 4))
-    while correlated and lags >= samples // blocks:
+    while correlated and lags > _most_lags(samples // blocks):
         blocks -= 1
     if window is None:
         lags = max(1, samples // blocks // 2)
     return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins)
+
+
+def _most_lags(samples: int) -> int:
+    """The longest window of a block whose samples leave two time origins, of msd and vacf, too."""
+    return next((lags for lags in range(samples - 2, 0, -1) if lags + _between_origins(lags) < samples), 0)
 
 
 def check_system(plan: Plan, symbols: list[str], masses: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:

@@ -10,6 +10,9 @@ from taichimd.io.frames import Frames
 
 BLOCKS = 5
 """Pieces of a run, for errors; fewer if there are not four frames for each."""
+FEWEST = 4
+"""Samples for a correlation: a window of two, and two time origins."""
+TWO_ORIGINS = "two time origins to average over"
 KINDS = ("rdf", "msd", "vacf")
 """What is computed where nothing is picked. "angles" is not: no bond length fits every system."""
 
@@ -67,8 +70,8 @@ class Run:
             volume = np.abs(np.linalg.det(frames.cells)).min()
             whole = frames.pbc.all() and volume > 1e-6
             return "" if whole else "needs a cell that is periodic in three directions"
-        if len(frames.positions) < 2:
-            return f"needs 2 frames or more, the file has {len(frames.positions)}"
+        if len(frames.positions) < FEWEST:
+            return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
         if kind == "vacf" and frames.velocities is None:
             return "needs velocities (ASE's momenta) in every frame"
         if self._uneven:
@@ -107,11 +110,27 @@ class Run:
         return f", {steps * self.interval:g} ps in steps of {1000 * self.interval:g} fs"
 
     def window(self) -> float:
-        """Longest time difference, ps."""
+        """Longest time difference, ps.
+
+        Raises:
+            AnalysisError: it is shorter than a frame, or does not leave two time origins in each block.
+        """
         assert self.interval is not None
-        if self.request.window is not None:
-            return self.request.window
-        return self.interval * max(1, len(self.frames.positions) // self.blocks // 2)
+        n = len(self.frames.positions)
+        each = n // self.blocks
+        block = f"the run of {n} frames" if self.blocks == 1 else f"a block ({self.blocks} of {n} frames)"
+        longest = each - 2
+        if longest < 1:
+            raise AnalysisError(f"{block} is too short for any window: expected 3 frames; take fewer blocks")
+        if self.request.window is None:
+            return self.interval * max(1, each // 2)
+        if not 1 <= round(self.request.window / self.interval) <= longest:
+            raise AnalysisError(
+                f"window of {self.request.window:g} ps: expected {self.interval:g} to "
+                f"{longest * self.interval:g} ps, which leaves {block} {TWO_ORIGINS}; choose another window "
+                "or take a longer run"
+            )
+        return self.request.window
 
     def atoms(self, species: str) -> Any:
         """Mask of the atoms of a species."""

@@ -5,6 +5,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from taichimd.analysis.transport import BLOCKS
+from taichimd.analyze.request import TWO_ORIGINS
 from taichimd.errors import SettingsError
 
 METHODS = ("green-kubo", "hnemd")
@@ -38,7 +40,7 @@ class KappaSettings:
             is the mean of x and y. None: of what fills its cell.
 
     Raises:
-        SettingsError: a value that makes no sense, or a window that is not shorter than the run.
+        SettingsError: a value that makes no sense, or a window that leaves too little of the run.
     """
 
     temperature: float
@@ -91,26 +93,26 @@ class KappaSettings:
             )
 
     def _check_window(self) -> None:
-        samples = self.steps // self.every + 1
-        if samples < 2:
-            raise SettingsError(
-                f"time = {self.time:g} fs: expected two samples or more, {self.every} steps of "
-                f"{self.timestep:g} "
-                "fs apart"
-            )
+        samples, interval = self.steps // self.every + 1, self.every * self.timestep
         # A single run is cut into five samples of its own, for an error.
         pieces = 5 if self.runs == 1 and self.method == "green-kubo" else 1
-        longest = samples // pieces
-        if not 1 <= self.lags < longest:
+        fewest, leaves = 2, TWO_ORIGINS
+        if self.method == "hnemd":
+            fewest, leaves = BLOCKS, f"{BLOCKS} samples behind it, for an error"
+        longest = samples // pieces - fewest
+        if longest < 1:
+            raise SettingsError(
+                f"time = {self.time:g} fs: expected {pieces * (fewest + 1)} samples or more, {self.every} "
+                f"steps of {self.timestep:g} fs apart; lengthen the time"
+            )
+        if not 1 <= self.lags <= longest:
             what = (
-                "the run"
-                if pieces == 1
-                else "a fifth of the run (there is only one run, and five make an error)"
+                "the run" if pieces == 1 else "a fifth of the run (there is only one, and five make an error)"
             )
             raise SettingsError(
-                f"window = {self.window_fs / 1000:g} ps: expected at least one sample "
-                f"({self.every * self.timestep:g} fs) and less than {what}, "
-                f"{longest * self.every * self.timestep / 1000:g} ps; shorten the window or lengthen the time"
+                f"window = {self.window_fs / 1000:g} ps: expected one sample ({interval:g} fs) or more, and "
+                f"{longest * interval / 1000:g} ps at most, which leaves {what} {leaves}; choose another "
+                "window or lengthen the time"
             )
         if self.plateau is not None and not 0 <= self.plateau[0] < self.plateau[1] <= self.window_fs:
             raise SettingsError(
