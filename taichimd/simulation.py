@@ -10,6 +10,7 @@
 
 import math
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +19,7 @@ from ase import Atoms
 
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import SettingsError
-from taichimd.io.structures import has_velocities
+from taichimd.io.structures import has_velocities, remarks
 from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.units import FS
 from taichimd.velocities import maxwell_boltzmann
@@ -96,7 +97,8 @@ class Simulation:
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
-            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`.
+            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Constraints are
+            not applied: a `UserWarning` says so.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         timestep: fs.
         temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
@@ -133,6 +135,8 @@ class Simulation:
             temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
         _check_positive("temperature", temperature, "K")
         self._start(timestep)
+        for remark in remarks(atoms):
+            warnings.warn(remark, stacklevel=2)
         potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(
             atoms,
@@ -193,9 +197,11 @@ class Simulation:
     def atoms(self) -> Atoms:
         """A copy of the structure with the present cell, positions and velocities."""
         atoms = self._structure.copy()
-        atoms.set_cell(self.engine.cell)
+        # Constraints of the structure were not applied, and must not change what they are shown.
+        atoms.set_cell(self.engine.cell, apply_constraint=False)
         atoms.positions = self.engine.positions()
-        atoms.set_velocities(self.engine.velocities())
+        momenta = atoms.get_masses()[:, None] * self.engine.velocities()
+        atoms.set_momenta(momenta, apply_constraint=False)
         return atoms
 
     def run(

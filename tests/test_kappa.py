@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk, graphene
+from ase.constraints import FixAtoms
 
 from taichimd.analysis.transport import green_kubo_conductivity
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
@@ -221,6 +222,22 @@ def test_bad_input_ends_in_one_line(call, options, message):
     assert (code, err.count("\n")) == (2, 1)
     assert message in err
     assert not os.path.exists("k")
+
+
+def test_constraints_are_not_applied_and_both_doors_say_so(call, recwarn):
+    held = ARGON.copy()
+    held.set_constraint(FixAtoms([0]))
+    held.set_array("vel", np.ones((8, 3)))
+    settings = KappaSettings(**SHORT, runs=2)
+    with pytest.warns(UserWarning, match="constraints of the structure are not applied") as seen:
+        found = thermal_conductivity(held, "Ar.lj", settings)
+    assert len(seen) == 1
+    assert found.mean == thermal_conductivity(ARGON, "Ar.lj", settings).mean
+    held.write("held.extxyz")
+    code, out, err = call(LINE.replace("s.extxyz", "held.extxyz") + "--time 100fs --runs 2 --output k")
+    assert (code, err) == (0, "")
+    assert out.count("note: constraints of the structure are not applied: every atom moves") == 1
+    assert not recwarn.list
 
 
 @pytest.mark.parametrize("method", ["green-kubo", "hnemd"])

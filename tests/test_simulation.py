@@ -1,10 +1,12 @@
 import os
 import signal
 import time
+import warnings
 
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.constraints import FixAtoms
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
 from taichimd.errors import SettingsError
@@ -72,6 +74,22 @@ def test_velocities_of_the_atoms_are_kept(atoms):
     atoms.set_velocities(np.arange(81.0).reshape(27, 3) * 1e-4)
     simulation = Simulation(atoms, FakeForceField(), temperature=300)
     np.testing.assert_allclose(simulation.velocities(), atoms.get_velocities())
+
+
+def test_constraints_are_not_applied_and_a_warning_says_so(atoms):
+    atoms.set_velocities(np.arange(81.0).reshape(27, 3) * 1e-4)
+    fixed = atoms.copy()
+    fixed.set_constraint(FixAtoms([0, 1]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        free = Simulation(atoms, FakeForceField())
+    with pytest.warns(UserWarning, match="constraints of the structure are not applied: every atom") as seen:
+        held = Simulation(fixed, FakeForceField())
+    assert seen[0].filename == __file__
+    free.run(10)
+    held.run(10)
+    np.testing.assert_array_equal(held.positions(), free.positions())
+    np.testing.assert_array_equal(held.atoms().get_velocities(), free.atoms().get_velocities())
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from ase import Atoms
 
 from taichimd.errors import OutputError, SettingsError, StructureError
 
+NOT_APPLIED = "constraints of the structure are not applied: every atom moves"
+UNUSED = ("vel", "velo", "velocities")
+"""Columns that look like velocities and say no unit."""
 _WITH_VELOCITIES = (".xyz", ".extxyz")
 _LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
 _ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
@@ -132,10 +135,8 @@ def has_velocities(atoms: Atoms) -> bool:
 
 def remarks(atoms: Atoms) -> list[str]:
     """What the structure holds and the run will not use, one sentence each."""
-    notes = []
-    if atoms.constraints:
-        notes.append("constraints in the structure file are not applied: every atom moves")
-    for name in ("vel", "velo", "velocities"):
+    notes = [NOT_APPLIED] if atoms.constraints else []
+    for name in UNUSED:
         if atoms.has(name) and not atoms.has("momenta"):
             notes.append(
                 f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in 'momenta'"

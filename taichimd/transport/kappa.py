@@ -15,6 +15,7 @@ give equal samples.
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -32,6 +33,7 @@ from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.errors import OutputError, StructureError
 from taichimd.io.checkpoint import potential_hash
 from taichimd.io.files import write_atomically
+from taichimd.io.structures import NOT_APPLIED, UNUSED
 from taichimd.observe.sum_series import SumSeries
 from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
@@ -101,7 +103,8 @@ def thermal_conductivity(
     """Run what is missing, and compute kappa from all runs.
 
     Args:
-        atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn.
+        atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn,
+            constraints are not applied (a `UserWarning` says so).
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
@@ -117,6 +120,8 @@ def thermal_conductivity(
     """
     from taichimd.forcefields.load import load_forcefield
 
+    if atoms.constraints:
+        warnings.warn(NOT_APPLIED, stacklevel=2)
     potential = load_forcefield(forcefield)
     system = supercell(atoms, settings)
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": potential_hash(potential)}
@@ -135,7 +140,7 @@ def thermal_conductivity(
 
 
 def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
-    """The system that is run, without velocities.
+    """The system that is run, without velocities and constraints.
 
     Raises:
         StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
@@ -158,7 +163,9 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
             f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
         )
     system = atoms.copy()
-    for name in ("momenta",):
+    system.set_constraint()
+    # Velocities are drawn, so no simulation need say that it does not use these.
+    for name in ("momenta", *UNUSED):
         if system.has(name):
             del system.arrays[name]
     return system.repeat(settings.supercell)
