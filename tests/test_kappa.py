@@ -10,6 +10,7 @@ from ase import Atoms
 from ase.build import bulk, graphene
 from ase.constraints import FixAtoms
 
+from taichimd.analysis.green_kubo import growing
 from taichimd.analysis.transport import green_kubo_conductivity
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.engine import Engine
@@ -18,7 +19,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.heat import heat_current
 from taichimd.io.analysis_files import read_table
 from taichimd.transport import kappa
-from taichimd.transport.kappa import conductivity, growing, sample_run, supercell, thermal_conductivity
+from taichimd.transport.kappa import conductivity, sample_run, supercell, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
 

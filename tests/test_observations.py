@@ -10,7 +10,7 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import LennardJones, Simulation
+from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.analyze import live, tables
 from taichimd.analyze.live import Observations
@@ -251,6 +251,30 @@ def test_a_moving_centre_of_mass_is_noted():
     simulation = Simulation(atoms, ARGON, backend="cpu")
     plan = make_plan(("msd",), 0, 1000, 1.0, 10)
     assert "motion of the centre of mass" in Observations(simulation.engine, plan).notes[0]
+
+
+def test_an_integral_that_grows_is_noted():
+    """A current and stresses that never forget: their integrals grow to the end of any window."""
+    simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
+    for offset, expected in ((0.0, []), (10.0, ["kappa", "viscosity"])):
+        observations = Observations(simulation.engine, make_plan(("heat", "viscosity"), 0, 400, 1.0, 1))
+        rows = np.random.default_rng(0).normal(size=(401, 7)) + offset
+        rows[:, 6] = 1.0  # kinetic energy
+        observations.series = lambda kind, rows=rows: rows
+        observations.taken = 401
+        observations.write(Path("."), "argon")
+        assert [note.split(":")[0] for note in observations.notes] == expected
+        assert all(
+            "still grows at the end of the window: take a longer --observe-w" in n for n in observations.notes
+        )
+
+
+@pytest.mark.parametrize("ensemble", [Langevin(60.0), BerendsenNPT(60.0)])
+def test_a_bath_that_acts_on_correlations_is_noted(ensemble):
+    simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, ensemble=ensemble, backend="cpu")
+    (note,) = Observations(simulation.engine, make_plan(("heat", "rdf"), 0, 100, 1.0, 10)).notes
+    assert note.startswith(f"heat: {ensemble.name} acts on the velocities")
+    assert Observations(simulation.engine, make_plan(("rdf",), 0, 100, 1.0, 10)).notes == []
 
 
 def test_plans():

@@ -64,7 +64,8 @@ def main() -> None:
     options = parser.parse_args()
     begin = time.monotonic()
 
-    from taichimd.transport.kappa import growing, thermal_conductivity
+    from taichimd.analysis.green_kubo import growing
+    from taichimd.transport.kappa import thermal_conductivity
     from taichimd.transport.settings import KappaSettings
 
     material = MATERIALS[options.material]

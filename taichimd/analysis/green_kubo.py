@@ -168,6 +168,13 @@ def read_off(
     )
 
 
+def growing(found: GreenKubo) -> bool:
+    """Whether the mean running integral gains more than two errors over the last quarters of its window."""
+    value, quarter = found.running_mean.value, max(1, len(found.time) // 4)
+    gain = value[-quarter:].mean() - value[-2 * quarter : -quarter].mean()
+    return bool(abs(gain) > SIGNIFICANT * found.running_mean.error[-1])
+
+
 def _rows(time: Array, plateau: tuple[float, float]) -> slice:
     step = time[1]
     first, last = round(plateau[0] / step), round(plateau[1] / step)

@@ -21,8 +21,8 @@ from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.analyze.plan import FILES, Plan, check_system
 from taichimd.analyze.quantities import normalised
-from taichimd.analyze.tables import Rows, write_green_kubo, write_msd, write_rdf, write_vacf
-from taichimd.dynamics.ensembles import degrees_of_freedom
+from taichimd.analyze.tables import Rows, growth_notes, write_green_kubo, write_msd, write_rdf, write_vacf
+from taichimd.dynamics.ensembles import NVE, degrees_of_freedom
 from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
 from taichimd.observe.radial import RadialHistogram
@@ -82,6 +82,7 @@ class Observations(Sampler):
             np.cumsum([len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)])
         )
         self._note_drift()
+        self._note_bath()
 
     def _note_drift(self) -> None:
         engine, plan = self._engine, self.plan
@@ -90,6 +91,14 @@ class Observations(Sampler):
             return
         if speed * plan.lags * plan.interval * PS > _STILL or engine.ensemble.name == "nvt-langevin":
             self.notes.append("MSD: the motion of the centre of mass is in it; taichimd analyze takes it out")
+
+    def _note_bath(self) -> None:
+        bath, kinds = self._engine.ensemble.name, [kind for kind in _SUMS if kind in self.plan.kinds]
+        if kinds and bath != NVE.name:
+            self.notes.append(
+                f"{', '.join(kinds)}: {bath} acts on the velocities, and so on correlations in time: "
+                "equilibrate with it, then observe a restart with --ensemble nve"
+            )
 
     @property
     def complete(self) -> bool:
@@ -219,6 +228,7 @@ class Observations(Sampler):
             rows[:, :3] + rows[:, 3:6], self._dt, float(self._engine.volume or np.nan),
             self._temperature(rows), self._window, self._plateau, self.plan.blocks,
         )  # fmt: skip
+        self.notes += growth_notes(found, "kappa", "--observe-window")
         return write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
 
     def _write_viscosity(self, files: list[Path], title: str) -> Rows:
@@ -228,8 +238,9 @@ class Observations(Sampler):
         self._write_series(files[0], [f"{c}_eV_per_A3" for c in ("xx", "yy", "zz", "yz", "xz", "xy")], stress)
         found = green_kubo_viscosity(
             stress, self._dt, volume, self._temperature(rows), self._window, self._plateau, self.plan.blocks
-        )
-        return write_green_kubo(found.off_diagonal, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
+        ).off_diagonal
+        self.notes += growth_notes(found, "viscosity", "--observe-window")
+        return write_green_kubo(found, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
 
     def _write_series(self, file: Path, names: list[str], values: Array) -> None:
         time: Array = self.plan.interval * np.arange(len(values), dtype=np.float64)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taichimd.analysis.bonds import BondStructure, highest_peak
-from taichimd.analysis.green_kubo import GreenKubo
+from taichimd.analysis.green_kubo import GreenKubo, growing
 from taichimd.analysis.motion import DensityOfStates, Diffusion
 from taichimd.analysis.series import Mean, mean_of, running_integral
 from taichimd.analysis.structure import RadialDistribution, coordination_number
@@ -204,6 +204,22 @@ def write_green_kubo(
         for k, name in enumerate(names)
     )
     return [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", f"{each}; {where}")]
+
+
+def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:
+    """What to do about a window that is too short for a Green-Kubo integral; empty if it is not.
+
+    Args:
+        found: the integral.
+        quantity: as for `write_green_kubo`; its picture has that name.
+        option: of the command line, that sets the window.
+    """
+    if not growing(found):
+        return []
+    return [
+        f"{quantity}: the running integral still grows at the end of the window: take a longer {option}, "
+        f"longer or more runs; see {quantity}.png"
+    ]
 
 
 def _band(mean: Mean) -> tuple[Array, Array]:

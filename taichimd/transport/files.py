@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taichimd.analysis.green_kubo import growing
 from taichimd.analyze.tables import Rows, plus_minus, write_green_kubo
 from taichimd.errors import OutputError
 from taichimd.io.analysis_files import curves, draw, write_table
 from taichimd.io.files import make_folder, writing
 from taichimd.io.report import host, versions, write_report
-from taichimd.transport.kappa import Kappa, growing
+from taichimd.transport.kappa import Kappa
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import PS
 

@@ -6,13 +6,14 @@ from pathlib import Path
 from rich.console import Console
 
 from taichimd.analyze.job import Outcome
+from taichimd.analyze.tables import growth_notes
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import NOT_APPLIED, read_structure
 from taichimd.progress import duration
 from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
 from taichimd.transport import files
-from taichimd.transport.kappa import growing, supercell, thermal_conductivity
+from taichimd.transport.kappa import supercell, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 
 
@@ -56,12 +57,7 @@ def run_kappa(
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
         rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
         rows.append(("error", "standard error over the runs" if found.runs > 1 else "over pieces of one run"))
-        notes = []
-        if found.green_kubo is not None and growing(found.green_kubo):
-            notes.append(
-                "the running integral still grows at the end of the window: take a longer --window, "
-                "longer or more runs; see kappa.png"
-            )
+        notes = [] if found.green_kubo is None else growth_notes(found.green_kubo, "kappa", "--window")
         print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
     if stop.received is None:
         return 0

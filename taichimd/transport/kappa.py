@@ -292,13 +292,6 @@ def _plateau(settings: KappaSettings) -> tuple[float, float]:
     return 0.5 * window, window
 
 
-def growing(found: GreenKubo) -> bool:
-    """Whether the mean running integral gains more than two errors over the last quarters of its window."""
-    value, quarter = found.running_mean.value, max(1, len(found.time) // 4)
-    gain = value[-quarter:].mean() - value[-2 * quarter : -quarter].mean()
-    return bool(abs(gain) > 2.0 * found.running_mean.error[-1])
-
-
 def _hash(system: Atoms) -> str:
     arrays = system.positions, system.numbers, system.cell.array, system.pbc, system.get_masses()
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
