@@ -103,5 +103,5 @@ def finish(
     else:
         rows = observations.write(folder, title)
         rows += [("note", note) for note in observations.notes]
-        entry["results"] = rows
+        entry |= {"results": rows, "values": observations.values}
     return rows, {"observed": {**entry, "notes": observations.notes}}

@@ -65,6 +65,50 @@ def test_a_run_observes_what_analyze_finds_in_its_trajectory(call):
     assert report["samples_taken"] == report["plan"]["samples"] == 82
     assert report["plan"]["blocks"] == 5
     assert any(row[0] == "kappa" for row in report["results"])
+    check_values(report["values"], report["plan"])
+
+
+def check_values(values, plan):
+    """The numbers of run.json are what its tables say."""
+    assert {tuple(value) for value in values.values()} == {("value", "error", "unit")}
+    tables = {name: read_table(Path(f"o/{name}.csv")) for name in ("rdf", "msd", "dos", "kappa", "viscosity")}
+    for table, unit, channels in (("kappa", "W/(m K)", "xyz"), ("viscosity", "Pa s", ("xy", "xz", "yz"))):
+        plateau = slice(plan["lags"] // 2, None)
+        column = next(name for name in tables[table] if name.startswith(f"{table}_"))
+        assert values[table]["value"] == pytest.approx(tables[table][column][plateau].mean(), rel=1e-9)
+        assert values[table]["error"] > 0.0
+        for channel in channels:
+            found = values[f"{table}_{channel}"]
+            expected = tables[table][f"{table}_{channel}"][plateau].mean()
+            assert found["value"] == pytest.approx(expected, rel=1e-9)
+            assert found["unit"] == unit
+    for name in ("Ar", "Kr"):
+        line = slice(round(0.2 * plan["lags"]), None)
+        time, squares = tables["msd"]["time_ps"][line], tables["msd"][f"msd_{name}_A2"][line]
+        slope = np.polyfit(time, squares, 1)[0]
+        assert values[f"D_{name}"]["value"] == pytest.approx(slope / 6.0 * 1e-4, rel=1e-7)  # Å²/ps in cm²/s
+        assert (values[f"D_{name}"]["unit"], values[f"D_{name}"]["error"] > 0.0) == ("cm²/s", True)
+        top = tables["dos"][f"dos_{name}_per_THz"].argmax()
+        expected = {"value": pytest.approx(tables["dos"]["frequency_THz"][top]), "error": None, "unit": "THz"}
+        assert values[f"dos_{name}_position"] == expected
+    top = tables["rdf"]["g_Ar-Kr"].argmax()
+    for what, column, unit in (("position", "r_A", "Å"), ("height", "g_Ar-Kr", "1")):
+        found = values[f"rdf_Ar-Kr_{what}"]
+        assert (found["value"], found["unit"]) == (pytest.approx(tables["rdf"][column][top]), unit)
+    assert values["rdf_Ar-Kr_height"]["error"] == pytest.approx(tables["rdf"]["error_Ar-Kr"][top])
+    edge = values["rdf_Ar-Kr_edge"]["value"]
+    around = np.interp(edge, tables["rdf"]["edge_A"], tables["rdf"]["n_Kr_around_Ar"])
+    assert values["n_Kr_around_Ar"]["value"] == pytest.approx(around)
+
+
+def test_a_single_block_has_values_without_errors():
+    simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
+    observations = Observations(simulation.engine, make_plan(("rdf", "msd"), 0, 6, 1.0, 1))
+    simulation.run(6, samplers=[observations])
+    observations.write(Path("."), "argon")
+    assert observations.values["D_Ar"]["error"] is None
+    text = json.dumps(observations.values, allow_nan=False)
+    assert json.loads(text) == observations.values
 
 
 class Host(Sampler):

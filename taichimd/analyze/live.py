@@ -17,11 +17,19 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.analyze.plan import FILES, Plan, check_system
 from taichimd.analyze.quantities import normalised
 from taichimd.analyze.tables import Rows, growth_notes, write_green_kubo, write_msd, write_rdf, write_vacf
+from taichimd.analyze.values import (
+    Values,
+    diffusion_values,
+    green_kubo_values,
+    rdf_values,
+    spectrum_values,
+)
 from taichimd.dynamics.ensembles import NVE, degrees_of_freedom
 from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
@@ -55,11 +63,13 @@ class Observations(Sampler):
         plan: what it was made with.
         taken: samples so far.
         notes: what the reader should know.
+        values: results as numbers, once they are written.
     """
 
     def __init__(self, engine: "Engine", plan: Plan) -> None:
         self.plan, self.every, self.taken = plan, plan.every, 0
         self.notes: list[str] = []
+        self.values: Values = {}
         self._engine, self._seen = engine, -1
         self._species = sorted(set(engine.symbols))
         kinds = np.array([self._species.index(symbol) for symbol in engine.symbols], np.int32)
@@ -197,13 +207,14 @@ class Observations(Sampler):
         counts = np.array(self._counts) - np.array(before)
         parts = np.array_split(np.arange(self.plan.samples), self.plan.blocks)
         sizes, volume = [len(part) for part in parts], float(self._engine.volume or np.nan)
-        return write_rdf(
-            normalised(counts, sizes, self._species, self._numbers, self.plan.r_max, volume), files, title
-        )
+        found = normalised(counts, sizes, self._species, self._numbers, self.plan.r_max, volume)
+        self.values |= rdf_values(found)
+        return write_rdf(found, files, title)
 
     def _write_msd(self, files: list[Path], title: str) -> Rows:
         msd = np.array(self._blocks["msd"])
         found = {name: fit_diffusion(msd[:, :, k], self._dt) for k, name in enumerate(self._species)}
+        self.values |= diffusion_values(found)
         return write_msd(found, files, title)
 
     def _write_vacf(self, files: list[Path], title: str) -> Rows:
@@ -218,6 +229,7 @@ class Observations(Sampler):
             found["all"] = spectrum(
                 np.einsum("slkc,k->sl", vacf, weights), int(self._numbers.sum()), self._dt
             )
+        self.values |= spectrum_values(found)
         return write_vacf(correlations, found, self.plan.interval, files, title)
 
     def _write_heat(self, files: list[Path], title: str) -> Rows:
@@ -228,8 +240,7 @@ class Observations(Sampler):
             rows[:, :3] + rows[:, 3:6], self._dt, float(self._engine.volume or np.nan),
             self._temperature(rows), self._window, self._plateau, self.plan.blocks,
         )  # fmt: skip
-        self.notes += growth_notes(found, "kappa", "--observe-window")
-        return write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
+        return self._write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
 
     def _write_viscosity(self, files: list[Path], title: str) -> Rows:
         rows = self.series("viscosity")
@@ -239,8 +250,20 @@ class Observations(Sampler):
         found = green_kubo_viscosity(
             stress, self._dt, volume, self._temperature(rows), self._window, self._plateau, self.plan.blocks
         ).off_diagonal
-        self.notes += growth_notes(found, "viscosity", "--observe-window")
-        return write_green_kubo(found, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
+        return self._write_green_kubo(found, ("xy", "xz", "yz"), "viscosity", "Pa s", files[1:], title)
+
+    def _write_green_kubo(
+        self,
+        found: GreenKubo,
+        names: tuple[str, ...],
+        quantity: str,
+        unit: str,
+        files: list[Path],
+        title: str,
+    ) -> Rows:
+        self.notes += growth_notes(found, quantity, "--observe-window")
+        self.values |= green_kubo_values(found, names, quantity, unit)
+        return write_green_kubo(found, names, quantity, unit, files, title)
 
     def _write_series(self, file: Path, names: list[str], values: Array) -> None:
         time: Array = self.plan.interval * np.arange(len(values), dtype=np.float64)

@@ -10,7 +10,8 @@ from taichimd.analysis.bonds import BondStructure, highest_peak
 from taichimd.analysis.green_kubo import GreenKubo, growing
 from taichimd.analysis.motion import DensityOfStates, Diffusion
 from taichimd.analysis.series import Mean, mean_of, running_integral
-from taichimd.analysis.structure import RadialDistribution, coordination_number
+from taichimd.analysis.structure import RadialDistribution
+from taichimd.analyze.values import highest_shell
 from taichimd.io.analysis_files import curves, draw, write_table
 from taichimd.protocols import Array
 from taichimd.units import CM2_PER_S, PS, THZ
@@ -45,15 +46,12 @@ def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path
 
 def _peak(rdf: RadialDistribution) -> str:
     """Highest peak, and the neighbours up to the lowest point behind it."""
-    g = rdf.g.value
-    top = int(g.argmax())
-    if g[top] == 0:
+    shell = highest_shell(rdf)
+    if shell is None:
         return "no pair within r_max"
-    behind = np.convolve(g, np.ones(3) / 3, "same")[top : int(1.7 * top) + 2]
-    edge = float(rdf.edges[top + int(behind.argmin()) + 1])
     return (
-        f"highest at {rdf.r[top]:.3g} Å (g = {g[top]:.3g}); "
-        f"{coordination_number(rdf, edge).value:.3g} within {edge:.3g} Å"
+        f"highest at {shell.position:.3g} Å (g = {shell.height.value:.3g}); "
+        f"{shell.neighbours.value:.3g} within {shell.edge:.3g} Å"
     )
 
 
