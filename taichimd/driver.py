@@ -28,6 +28,7 @@ from taichimd.io.report import (
 )
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.io.thermo import read_thermo
+from taichimd.notes import before_run
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
@@ -83,7 +84,8 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     atoms = read_structure(str(given.structure))
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
-    return Job(_absolute(given), steps, atoms, None, remarks(atoms), plan)
+    notes = remarks(atoms) + before_run(given, atoms)
+    return Job(_absolute(given), steps, atoms, None, notes, plan)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
@@ -111,6 +113,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
+    notes += before_run(settings, atoms)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 

@@ -169,6 +169,24 @@ def test_analysis_takes_the_cell_of_each_frame(call):
     np.testing.assert_allclose(peaks, [5.0 / 2**0.5, 6.0 / 2**0.5], atol=0.0101)
 
 
+def test_a_slab_is_told_why_its_pressure_is_empty(call):
+    slab = ase.io.read("ar.extxyz")
+    slab.pbc = [True, True, False]
+    slab.write("slab.extxyz")
+    run = RUN.replace("ar.", "slab.") + f"--ensemble npt-berendsen {NPT} --cell-axes xy --steps 20 "
+    note = "note: periodic along xy only: pressure and volume stay empty in thermo.csv; the barostat"
+    code, out, _ = call(run + "--output slab")
+    assert code == 0
+    assert note in " ".join(out.split())
+    assert np.isnan(read_thermo("slab/thermo.csv")["volume_A3"]).all()
+    sides = [frame.cell.lengths() for frame in ase.io.read("slab/trajectory.extxyz", ":")]
+    assert sides[0][0] != sides[-1][0]
+    assert sides[0][2] == sides[-1][2]
+    assert note in " ".join(call("run --restart slab/checkpoint.npz --steps 20")[1].split())
+    held = call("run --restart slab/checkpoint.npz --ensemble nve --steps 20 --output held")[1]
+    assert "periodic along" not in held
+
+
 def test_python_door():
     argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
     bath = BerendsenNPT(

@@ -23,7 +23,7 @@ LAYERS = [
     ["minimise"],
     ["protocols", "config", "signals", "velocities", "lattices", "io"],
     ["simulation"],
-    ["outputs", "progress", "profile", "summary", "analyze", "restart"],
+    ["outputs", "progress", "profile", "summary", "analyze", "restart", "notes"],
     ["observing", "transport"],
     ["driver", "relaxation"],
     ["calculator", "ase_plugin", "cli"],

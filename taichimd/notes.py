@@ -1,0 +1,22 @@
+"""What the user of a run should know, one sentence each, before it starts and after it has ended."""
+
+from ase import Atoms
+
+from taichimd.config import RunSettings
+
+
+def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
+    """What the settings mean for this structure.
+
+    Args:
+        settings: of the run.
+        atoms: what it starts from.
+    """
+    notes = []
+    if settings.moves_cell and not atoms.pbc.all():
+        along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
+        notes.append(
+            f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
+            "the volume of the whole cell, with any vacuum in it, and the cells are in trajectory.extxyz"
+        )
+    return notes
