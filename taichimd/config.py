@@ -210,6 +210,23 @@ class RunSettings(BaseModel):
             f"{self.cell_control}{axes}"
         )
 
+    def check_velocities(self, given: Collection[str], source: str) -> None:
+        """Raise if temperature or seed are given, where nothing is drawn and no thermostat needs them.
+
+        Args:
+            given: keys that this run's user gave.
+            source: where the velocities come from.
+
+        Raises:
+            SettingsError: such a key.
+        """
+        for key in ("temperature", "seed") if self.ensemble == NVE.name else ():
+            if key in given:
+                raise SettingsError(
+                    f"{key} = {getattr(self, key)}: velocities come from {source}, and nve keeps their "
+                    f"energy; leave {key} out, or choose a thermostat"
+                )
+
     def check_ensemble(self, given: Collection[str]) -> None:
         """Raise if the settings of thermostat and barostat do not go together.
 

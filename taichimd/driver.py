@@ -28,7 +28,7 @@ from taichimd.io.report import (
 )
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.io.thermo import read_thermo
-from taichimd.notes import before_run
+from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
@@ -82,6 +82,10 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure))
+    if has_velocities(atoms):
+        given.check_velocities(
+            given.model_fields_set, f"the structure file ({atoms.get_temperature():.0f} K)"
+        )
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
     notes = remarks(atoms) + before_run(given, atoms)
@@ -92,15 +96,10 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     path = Path(str(given.restart))
     checkpoint = read_checkpoint(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
-    for key in ("temperature", "seed") if settings.ensemble == "nve" else ():
-        old = checkpoint.settings.get(key)
-        if key in given.model_fields_set and getattr(given, key) != old:
-            raise SettingsError(
-                f"{key} = {getattr(given, key)}: a restart takes its velocities from the checkpoint "
-                f"(drawn with {key} {old}); leave {key} out"
-            )
-    if "structure" in given.model_fields_set:
-        check_same_system(path, checkpoint, read_structure(str(given.structure)))
+    old = checkpoint.settings
+    settings.check_velocities(
+        {key for key in given.model_fields_set if getattr(given, key) != old.get(key)}, f"checkpoint {path}"
+    )
     steps = settings.number_of_steps()
     if steps is None:
         steps = checkpoint.last_step - checkpoint.step
@@ -114,6 +113,10 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
     notes += before_run(settings, atoms)
+    if "structure" in given.model_fields_set:
+        structure = read_structure(str(given.structure))
+        check_same_system(path, checkpoint, structure)
+        notes += where_it_goes_on(atoms, structure)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 

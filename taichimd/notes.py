@@ -1,8 +1,12 @@
 """What the user of a run should know, one sentence each, before it starts and after it has ended."""
 
+import numpy as np
 from ase import Atoms
 
 from taichimd.config import RunSettings
+
+_SAME = 1e-6
+"""Angstrom: what a file may round away."""
 
 
 def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
@@ -20,3 +24,15 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
             "the volume of the whole cell, with any vacuum in it, and the cells are in trajectory.extxyz"
         )
     return notes
+
+
+def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
+    """That a restart does not begin at the structure that it was given, if that is so.
+
+    Args:
+        atoms: of the checkpoint.
+        structure: the same system.
+    """
+    if np.allclose(atoms.positions, structure.positions, rtol=0, atol=_SAME):
+        return []
+    return ["positions and velocities are those of the checkpoint: those of the structure are not used"]

@@ -119,6 +119,14 @@ def test_equilibrate_then_sample_then_hold(call):
             "acts every 10 steps, 40 fs, which is more than a tenth of pressure_coupling_time = 300 fs",
         ),
         ("--ensemble npt-scr --cell-control cubic", "cell_control = 'cubic': expected isotropic, orthorh"),
+        (
+            "--ensemble npt-scr --pressure 1,2,3",
+            'pressure = (1.0, 2.0, 3.0): control "isotropic" changes xyz al',
+        ),
+        (
+            "--ensemble npt-mtk --final-pressure 1,1,2",
+            'final_pressure = (1.0, 1.0, 2.0): control "isotropic"',
+        ),
         ("--ensemble npt-scr --cell-axes ab", "axes = 'ab': expected some of x, y and z"),
     ],
 )
@@ -155,6 +163,7 @@ def test_what_a_restart_takes_over():
 
 
 def test_a_job_file_takes_three_pressures(folder):
+    # Isotropic control of one axis holds the pressure along that one.
     (folder / "job.toml").write_text('ensemble = "npt-scr"\npressure = [0.0, 0.0, 1.0]\ncell_axes = "z"\n')
     assert make_settings({}, folder / "job.toml").pressure == (0.0, 0.0, 1.0)
 

@@ -314,10 +314,32 @@ def test_restart_with_another_potential():
 def test_restart_with_a_temperature_is_a_contradiction():
     drive(steps=10, output="out", temperature=80.0)
     with pytest.raises(
-        SettingsError, match=r"temperature = 300\.0: a restart takes its velocities from the ch"
+        SettingsError, match=r"temperature = 300\.0: velocities come from checkpoint out/checkpoint.npz, and"
     ):
         drive(restart="out/checkpoint.npz", steps=5, temperature=300.0)
     drive(restart="out/checkpoint.npz", steps=5, temperature=80.0)
+
+
+@pytest.mark.parametrize("key", ["temperature", "seed"])
+def test_what_velocities_of_a_file_leave_without_effect_is_refused(key):
+    drive(steps=5, output="a", temperature=100.0)
+    flags = {"structure": "a/trajectory.extxyz", "potential": "springs.txt", "steps": 5, key: 200}
+    with pytest.raises(
+        SettingsError, match=rf"{key} = 200(\.0)?: velocities come from the structure file \(\d+ K"
+    ):
+        prepare_job(flags)
+    settings = prepare_job(flags | {"ensemble": "nvt-bussi"}).settings
+    assert getattr(settings, key) == 200
+
+
+def test_restart_says_that_it_does_not_begin_at_another_structure():
+    note = "note: positions and velocities are those of the checkpoint: those of the structure are not used"
+    drive(steps=10, output="out")
+    shown = drive(restart="out/checkpoint.npz", structure="s.extxyz", steps=5)[1]
+    assert note in " ".join(shown.split())
+    assert note[6:] in json.loads(open("out/run.json").read())["notes"]
+    shown = drive(restart="out/checkpoint.npz", structure="out/trajectory.extxyz", steps=5)[1]
+    assert "those of the structure" not in shown
 
 
 def test_restart_works_from_another_folder(tmp_path, monkeypatch):

@@ -211,7 +211,20 @@ def test_the_command(call, folder):
         ("--time 100fs --supercell 999 999 999", "makes 7,976,023,992 atoms; expected 134,217,728 at most"),
         ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
         ("--time 100", "expected a length of time with its unit"),
-        ("--time 100fs --direction w", "direction = 'w': expected x or y or z"),
+        ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x or y or z"),
+        (
+            "--time 100fs --driving-force 1e-5",
+            "driving_force = 1e-05: green-kubo has no use for it",
+        ),
+        ("--time 100fs --direction y", "direction = y: green-kubo has no use for it; leave it out"),
+        (
+            "--time 100fs --method hnemd --plateau 5fs,9fs",
+            "plateau = (5.0, 9.0): hnemd has no use for it",
+        ),
+        (
+            "--time 100fs --method hnemd --driving-force 0",
+            "driving_force = 0.0: expected a number above 0",
+        ),
         ("--time 100fs --thickness -1", "thickness = -1.0: expected a number above 0 (Å)"),
         ("--time 100fs --thickness 3 --supercell 1 1 2", "a sheet (thickness) repeats along x and y alone"),
         ("--time 100fs --thickness 3 --method hnemd --direction z", "direction = 'z' is across the sheet"),

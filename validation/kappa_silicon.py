@@ -55,7 +55,7 @@ def main() -> None:
     parser.add_argument("--equilibrate", type=float, default=20.0, help="ps")
     parser.add_argument("--window", type=float, default=100.0, help="ps")
     parser.add_argument("--every", type=float, help="fs between samples (default: 10; of hnemd 100)")
-    parser.add_argument("--driving-force", type=float, default=1e-4, help="1/angstrom, of hnemd")
+    parser.add_argument("--driving-force", type=float, help="1/angstrom, of hnemd (default: 1e-4)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lattice", type=float, help="angstrom; default: that of zero pressure")
     parser.add_argument("--published", nargs=2, type=float, metavar=("VALUE", "ERROR"), help="W/(m K)")

@@ -25,8 +25,10 @@ def kappa(
     ] = None,
     every: Annotated[int, typer.Option(help="Steps between samples of the heat current.")] = 10,
     timestep: Annotated[float, typer.Option(help="Femtoseconds.")] = 1.0,
-    driving_force: Annotated[float, typer.Option(help="1/Å, of hnemd.")] = 1e-4,
-    direction: Annotated[str, typer.Option(help="Of the driving force: x, y or z.")] = "x",
+    driving_force: Annotated[float | None, typer.Option(help="1/Å, of hnemd; default 1e-4.")] = None,
+    direction: Annotated[
+        str | None, typer.Option(help="Of the driving force of hnemd: x, y or z; default x.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Of the first run; the others count up.")] = 1,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",

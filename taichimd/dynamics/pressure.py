@@ -81,6 +81,14 @@ class Barostat(Thermostat):
             raise SettingsError(f'axes = {self.axes!r}: expected some of x, y and z, such as "xy"')
         if self.control == "triclinic" and len(self.axes) != 3:
             raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
+        for key in ("pressure", "final_pressure") if self.control == "isotropic" else ():
+            value = getattr(self, key)
+            wanted = [] if value is None else three(value)
+            if len({wanted["xyz".index(axis)] for axis in self.axes if len(wanted)}) > 1:
+                raise SettingsError(
+                    f'{key} = {value}: control "isotropic" changes {self.axes} alike, and so holds one pressure; '
+                    'give one number, or choose "orthorhombic" (--cell-control)'
+                )
 
     @property
     def most_pressure(self) -> float:

@@ -37,7 +37,7 @@ from taichimd.io.structures import NOT_APPLIED, UNUSED
 from taichimd.observe.sum_series import SumSeries
 from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
-from taichimd.transport.settings import AXES, KappaSettings
+from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
 
 Progress = Callable[[int, str, float], None]
@@ -252,8 +252,7 @@ def _production(system: Atoms, potential: Any, settings: KappaSettings, common: 
     from taichimd.engine import Engine
 
     if settings.method == "hnemd":
-        force = tuple(settings.driving_force * (axis == settings.direction) for axis in AXES)
-        more: dict[str, Any] = {"driving_force": force, "ensemble": NoseHoover(settings.temperature)}
+        more: dict[str, Any] = {"driving_force": settings.force, "ensemble": NoseHoover(settings.temperature)}
     else:
         more = {}
     return Simulation.from_engine(Engine(system, potential, **common, **more), timestep=settings.timestep)
@@ -270,10 +269,14 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     of_all = volume, n_atoms, len(runs)
     decompositions = tuple(run.decomposition for run in runs)
     if settings.method == "hnemd":
-        force = [settings.driving_force * (axis == settings.direction) for axis in AXES]
         # The kinetic part has no share in what the force drives in a solid, only in the noise.
         driven = hnemd_conductivity(
-            [run.current[:, :3] for run in runs], dt, volume, measured.value, force, settings.lags * dt
+            [run.current[:, :3] for run in runs],
+            dt,
+            volume,
+            measured.value,
+            settings.force,
+            settings.lags * dt,
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions)
     across = len(settings.axes)

@@ -31,8 +31,9 @@ class KappaSettings:
         every: steps between samples of the heat current.
         timestep: fs.
         seed: of the first run; the others have the following numbers.
-        driving_force: 1/angstrom (hnemd): small enough for a linear response, which halving it shows.
-        direction: of the driving force: x, y or z.
+        driving_force: 1/angstrom (hnemd): small enough for a linear response, which halving it shows; None:
+            1e-4.
+        direction: of the driving force (hnemd): x, y or z; None: x.
         backend: auto, cuda or cpu.
         precision: float64 or float32.
         decomposition: particle, tuple or auto (see `Engine`).
@@ -54,20 +55,18 @@ class KappaSettings:
     every: int = 10
     timestep: float = 1.0
     seed: int = 1
-    driving_force: float = 1e-4
-    direction: str = "x"
+    driving_force: float | None = None
+    direction: str | None = None
     backend: str = "auto"
     precision: str = "float64"
     decomposition: str = "auto"
     thickness: float | None = None
 
     def __post_init__(self) -> None:
-        for key, choices in (("method", METHODS), ("direction", AXES)):
-            if getattr(self, key) not in choices:
-                raise SettingsError(f"{key} = {getattr(self, key)!r}: expected {' or '.join(choices)}")
-        units = {
-            "temperature": "K", "equilibrate": "fs", "time": "fs", "timestep": "fs", "driving_force": "1/Å",
-        }  # fmt: skip
+        self._check_method()
+        units = {"temperature": "K", "equilibrate": "fs", "time": "fs", "timestep": "fs"}
+        if self.method == "hnemd":
+            units["driving_force"] = "1/Å"
         for key, unit in units.items():
             value = getattr(self, key)
             if not (math.isfinite(value) and value > 0):
@@ -79,6 +78,21 @@ class KappaSettings:
             raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
         self._check_sheet()
         self._check_window()
+
+    def _check_method(self) -> None:
+        if self.method not in METHODS:
+            raise SettingsError(f"method = {self.method!r}: expected {' or '.join(METHODS)}")
+        driven = {"driving_force": 1e-4, "direction": "x"} if self.method == "hnemd" else {}
+        for key, default in driven.items():
+            if getattr(self, key) is None:
+                object.__setattr__(self, key, default)
+        if driven and self.direction not in AXES:
+            raise SettingsError(f"direction = {self.direction!r}: expected {' or '.join(AXES)}")
+        for key in ("plateau",) if driven else ("driving_force", "direction"):
+            if getattr(self, key) is not None:
+                raise SettingsError(
+                    f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out"
+                )
 
     def _check_sheet(self) -> None:
         if self.thickness is None:
@@ -135,6 +149,12 @@ class KappaSettings:
     def lags(self) -> int:
         """Samples that the window spans."""
         return round(self.window_fs / (self.every * self.timestep))
+
+    @property
+    def force(self) -> tuple[float, ...]:
+        """(3,) 1/angstrom, of hnemd."""
+        size = self.driving_force or 0.0
+        return tuple(size * (axis == self.direction) for axis in AXES)
 
     @property
     def axes(self) -> tuple[str, ...]:
