@@ -19,7 +19,7 @@ ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
 TINY = {
-    "--time 10ps": "--steps 20",
+    "--time 10ps": "--steps 40",
     "--time 20ps": "--steps 20",
     "--time 200ps": "--steps 20",
     "--time 1ns --window 100ps": "--equilibrate 5fs --time 100fs --window 20fs",
