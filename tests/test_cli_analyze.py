@@ -91,6 +91,18 @@ def test_diffusion_of_wrapped_brownian_motion(call, folder):
     assert sorted(f.name for f in (folder / "o").iterdir()) == ["msd.csv", "msd.png"]
 
 
+def test_atoms_that_fly_freely_do_not_diffuse(call):
+    velocities = np.random.default_rng(1).normal(size=(8, 3))
+    images = frames(40)
+    for k, image in enumerate(images):
+        image.positions = images[0].positions + 0.01 * k * velocities
+    save(images)
+    code, out, _ = call("analyze t.extxyz --msd")
+    assert code == 0
+    shown = " ".join(out.split())
+    assert "slope from 0.02 to 0.04 ps (NOT DIFFUSIVE: atoms still fly freely within the window)" in shown
+
+
 def test_what_the_file_lacks_is_left_out_with_a_note(call):
     images = frames(12, times=False, velocities=False)
     for image in images:

@@ -9,6 +9,7 @@ from taichimd.analysis.motion import (
     density_of_states,
     diffusion_from_msd,
     diffusion_from_vacf,
+    fit_diffusion,
     mean_square_displacement,
     velocity_autocorrelation,
 )
@@ -49,6 +50,33 @@ def test_brownian_motion_has_its_diffusion_coefficient_and_the_error_covers():
     assert (abs(found.components.value - [0.5, 1, 2]) < 6 * found.components.error).all()
     assert (found.components.error < 0.1).all()
     np.testing.assert_allclose(found.total.value, 7.0 * found.time, rtol=0.05, atol=1e-9)
+
+
+def persistent(t, tau):
+    """Displacement of particles whose velocities forget themselves in tau: t^2, later 2 tau t."""
+    return 2.0 * tau * (t - tau * (1.0 - np.exp(-t / tau)))
+
+
+@pytest.mark.parametrize(("tau", "lags"), [(0.001, 2), (0.001, 3), (2.0, 200), (20.0, 200), (40.0, 200)])
+def test_the_default_line_leaves_out_what_is_ballistic(tau, lags):
+    t = np.arange(lags + 1.0)
+    found = fit_diffusion(persistent(t, tau)[None, :, None] * np.ones(3), 1.0)
+    start, end = found.fit
+    assert found.diffusive
+    assert end == lags
+    assert start >= max(1.0, round(0.2 * lags), tau)
+    # The slope that is left to come: 1 - exp(-t/tau) of D, D = tau.
+    assert (1.0 - np.exp(-start / tau)) * tau <= found.mean.value < tau * (1 + 1e-9)
+
+
+def test_free_flight_has_no_diffusive_part_and_says_so():
+    t = np.arange(51.0)
+    found = fit_diffusion((t**2)[None, :, None] * np.ones(3), 0.5)
+    assert (found.fit, found.diffusive) == ((12.5, 25.0), False)
+    assert fit_diffusion((t**2)[None, :, None] * np.ones(3), 0.5, (5.0, 25.0)).diffusive
+    assert fit_diffusion(np.zeros((1, 51, 3)), 0.5).mean.value == 0.0
+    with pytest.raises(AnalysisError, match="no line through one time alone: expected two or more beyond 0"):
+        fit_diffusion(np.ones((1, 2, 3)), 1.0)
 
 
 def test_free_flight_is_ballistic():

@@ -14,6 +14,8 @@ from taichimd.analysis.green_kubo import GreenKubo, positive, read_off
 from taichimd.analysis.series import Array, Mean, autocorrelation, check_window, finite, mean_of
 from taichimd.errors import AnalysisError
 
+BALLISTIC = 2.0**1.5
+"""Growth of the displacement in twice the time that counts as ballistic: 4 in free flight, 2 in diffusion."""
 _CHUNK = 2_000_000
 """Numbers that one FFT takes at a time, so that memory does not grow with the atoms."""
 
@@ -29,6 +31,8 @@ class Diffusion:
         components: (3,) diffusion coefficients along x, y, z, angstrom^2 / time.
         mean: D, the mean of the three.
         fit: (t1, t2), where the line was fitted.
+        diffusive: False if the automatic choice found no end of the ballistic part; True if it did, or if
+            the times were given.
     """
 
     time: Array
@@ -37,6 +41,7 @@ class Diffusion:
     components: Mean
     mean: Mean
     fit: tuple[float, float]
+    diffusive: bool = True
 
 
 @dataclass(frozen=True)
@@ -121,8 +126,8 @@ def diffusion_from_msd(
         positions: (frames, atoms, 3) angstrom, never wrapped, of the atoms to average over.
         dt: time between frames.
         window: longest time.
-        fit: times between which the line is fitted; None: from 0.2 to 1 times the window, which leaves the
-            ballistic part out if the window is some picoseconds: look at the curve.
+        fit: times between which the line is fitted; None: from 0.2 to 1 times the window, and from the end of
+            the ballistic part if that is later (`fit_diffusion`): look at the curve.
         blocks: pieces of the run for the error.
 
     Raises:
@@ -142,15 +147,26 @@ def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = N
     Args:
         squares: (samples, m, 3) angstrom^2 along x, y, z at the times 0, dt, 2 dt ...
         dt: time between rows.
-        fit: times between which the line is fitted; None: from 0.2 to 1 times the longest.
+        fit: times between which the line is fitted; None: from 0.2 to 1 times the longest, without the
+            ballistic part, where atoms fly freely and displacements grow as t^2. It ends at the first time
+            t > 0 whose doubling multiplies the displacement by 2^1.5 or less, half-way between t^2 and t. If
+            there is none, the second half is fitted, and the result is not `diffusive`.
 
     Raises:
-        AnalysisError: fit outside the times, numbers that are not finite.
+        AnalysisError: fit outside the times, or fewer than two of them beyond 0; numbers that are not finite.
     """
     msd = finite(squares, "mean square displacements", 3)
     lags = msd.shape[1] - 1
     time: Array = dt * np.arange(lags + 1, dtype=np.float64)
-    first, last = fit if fit is not None else (0.2 * time[-1], time[-1])
+    diffusive = True
+    if fit is None:
+        if lags < 2:
+            raise AnalysisError(
+                "no line through one time alone: expected two or more beyond 0; take a longer window"
+            )
+        end, diffusive = _ballistic_end(msd.sum(axis=2).mean(axis=0))
+        fit = (dt * max(round(0.2 * lags), end), time[-1])
+    first, last = fit
     a, b = round(first / dt), round(last / dt)
     if not 0 <= a < b <= lags:
         raise AnalysisError(
@@ -166,7 +182,16 @@ def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = N
         components=mean_of(0.5 * slopes),
         mean=mean_of(0.5 * slopes.mean(axis=1)),
         fit=(float(time[a]), float(time[b])),
+        diffusive=diffusive,
     )
+
+
+def _ballistic_end(total: Array) -> tuple[int, bool]:
+    """Where the displacement, (m,), stops growing as t^2, and whether it does; else half of the times."""
+    half = (len(total) - 1) // 2
+    k = np.arange(1, half + 1)
+    slower = np.flatnonzero(total[2 * k] <= BALLISTIC * total[k])
+    return (int(k[slower[0]]), True) if slower.size else (half, False)
 
 
 def velocity_autocorrelation(velocities: Any, lags: int, weights: Any = None, blocks: int = 1) -> Array:

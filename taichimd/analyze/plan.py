@@ -154,6 +154,11 @@ def make_plan(
                 f"samples; expected at most {longest * interval / 1000.0:g} ps, which leaves {TWO_ORIGINS}: "
                 "shorten the window or lengthen the run"
             )
+        if "msd" in kinds and lags < 2:
+            raise SettingsError(
+                f"observe_window = {window:g} fs spans one sample: msd needs two or more for the slope of "
+                f"its line, {2 * interval:g} fs; take a longer window, or samples more often"
+            )
     blocks = max(1, min(BLOCKS, samples // 4))
     while correlated and lags > _most_lags(samples // blocks):
         blocks -= 1

@@ -26,7 +26,8 @@ class Request:
         r_max: Å, of the RDF. bins: of the RDF.
         bond_length: Å, of "angles": atoms closer than that are bonded.
         window: longest time difference, ps; None: half of a block.
-        fit: ps, where the line through the mean square displacement lies; None: 0.2 to 1 times the window.
+        fit: ps, where the line through the mean square displacement lies; None: 0.2 to 1 times the window,
+            without the ballistic part (`taichimd.analysis.motion.fit_diffusion`).
         interval: ps between frames, for files that do not say.
         blocks: pieces of the run, for errors; None: BLOCKS, or fewer for a short run.
     """

@@ -99,7 +99,9 @@ def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Row
         lines[name] = _band(one.total)
         first, last = (t / PS for t in one.fit)
         d = Mean(one.mean.value / CM2_PER_S, one.mean.error / CM2_PER_S, one.mean.samples)
-        rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, slope from {first:.3g} to {last:.3g} ps"))
+        where = f"slope from {first:.3g} to {last:.3g} ps"
+        where += "" if one.diffusive else " (NOT DIFFUSIVE: atoms still fly freely within the window)"
+        rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, {where}"))
     write_table(files[0], columns)
     draw(files[-1], title, [
         lambda axis: curves(axis, columns["time_ps"], lines, "time (ps)", "mean square displacement (Å²)")

@@ -22,7 +22,10 @@ def analyze(
         str | None, typer.Option(help='Longest time difference: "5ps"; default half of a block.')
     ] = None,
     fit: Annotated[
-        str | None, typer.Option(help='Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window.')
+        str | None,
+        typer.Option(
+            help='Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window, without free flight.'
+        ),
     ] = None,
     interval: Annotated[
         str | None, typer.Option(help='Time between frames, for files that do not say: "10fs".')
