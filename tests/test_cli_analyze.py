@@ -227,7 +227,17 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
             "0.01 to 0.1 ps, which leaves the run of 12 frames two",
         ),
         (lambda: frames(12), "--vacf --blocks 5", "a block (5 of 12 frames) is too short for any window"),
-        (lambda: frames(12), "--msd --window 20fs --fit 10fs,50fs", "line from "),
+        (lambda: frames(12), "--msd --window 20fs --fit 10fs,50fs", "fit from 0.01 to 0.05 ps: expected two"),
+        (
+            lambda: frames(12),
+            "--msd --fit 5ps,1ps",
+            "within the window of 0.02 ps, a frame (0.01 ps) or more apart",
+        ),
+        (
+            lambda: frames(12),
+            "--msd --window 10fs",
+            "window of 0.01 ps spans one frame: MSD needs two or more",
+        ),
         (lambda: frames(12), "--fit 5ps", "fit '5ps': expected two times, such as"),
         (lambda: frames(12), "--window 5", "time '5': expected a length of time with its unit"),
         (lambda: frames(12), "--interval 20fs", "interval of 0.02 ps, but the file says 0.01 ps"),

@@ -99,7 +99,7 @@ def angles(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
 def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     """Mean square displacement and diffusion: rows for the summary; arguments as for `rdf`."""
     assert run.interval is not None
-    frames, fit = run.frames, run.request.fit
+    frames, fit = run.frames, run.fit()
     positions = frames.positions
     if frames.wrapped:
         positions, jumps = unwrapped(positions, frames.cells, frames.pbc)

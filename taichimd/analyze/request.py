@@ -133,6 +133,31 @@ class Run:
             )
         return self.request.window
 
+    def fit(self) -> tuple[float, float] | None:
+        """Times between which the line through the mean square displacement lies, ps; None: the default.
+
+        Raises:
+            AnalysisError: they are not within the window, or that is too short for a line.
+        """
+        assert self.interval is not None
+        window, fit = self.window(), self.request.fit
+        lags = round(window / self.interval)
+        if fit is None:
+            if lags < 2:
+                raise AnalysisError(
+                    f"window of {window:g} ps spans one frame: MSD needs two or more for the slope of its "
+                    f"line, {2 * self.interval:g} ps; take a longer window, or frames more often"
+                )
+            return None
+        first, last = (round(time / self.interval) for time in fit)
+        if not 0 <= first < last <= lags:
+            raise AnalysisError(
+                f"fit from {fit[0]:g} to {fit[1]:g} ps: expected two times in rising order within the window "
+                f"of {window:g} ps, a frame ({self.interval:g} ps) or more apart; choose others, or another "
+                "window"
+            )
+        return fit
+
     def atoms(self, species: str) -> Any:
         """Mask of the atoms of a species."""
         return self.frames.symbols == species
