@@ -18,6 +18,7 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
+from taichimd.checks import require_atoms
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
 from taichimd.results import require_finite
@@ -203,6 +204,8 @@ class TaichiMD(Calculator):
             StructureError: no atoms, or atoms that cannot be evaluated.
         """
         subject = self.atoms if atoms is None else atoms
+        if subject is not None:
+            require_atoms(subject)
         if name in _NEED_VOLUME and subject is not None and _volume(subject) is None:
             # Said before anything is calculated: the energy of a molecule is not spent on a refusal.
             if not allow_calculation:
@@ -278,6 +281,7 @@ class TaichiMD(Calculator):
             raise StructureError(
                 "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
             )
+        require_atoms(subject)
         self.results = {}
         self._virials = None
         try:

@@ -10,8 +10,18 @@ from taichimd.neighbours.box import Frame
 Array = NDArray[np.float64]
 
 
+def require_atoms(atoms: object) -> None:
+    """ASE's atoms, or a StructureError."""
+    if not isinstance(atoms, Atoms):
+        raise StructureError(
+            f"expected an Atoms object of ASE, got {type(atoms).__name__} {str(atoms)[:40]!r}; "
+            "ase.io.read makes one from a file"
+        )
+
+
 def check_atoms(atoms: Atoms) -> None:
     """Some atoms, at finite positions, with positive masses, or a StructureError."""
+    require_atoms(atoms)
     if len(atoms) == 0:
         raise StructureError("the structure has no atoms")
     check_positions(atoms.positions, len(atoms))

@@ -113,7 +113,7 @@ class RunSettings(BaseModel):
     time: str | None = Field(
         None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"'
     )
-    output: str = Field("taichimd-run", description="a folder")
+    output: str = Field("taichimd-run", min_length=1, description="the name of a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
     observe: str | None = Field(
@@ -292,7 +292,7 @@ def read_job_file(path: Path) -> dict[str, Any]:
         _check_key(key, str(path))
     folder = path.parent
     for key in _PATH_KEYS:
-        if isinstance(values.get(key), str):
+        if isinstance(values.get(key), str) and values[key]:
             values[key] = str(folder / values[key])
     if isinstance(values.get("potential"), str):
         values["potential"] = _potential_beside(folder, values["potential"])

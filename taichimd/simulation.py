@@ -135,8 +135,6 @@ class Simulation:
             temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
         _check_positive("temperature", temperature, "K")
         self._start(timestep)
-        for remark in remarks(atoms):
-            warnings.warn(remark, stacklevel=2)
         potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(
             atoms,
@@ -146,6 +144,8 @@ class Simulation:
             ensemble=ensemble,
             decomposition=decomposition,
         )
+        for remark in remarks(atoms):
+            warnings.warn(remark, stacklevel=2)
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())
         else:

@@ -9,7 +9,8 @@ from ase import Atoms
 from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
-from taichimd import TaichiMD
+from taichimd import Simulation, TaichiMD, relax
+from taichimd.engine import Engine
 from taichimd.errors import (
     BackendError,
     MissingParameterError,
@@ -18,6 +19,8 @@ from taichimd.errors import (
     StructureError,
     TaichimdError,
 )
+from taichimd.transport.kappa import thermal_conductivity
+from taichimd.transport.settings import KappaSettings
 
 
 def test_settings_are_plain_data_and_can_be_changed(monkeypatch):
@@ -65,6 +68,28 @@ def test_no_atoms_to_compute():
         argon().calculate()
     with pytest.raises(StructureError, match="no atoms"):
         argon().get_potential_energy(Atoms())
+
+
+NO_ATOMS = [
+    lambda thing: argon().get_per_atom_virial(thing),
+    lambda thing: argon().get_heat_current(thing),
+    lambda thing: argon().get_stress(thing),
+    lambda thing: argon().calculate(thing),
+    lambda thing: Engine(thing, argon().forcefield, backend="cpu"),
+    lambda thing: Simulation(thing, argon().forcefield, backend="cpu"),
+    lambda thing: relax(thing, argon().forcefield, backend="cpu"),
+    lambda thing: thermal_conductivity(thing, argon().forcefield, KappaSettings(temperature=50.0)),
+]
+
+
+@pytest.mark.parametrize("door", NO_ATOMS)
+@pytest.mark.parametrize("thing", ["x", 5, [crystal()]])
+def test_something_that_is_no_atoms_is_one_line(door, thing):
+    with pytest.raises(
+        StructureError, match=r"expected an Atoms object of ASE, got .*; ase\.io\.read"
+    ) as caught:
+        door(thing)
+    assert "\n" not in str(caught.value)
 
 
 def _nan(atoms):

@@ -164,6 +164,12 @@ def test_profile_says_where_the_time_went_and_is_not_inherited(call, folder):
     assert "profile" not in json.loads((folder / "o/run.json").read_text())
 
 
+def test_precisions_that_exist_are_in_every_help(call):
+    for command in ("run", "relax", "kappa"):
+        assert "float64, mixed or float32" in " ".join(call(f"{command} --help")[1].replace("│", " ").split())
+    assert "--thickness" in call("kappa --help")[1].split("Options")[0]
+
+
 def test_earlier_output_and_exploding_run(call):
     call(RUN + "--steps 5 --output o")
     code, _, err = call(RUN + "--steps 5 --output o")

@@ -301,3 +301,20 @@ def test_a_refused_analysis_leaves_nothing(call, folder, options):
     code, _, err = call(f"analyze t.extxyz {options} --output new/o")
     assert (code, err.count("\n")) == (2, 1)
     assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "run s.extxyz --potential springs.txt --steps 5",
+        "analyze s.extxyz",
+        "relax s.extxyz --potential springs.txt",
+        "kappa s.extxyz --potential springs.txt --temperature 60",
+        "demo",
+    ],
+)
+def test_an_empty_name_of_a_folder_is_refused(call, folder, line):
+    before = sorted(folder.iterdir())
+    (code, _, err) = call(f"{line} --output=")
+    assert (code, err) == (2, "error: output = '': expected the name of a folder\n")
+    assert sorted(folder.iterdir()) == before

@@ -84,6 +84,11 @@ def test_job_file_paths_are_relative_to_it(job, tmp_path):
     assert settings.temperature == 80
 
 
+def test_an_empty_output_of_a_job_file_is_not_its_folder(job):
+    with pytest.raises(SettingsError, match=r"output = '': expected the name of a folder"):
+        make_settings({}, job('output = ""'))
+
+
 def test_job_file_keeps_shipped_names(job):
     assert make_settings({}, job('potential = "Si.tersoff"\n')).potential == "Si.tersoff"
 

@@ -210,6 +210,7 @@ def test_the_command(call, folder):
         ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected whole numbers above 0"),
         ("--time 100fs --supercell 999 999 999", "makes 7,976,023,992 atoms; expected 134,217,728 at most"),
         ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
+        ("--time 100fs --plateau 5ps", "plateau '5ps': expected two times, such as"),
         ("--time 100", "expected a length of time with its unit"),
         ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x or y or z"),
         (

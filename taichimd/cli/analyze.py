@@ -48,7 +48,7 @@ def analyze(
     from taichimd.runtime import start
     from taichimd.summary import print_analysis
 
-    make_settings({"backend": backend})
+    make_settings({"backend": backend, "output": output})
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]
     picked = {"rdf": rdf, "angles": angles is not None, "msd": msd, "vacf": vacf}
     kinds = tuple(name for name, wanted in picked.items() if wanted)

@@ -24,9 +24,11 @@ def demo(
     from ase.io import write
     from rich.console import Console
 
+    from taichimd.config import make_settings
     from taichimd.driver import prepare_job, run_job
     from taichimd.io.files import writing
 
+    make_settings({"backend": backend, "output": output})
     folder, console = Path(output), Console()
     structure = folder / "silicon.extxyz"
     flags = {

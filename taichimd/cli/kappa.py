@@ -7,7 +7,12 @@ import typer
 
 
 def kappa(
-    structure: Annotated[str, typer.Argument(help="Structure file that ASE reads, periodic all around.")],
+    structure: Annotated[
+        str,
+        typer.Argument(
+            help="Structure file that ASE reads, periodic all around, or a sheet with --thickness."
+        ),
+    ],
     potential: Annotated[str, typer.Option(help="Parameter file, shipped name or file.py:name.")],
     temperature: Annotated[float, typer.Option(help="Kelvin.")],
     method: Annotated[str, typer.Option(help="green-kubo or hnemd.")] = "green-kubo",
@@ -31,7 +36,7 @@ def kappa(
     ] = None,
     seed: Annotated[int, typer.Option(help="Of the first run; the others count up.")] = 1,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
     thickness: Annotated[
         float | None,
@@ -52,8 +57,10 @@ def kappa(
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 
-    make_settings({"backend": backend, "precision": precision, "decomposition": decomposition})
-    span = parse_fit(plateau)
+    make_settings(
+        {"backend": backend, "precision": precision, "decomposition": decomposition, "output": output}
+    )
+    span = parse_fit(plateau, "plateau")
     settings = KappaSettings(
         temperature, method, supercell, runs, parse_time(equilibrate), parse_time(time),
         None if window is None else parse_time(window),

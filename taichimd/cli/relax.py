@@ -26,7 +26,7 @@ def relax(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier relaxation.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    precision: Annotated[str, typer.Option(help="float64 or float32.")] = "float64",
+    precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
@@ -40,7 +40,9 @@ def relax(
     from taichimd.relaxation.job import RelaxJob, run_relax_job
     from taichimd.relaxation.settings import RelaxSettings
 
-    make_settings({"backend": backend, "precision": precision, "decomposition": decomposition})
+    make_settings(
+        {"backend": backend, "precision": precision, "decomposition": decomposition, "output": output}
+    )
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
     atoms = read_structure(structure)
     job = RelaxJob(

@@ -16,6 +16,7 @@ from ase.calculators.singlepoint import SinglePointCalculator
 from ase.constraints import FixAtoms
 from numpy.typing import NDArray
 
+from taichimd.checks import require_atoms
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.load import load_forcefield
@@ -107,7 +108,7 @@ def relax(
         pressure: GPa, to be reached.
         smax: GPa, largest deviation from it in a component of the stress.
         backend: auto, cuda or cpu.
-        precision: float64 or float32.
+        precision: float64, mixed or float32.
         skin: outer skin of the neighbour list, Å; None: chosen. No result depends on it.
         decomposition: particle, tuple or auto (see `Engine`).
         on_row: told how it goes, several times a second or more often.
@@ -121,6 +122,7 @@ def relax(
             and reader.
     """
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
+    require_atoms(atoms)
     fixed = fixed_atoms(atoms)
     started = time.perf_counter()
     forcefield = load_forcefield(potential)

@@ -28,6 +28,7 @@ from ase import Atoms
 from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.series import Array, Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.checks import require_atoms
 from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.errors import OutputError, StructureError
@@ -120,6 +121,7 @@ def thermal_conductivity(
     """
     from taichimd.forcefields.load import load_forcefield
 
+    require_atoms(atoms)
     if atoms.constraints:
         warnings.warn(NOT_APPLIED, stacklevel=2)
     potential = load_forcefield(forcefield)

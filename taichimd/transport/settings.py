@@ -35,7 +35,7 @@ class KappaSettings:
             1e-4.
         direction: of the driving force (hnemd): x, y or z; None: x.
         backend: auto, cuda or cpu.
-        precision: float64 or float32.
+        precision: float64, mixed or float32.
         decomposition: particle, tuple or auto (see `Engine`).
         thickness: angstrom, of a sheet in the plane of x and y: its volume is area times thickness, and kappa
             is the mean of x and y. None: of what fills its cell.
