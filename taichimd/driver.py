@@ -28,7 +28,7 @@ from taichimd.io.report import (
 )
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.io.thermo import read_thermo
-from taichimd.notes import before_run, where_it_goes_on
+from taichimd.notes import after_run, before_run, where_it_goes_on
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
@@ -329,6 +329,7 @@ class _Run:
             len(self.job.atoms),
             f"{title}, {self.forcefield.name}, {self.job.settings.ensemble}",
         )
+        rows += [("note", note) for note in after_run(report)]
         print_summary(self.console, report, self.folder, rows)
         if reason != "finished":
             command = f"taichimd run --restart {shlex.quote(os.path.relpath(keeper.path))}"
@@ -362,6 +363,7 @@ class _Run:
         }
         if result is not None:
             report |= self._figures(result)
+            report["notes"] = [*job.notes, *after_run(report)]
         earlier = self.earlier
         if earlier:
             kept = (

@@ -1,5 +1,7 @@
 """What the user of a run should know, one sentence each, before it starts and after it has ended."""
 
+from typing import Any
+
 import numpy as np
 from ase import Atoms
 
@@ -7,6 +9,9 @@ from taichimd.config import RunSettings
 
 _SAME = 1e-6
 """Angstrom: what a file may round away."""
+
+TORN = 1.5
+"""Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
 
 
 def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
@@ -36,3 +41,18 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
     if np.allclose(atoms.positions, structure.positions, rtol=0, atol=_SAME):
         return []
     return ["positions and velocities are those of the checkpoint: those of the structure are not used"]
+
+
+def after_run(report: dict[str, Any]) -> list[str]:
+    """What the figures of a run mean.
+
+    Args:
+        report: of run.json.
+    """
+    first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
+    if first is None or last is None or 1.0 / TORN < last / first < TORN:
+        return []
+    return [
+        f"the volume went from {first:.5g} to {last:.5g} Å³, by a factor of {last / first:.3g}: look at the "
+        "last frame; a crystal may be torn apart (a pressure below 0 pulls), have evaporated or collapsed"
+    ]

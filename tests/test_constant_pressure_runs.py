@@ -178,6 +178,19 @@ def test_analysis_takes_the_cell_of_each_frame(call):
     np.testing.assert_allclose(peaks, [5.0 / 2**0.5, 6.0 / 2**0.5], atol=0.0101)
 
 
+@pytest.mark.parametrize(("pressure", "torn"), [(-1.0, True), (0.1, False)])
+def test_a_crystal_that_is_torn_apart_is_noted(call, pressure, torn):
+    bath = f"--pressure {pressure} --pressure-coupling-time 200 --bulk-modulus 3 "
+    code, out, _ = call(RUN + f"--ensemble npt-berendsen {bath} --steps 400 --output o")
+    assert code == 0
+    volume, report = read_thermo("o/thermo.csv")["volume_A3"], json.load(open("o/run.json"))
+    assert (report["first_volume_A3"], report["last_volume_A3"]) == (volume[0], volume[-1])
+    assert (volume[-1] > 1.5 * volume[0]) == torn
+    note = f"the volume went from {volume[0]:.5g} to {volume[-1]:.5g} Å³, by a factor of "
+    assert (note.strip() in " ".join(out.split())) == torn
+    assert [n.startswith(note) for n in report["notes"]] == [True] * torn
+
+
 def test_a_slab_is_told_why_its_pressure_is_empty(call):
     slab = ase.io.read("ar.extxyz")
     slab.pbc = [True, True, False]

@@ -63,12 +63,13 @@ def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float 
 
 
 def pressure_and_volume(rows: Mapping[str, Array]) -> dict[str, float]:
-    """Means over the rows of a thermo table, and the last volume; empty without a volume."""
+    """Means over the rows of a thermo table, and the first and last volume; empty without a volume."""
     if not np.isfinite(rows["volume_A3"]).all():
         return {}
     return {
         "mean_pressure_GPa": float(rows["pressure_GPa"].mean()),
         "mean_volume_A3": float(rows["volume_A3"].mean()),
+        "first_volume_A3": float(rows["volume_A3"][0]),
         "last_volume_A3": float(rows["volume_A3"][-1]),
     }
 
