@@ -146,7 +146,7 @@ class Run:
             if lags < 2:
                 raise AnalysisError(
                     f"window of {window:g} ps spans one frame: MSD needs two or more for the slope of its "
-                    f"line, {2 * self.interval:g} ps; take a longer window, or frames more often"
+                    f"line, {2 * self.interval:g} ps; take a longer window, or fewer blocks"
                 )
             return None
         first, last = (round(time / self.interval) for time in fit)
