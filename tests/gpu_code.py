@@ -27,18 +27,22 @@ def as_on_a_gpu():
     runtime.start = lambda backend="auto": "cuda"
     runtime._multiprocessors = lambda: 1
     simt = runtime.ti.simt
-    simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, -1, 0))
+    simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, 1, 0))
     simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)
+    simt.subgroup.sync = _counted("barrier", lambda: None)
+    simt.subgroup.shuffle = _counted("shuffle", lambda value, lane: value)
+    simt.block.SharedArray = _counted("shared", lambda shape, dtype: runtime.ti.Vector([0] * shape[0], dtype))
     from taichimd import memory
     from taichimd.neighbours import rows
 
     memory._free_cuda = memory._free_host
-    rows.CHUNK, rows.LOG_CHUNK = 1, 0
+    rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
     from taichimd.dynamics import thermostats
     from taichimd.enumerate import lanes
-    from taichimd.neighbours import search
+    from taichimd.neighbours import inner_search, outbox, search
 
-    assert search.CHUNK == lanes.CHUNK == 1
+    outbox.BLOCK = inner_search.BLOCK = 1
+    assert search.CHUNK == lanes.CHUNK == outbox.CHUNK == inner_search.WARP == 1
     thermostats.WARPS = False
     threads_for = lanes.threads_for
     lanes.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
@@ -55,6 +59,28 @@ def _counted(name, function):
     return call
 
 
+def searches():
+    """A melt of 2,048 atoms with the search of few atoms and that of many: hash, and how many atoms the second leaves."""
+    import hashlib
+
+    import structures
+    from ase import units
+
+    from taichimd.engine import Engine
+    from taichimd.forcefields.lennard_jones import LennardJones
+    from taichimd.neighbours import inner_search, verlet_list
+
+    atoms = structures.with_velocities(structures.argon_256().repeat(2), 600.0, 3)
+    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    found = []
+    for verlet_list.ENOUGH in (10**9, 1):
+        engine = Engine(atoms, forcefield)
+        engine.advance(60, 4.0 * units.fs)
+        left = int(engine.device.lists.verlet._sums.to_numpy()[inner_search.LEFT])
+        found.append((hashlib.sha256(engine.positions().tobytes()).hexdigest(), left))
+    return found
+
+
 if __name__ == "__main__":
     as_on_a_gpu()
     import bits
@@ -64,5 +90,5 @@ if __name__ == "__main__":
     found = {name: bits.here(name) for name in sys.argv[1:]}
     # As with more atoms, where forces read the Verlet list itself.
     lists.NO_NEAR_LIST = 1
-    melt = bits.here.__wrapped__("melt")
-    print(json.dumps({**found, "melt without a near list": melt, "compiled": compiled}))
+    found["melt without a near list"] = bits.here.__wrapped__("melt")
+    print(json.dumps({**found, "searches": searches(), "compiled": compiled}))

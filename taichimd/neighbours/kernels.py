@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import CLOSE, IMAGE_X, LONGEST, MOST, NONE, OVERFULL
+from taichimd.neighbours.inner_search import LEFT
 from taichimd.neighbours.rows import Rows
 from taichimd.neighbours.scan import scan
 from taichimd.neighbours.search import Search, Sorted, search_functions
@@ -80,10 +81,11 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
             control[IMAGE_X + a] = 0
 
     @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints):  # fmt: skip
+    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sums: ints, order: ints):  # fmt: skip
         """Fill again, into rows that have grown."""
         forget(control)
-        sort = Sorted(grid, starts, folded, turns, bin_of)
+        sums[LEFT] = 0
+        sort = Sorted(grid, starts, folded, turns, bin_of, sums=sums, order=order)
         fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @ti.func
@@ -103,6 +105,9 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         bin_atoms(n, atoms.pos, sort.grid, bins, periodic, sort.bin_in, sort.turns_in, sort.starts)
         scan(n_bins, sort.starts, 0, sort.sums, 0)
         for i in range(n):
+            if i == 0:
+                # The scan needs its sums no longer.
+                sort.sums[LEFT] = 0
             b = sort.bin_in[i]
             sort.order[sort.starts[b] + ti.atomic_add(sort.counts[b], 1)] = i
         for k in range(n):

@@ -18,6 +18,7 @@ ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8
 """Entries of a chunk, and threads that share an atom."""
 LOG_CHUNK = 3
+WARP = 32
 
 
 def body_layout(backend: str) -> int:
@@ -92,13 +93,19 @@ def ends_function(backend: str, lanes: int) -> Any:
 @ti.func
 def whole_warps(threads):
     """So many threads and as many more as the last warp lacks."""
-    return (threads + 31) // 32 * 32
+    return (threads + WARP - 1) // WARP * WARP
 
 
 @ti.func
 def some(condition):
     """Whether a condition holds for some thread of a warp. All 32 must ask."""
-    return ti.simt.warp.ballot(ti.cast(condition, ti.i32)) != 0
+    return those(condition) != 0
+
+
+@ti.func
+def those(condition):
+    """Mask of the threads of a warp for which a condition holds. All 32 must ask."""
+    return ti.simt.warp.ballot(ti.cast(condition, ti.i32))
 
 
 @ti.func
@@ -113,6 +120,6 @@ def is_left(condition, shared: ti.template()):  # type: ignore[valid-type]
 @ti.func
 def claim(keeps, thread):
     """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
-    first = thread % 32 // CHUNK * CHUNK
-    votes = (ti.simt.warp.ballot(ti.cast(keeps, ti.i32)) >> first) & (2**CHUNK - 1)
+    first = thread % WARP // CHUNK * CHUNK
+    votes = (those(keeps) >> first) & (2**CHUNK - 1)
     return ti.math.popcnt(votes & ((1 << (thread % CHUNK)) - 1)), ti.math.popcnt(votes)

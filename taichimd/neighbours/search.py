@@ -1,7 +1,8 @@
 """The search itself: which atoms are within a radius of each, found through the bins that they were sorted into.
 
 A column of bins is one stretch of the sorted atoms. A thread that has an atom alone compares a word of them, then stores those
-that are near, so that loads need not wait for stores. Where rows are in chunks (`rows`), the eight threads of a chunk may share
+that are near, so that loads need not wait for stores; on a GPU most atoms are done before in a loop of their own
+(`inner_search`). Where rows are in chunks (`rows`), the eight threads of a chunk may share
 an atom (`VerletList.search`): they compare eight of a stretch at once, and what is near goes into the row side by side.
 """
 
@@ -11,14 +12,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
+from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
-from taichimd.neighbours.rows import CHUNK, claim, is_left, slot, whole_warps
+from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, whole_warps
 from taichimd.runtime import Bundle, ti
 
 UNROLL = 4
 """Atoms that a thread compares at a time."""
-CLOSEST2 = 4e-4
-"""Square of the distance (angstrom) below which two atoms count as coincident."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +60,8 @@ def search_functions(how: Search, layout: int) -> Any:
         layout: of rows.
     """
     search, together = how.real, how.together
+    threads = CHUNK if together else 1
+    inner_first = layout == CHUNKED and not together
     ivec = ti.types.vector(3, ti.i32)
     bits = ti.i32 if search == ti.f32 else ti.i64
 
@@ -192,12 +194,17 @@ def search_functions(how: Search, layout: int) -> Any:
         return found
 
     @ti.func
+    def home_of(b, bins):
+        """Along each axis, the bin of that number."""
+        return ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
+
+    @ti.func
     def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
         """Fill the row of atom i; how many entries were found."""
         limit2 = ti.cast(radius2, search)
         x = folded_at(i, n, sort.folded)
         b = sort.bin_of[i]
-        home = ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
+        home = home_of(b, bins)
         low_z, high_z = home[2] - reach[2], home[2] + reach[2]
         if periodic[2] == 0:
             low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
@@ -230,24 +237,35 @@ def search_functions(how: Search, layout: int) -> Any:
                     sz += 1
         return found
 
+    shared = SimpleNamespace(
+        real=search, compare_word=compare_word, folded_at=folded_at, mark_of=mark_of, look_closer=look_closer, home_of=home_of,
+    )  # fmt: skip
+    search_inside = inner_search(shared, layout) if inner_first else None
+
     @ti.func
     def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
-        threads = ti.static(CHUNK if together else 1)
+        if ti.static(inner_first):
+            search_inside(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)
         for thread in range(whole_warps(n * threads) if ti.static(together) else n):
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads
-            # In registers: arguments of a kernel are read again after each store.
-            of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-            found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
-            if does and thread % threads == 0:
-                count[i] = found
-                # Most atoms need no atomic: the maximum is soon known.
-                if found > control[MOST]:
-                    ti.atomic_max(control[MOST], found)
+            if ti.static(inner_first):
+                does = thread < sort.sums[LEFT]
+                if does:
+                    i = sort.order[thread]
+            if does or ti.static(together):
+                # In registers: arguments of a kernel are read again after each store.
+                of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
+                found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+                if does and thread % threads == 0:
+                    count[i] = found
+                    # Most atoms need no atomic: the maximum is soon known.
+                    if found > control[MOST]:
+                        ti.atomic_max(control[MOST], found)
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):

@@ -194,7 +194,9 @@ class VerletList:
         images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
-            self._kernels(state).refill(*self._list(state, control), state.ident, *self._layout())
+            self._kernels(state).refill(
+                *self._list(state, control), state.ident, *self._layout(), self._sums, self._order
+            )
         self._set_shifts(frame, state.numpy_real)
 
     def _reserve_bins(self, n_bins: int) -> None:
