@@ -60,7 +60,7 @@ def _counted(name, function):
 
 
 def searches():
-    """A melt of 2,048 atoms with the search of few atoms and that of many: hash, and how many atoms the second leaves."""
+    """A melt of 2,048 atoms, as few atoms are searched for and as many: hash, and how many are left to a second loop."""
     import hashlib
 
     import structures
