@@ -60,7 +60,7 @@ def _counted(name, function):
 
 
 def searches():
-    """A melt of 2,048 atoms, as few atoms are searched for and as many: hash, and how many are left to a second loop."""
+    """A melt of 2,048 atoms, as few are searched for and as many: hash, how many a second loop does."""
     import hashlib
 
     import structures

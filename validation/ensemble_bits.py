@@ -5,7 +5,8 @@
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica runs 203 steps in NVE and with Langevin's thermostat. Starts are the same on every
-machine, and SHA-256 of positions, velocities, forces and cell says whether ends are.
+machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
+twice: the second time by an engine that was made anew and given the state of the first.
 """
 
 import argparse
@@ -51,9 +52,10 @@ def main() -> None:
         found = report["results"][name] = follow(system, STEPS[name.split()[0]], more)
         if name in theirs:
             found["same_bits"] = found["sha256"].startswith(theirs[name]["sha256"])
-        rows.append((name, found["sha256"][:16], found["rebuilds"], found.get("same_bits", "-")))
+        restart = found["restart_has_same_bits"]
+        rows.append((name, found["sha256"][:16], found["rebuilds"], found.get("same_bits", "-"), restart))
         common.write_json(out, report)
-    print(common.table(rows, ("run", "sha256", "rebuilds", "same bits")))
+    print(common.table(rows, ("run", "sha256", "rebuilds", "same bits", "restart")))
 
 
 def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
@@ -76,16 +78,25 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
 
 
 def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
-    """One run: the hash of its end, potential energy (eV), builds of the list."""
+    """One run: hash of its end, potential energy (eV), builds of the list; whether a restart ends alike."""
     from taichimd.engine import Engine
 
     engine = Engine(system.atoms, system.forcefield(), **more)
-    for some in (steps, LAST):
-        engine.advance(some, system.timestep)
-    arrays = engine.positions(), engine.velocities(), engine.forces(), engine.cell
+    engine.advance(steps, system.timestep)
+    again = Engine(system.atoms, system.forcefield(), **more)
+    # As a checkpoint keeps it.
+    again.set_state(
+        positions=engine.positions(), velocities=engine.velocities(), forces=engine.forces(),
+        step=engine.step, bath=json.loads(json.dumps(engine.bath_state())),
+    )  # fmt: skip
+    found = []
+    for one in (engine, again):
+        one.advance(LAST, system.timestep)
+        found.append(states.sha(one.positions(), one.velocities(), one.forces(), one.cell))
     return {
         "steps": steps + LAST,
-        "sha256": states.sha(*arrays),
+        "sha256": found[0],
+        "restart_has_same_bits": found[1] == found[0],
         "potential_eV": engine.thermo().potential,
         "rebuilds": engine.statistics()["rebuilds"],
     }
