@@ -52,7 +52,7 @@ def main() -> None:
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
     picture.add_argument(
         "results", type=Path, nargs="*", help="the first one is also that of machine and figure 4",
-        default=[common.RESULTS / f"gpumd_figures{end}.json" for end in ("_h100", "_sw")],
+        default=[common.RESULTS / f"gpumd_figures{end}.json" for end in ("_h100", "_sw", "_float32")],
     )  # fmt: skip
     picture.add_argument("--out", type=Path, help="PNG (default: beside the first JSON)")
     options = parser.parse_args()
