@@ -134,22 +134,19 @@ def bulk_silicon():
     return atoms
 
 
-def barostats():
-    """108 argon atoms with each barostat, through a ramp of the pressure, in a cell of any shape."""
+def barostat(name):
+    """108 argon atoms with a barostat, through a ramp of the pressure, in a cell of any shape."""
     from taichimd.dynamics.pressure import BAROSTATS
 
-    found = []
-    for kind in BAROSTATS.values():
-        atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
-        forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
-        ensemble = kind(
-            200.0, coupling_time=50.0, pressure=0.0, final_pressure=(0.5, 0.3, 0.1), ramp=(20, 80), seed=3,
-            pressure_coupling_time=100.0, bulk_modulus=3.0, control="triclinic", period=2,
-        )  # fmt: skip
-        engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
-        engine.advance(100, 4.0 * units.fs)
-        found += [engine.positions(), engine.velocities(), engine.forces(), engine.cell]
-    return found
+    atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    ensemble = BAROSTATS[name](
+        200.0, coupling_time=50.0, pressure=0.0, final_pressure=(0.5, 0.3, 0.1), ramp=(20, 80), seed=3,
+        pressure_coupling_time=100.0, bulk_modulus=3.0, control="triclinic", period=2,
+    )  # fmt: skip
+    engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
+    engine.advance(100, 4.0 * units.fs)
+    return [engine.positions(), engine.velocities(), engine.forces(), engine.cell]
 
 
 def chains():
@@ -175,7 +172,9 @@ SYSTEMS = {
     "melt": melt,
     "thermostats": thermostats,
     "relaxation": relaxation,
-    "barostats": barostats,
+    "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
+    "npt-scr": functools.partial(barostat, "npt-scr"),
+    "npt-mtk": functools.partial(barostat, "npt-mtk"),
     "chains": chains,
 }
 
