@@ -195,6 +195,7 @@ class Engine:
             self._state.set("force", np.asarray(forces, float))
             device.forces_known, device.evaluated = True, False
         if step is not None:
+            self._bath.leave(self.step)
             self.step = step
         if bath is not None:
             self._bath.set_state(bath)

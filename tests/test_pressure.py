@@ -310,6 +310,16 @@ def test_forces_in_the_moved_cell_are_those_of_a_new_engine(name):
     assert found.energy == expected.energy
 
 
+def test_another_step_number_does_no_deformation_again():
+    """Step 15 is none in which the barostat acts, step 20 is: what it did in step 10 is over."""
+    engine = made(BerendsenNPT, "isotropic", period=10)
+    engine.advance(15, 4.0 * units.FS)
+    engine.set_state(step=20)
+    before = engine.cell
+    engine.advance(1, 4.0 * units.FS)
+    np.testing.assert_array_equal(engine.cell, before)
+
+
 def test_one_thread_gives_the_bits_of_many():
     for name in BAROSTATS:
         assert elsewhere()[name] == here(name)

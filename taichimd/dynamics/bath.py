@@ -113,6 +113,17 @@ class Bath:
         values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9] = np.ravel(cell)
         self._bath.from_numpy(values)
 
+    def leave(self, step: int) -> None:
+        """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
+
+        Whatever deformation is known then, the drift behind its own step has done it.
+        """
+        if self.moves_cell and step % self.coupling.period != 0:
+            values = self._bath.to_numpy()
+            values[baro.STRETCH : baro.STRETCH + 9] = 0.0
+            values[baro.DRIFT : baro.DRIFT + 9] = np.eye(3).ravel()
+            self._bath.from_numpy(values)
+
     def _given(self) -> int:
         return int(self._ledger.to_numpy()[at.SLOT :].sum())
 
