@@ -8,7 +8,7 @@ through an `outbox`. Of a melt of 1,048,576 atoms (H100) this takes 0.9 ms and t
 from typing import Any
 
 from taichimd.neighbours.control import MOST
-from taichimd.neighbours.masks import WORD, lowest, without_lowest
+from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
 from taichimd.neighbours.rows import CHUNK, WARP, some, those, whole_warps
 from taichimd.runtime import ti
@@ -102,7 +102,7 @@ def inner_search(find: Any, layout: int) -> Any:
             first = ti.atomic_add(sort.sums[LEFT], ti.math.popcnt(mask))
         first = ti.simt.subgroup.shuffle(first, ti.cast(ti.min(lowest(mask), WARP - 1), ti.u32))
         if leaves:
-            sort.order[first + ti.math.popcnt(mask & ((1 << (thread % WARP)) - 1))] = i
+            sort.order[first + how_many_below(mask, thread % WARP)] = i
 
     @ti.func
     def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, sort: ti.template()):  # fmt: skip

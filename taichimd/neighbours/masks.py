@@ -13,6 +13,12 @@ def lowest(mask):
 
 
 @ti.func
+def how_many_below(mask, k):
+    """How many numbers of a mask are smaller than k, one of 0 to 31."""
+    return ti.math.popcnt(mask & ((1 << k) - 1))
+
+
+@ti.func
 def without_lowest(mask):
     """The mask without it."""
     return mask & (mask - 1)

@@ -31,9 +31,15 @@ class Outbox(Bundle):
 
 
 @ti.func
+def place_in_ring(thread, s):
+    """Where entry s of a thread's row is kept."""
+    return (s & (RING - 1)) * BLOCK + thread % BLOCK
+
+
+@ti.func
 def put(box: ti.template(), s, entry):  # type: ignore[valid-type]
     """Keep entry s of this thread's row; there must be room."""
-    box.ring[(s & (RING - 1)) * BLOCK + box.thread % BLOCK] = entry
+    box.ring[place_in_ring(box.thread, s)] = entry
 
 
 @ti.func
@@ -57,8 +63,8 @@ def send(box: ti.template(), found, written, least, n, width, entries: ti.templa
         s = ti.simt.subgroup.shuffle(done, ti.cast(owner, ti.u32)) + lane % CHUNK
         end = ti.min(ti.simt.subgroup.shuffle(found, ti.cast(owner, ti.u32)), width)
         if mine != 0 and s < end:
-            entry = box.ring[(s & (RING - 1)) * BLOCK + (box.thread - lane + owner) % BLOCK]
-            entries[slot(box.thread - lane + owner, s, n, width, layout)] = entry
+            row = box.thread - lane + owner
+            entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(row, s)]
         if ((full & ~rest) >> lane) & 1 == 1:
             done = ti.min(done + CHUNK, found)
         full = those(found - done >= least)

@@ -12,6 +12,7 @@ what they know: only under quadrants.
 
 from typing import Any
 
+from taichimd.neighbours.masks import how_many_below
 from taichimd.runtime import WARPS, Bundle, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
@@ -122,4 +123,4 @@ def claim(keeps, thread):
     """Of the threads that share an atom: how many before this one keep something, and how many do. All 32 must ask."""
     first = thread % WARP // CHUNK * CHUNK
     votes = (those(keeps) >> first) & (2**CHUNK - 1)
-    return ti.math.popcnt(votes & ((1 << (thread % CHUNK)) - 1)), ti.math.popcnt(votes)
+    return how_many_below(votes, thread % CHUNK), ti.math.popcnt(votes)
