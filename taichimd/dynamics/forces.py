@@ -17,7 +17,7 @@ from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.forcefields.terms import ByTuple, Terms
-from taichimd.neighbours.prune import prune_functions
+from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
@@ -40,7 +40,7 @@ def force_functions(
 ) -> Any:
     """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
 
-    That is `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes` does the pairs before `gathered`;
+    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes` does the pairs before `gathered`;
     `apart`: `gathered` reads positions, so that the loop that calls it must not move atoms; `kicks`: a loop for pairs alone that
     gives forces to velocities, or None.
 
@@ -156,6 +156,6 @@ def force_functions(
             pruning.close(near_width, control, bath)
 
     return SimpleNamespace(
-        cut=cut, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
+        cut=cut, cutters=threads_of_cut(backend, many_body, pair_rows), first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
         apart=in_moments or both, kicks=shared.kicks if shared and not both else None,
     )  # fmt: skip

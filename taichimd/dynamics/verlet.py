@@ -121,7 +121,7 @@ def step_kernels(
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
     missed = missed_functions(backend)
-    ends_of = ends_function(backend, lanes)
+    ends_of = ends_function(forces.cutters, lanes)
 
     @ti.func
     def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, atoms: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
@@ -274,7 +274,7 @@ def step_kernels(
             step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
@@ -283,7 +283,7 @@ def step_kernels(
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        out = Atoms(pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)
+        old = Atoms(old_pos, old_vel, old_force, old_inverse_mass, old_ident, old_kind)
         sort = Sorted(
             grid, starts, folded, turns, bin_of, sorted_of, counts, sums_of, order, turns_in, bin_in
         )
@@ -309,7 +309,7 @@ def step_kernels(
                 if ti.static(cell):
                     control[BUILDING] = thermostat.lay_out(grid, bins, reach, radius2, bath)
             if ti.static(not all_pairs):
-                rebuild(n * control[BUILDING], width, shift_bits, atoms, out, verlet, control, radius2, bins, reach, periodic, most_image, sort, False)  # fmt: skip
+                rebuild(n * control[BUILDING], width, shift_bits, atoms, old, verlet, control, radius2, bins, reach, periodic, most_image, sort, False)  # fmt: skip
             building[None] = 0
             if control[BUILDING] == 1:
                 control[BUILDS] += 1

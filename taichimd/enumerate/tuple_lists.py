@@ -19,7 +19,7 @@ from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
 from taichimd.neighbours.packed import opposite, squared, to_neighbour
 from taichimd.neighbours.rows import body_layout, row_layout, slot
-from taichimd.neighbours.scan import scan
+from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.tuple_arrays import (
     entry_at,
     pairs_end,
@@ -166,7 +166,8 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
             count(n, width, near_width, shift_bits, verlet, near, limits2, places, table, control, t)
         else:
             count(n, near_width, near_width, shift_bits, near, near, limits2, places, table, control, t)
-        scan(3 * n * due(near_width, control), t.firsts, 0, t.firsts, 4 * n + 1)
+        numbers = 3 * n * due(near_width, control)
+        scan(numbers, scan_ends(numbers), t.firsts, t.firsts, 0, t.firsts, 4 * n + 1)
         for k in range(3 * n * due(near_width, control)):
             # Beyond 2^31 a running sum turns negative.
             if t.firsts[k + 1] < 0:

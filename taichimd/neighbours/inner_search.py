@@ -10,7 +10,7 @@ from typing import Any
 from taichimd.neighbours.control import MOST
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
-from taichimd.neighbours.rows import CHUNK, WARP, some, those, whole_warps
+from taichimd.neighbours.rows import CHUNK, WARP, some, those
 from taichimd.runtime import ti
 
 CLOSEST2 = 4e-4
@@ -105,9 +105,9 @@ def inner_search(find: Any, layout: int) -> Any:
             sort.order[first + how_many_below(mask, thread % WARP)] = i
 
     @ti.func
-    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, sort: ti.template()):  # fmt: skip
+    def fill_rows(n, threads, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), sort: ti.template()):  # fmt: skip
         ti.loop_config(block_dim=BLOCK)
-        for thread in range(whole_warps(n)):
+        for thread in range(threads):
             ring = ti.simt.block.SharedArray((RING * BLOCK,), ti.i32)
             i = ti.min(thread, n - 1)
             # In registers: arguments of a kernel are read again after each store.

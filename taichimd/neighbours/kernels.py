@@ -13,7 +13,7 @@ from typing import Any
 from taichimd.neighbours.control import CLOSE, IMAGE_X, LONGEST, MOST, NONE, OVERFULL
 from taichimd.neighbours.inner_search import LEFT
 from taichimd.neighbours.rows import Rows
-from taichimd.neighbours.scan import scan
+from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.search import Search, Sorted, search_functions
 from taichimd.runtime import step_kernel, ti
 from taichimd.state import Atoms
@@ -48,28 +48,35 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
     fill_rows = find.fill_rows
 
     @ti.func
-    def bin_atoms(n, pos: ti.template(), grid: ti.template(), bins, periodic, bin_of: ti.template(), turns: ti.template(), counts: ti.template()):  # fmt: skip
-        """Bin of each atom, whole turns that fold it into the cell, atoms per bin.
+    def bin_of(x, grid: ti.template(), bins: ti.template(), periodic: ti.template()):
+        """Number of the bin of a position, and the whole turns that fold it into the cell.
 
         `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
         """
-        for i in range(n):
-            x = pos[i]
-            fractional = x[0] * grid[3] + x[1] * grid[4] + x[2] * grid[5]
-            index = 0
-            turn = ivec(0)
-            for a in ti.static(range(3)):
-                f = fractional[a] - grid[6][a]
-                if periodic[a] != 0:
-                    whole = ti.floor(f)
-                    turn[a] = ti.cast(whole, ti.i32)
-                    f -= whole
-                # Clamped as a real number: far strays would overflow an integer.
-                c = ti.cast(ti.min(ti.max(f * grid[7][a], 0.0), bins[a] - 1.0), ti.i32)
-                index = index * bins[a] + c
-            turns[i] = turn
-            bin_of[i] = index
-            ti.atomic_add(counts[index], 1)
+        fractional = x[0] * grid[3] + x[1] * grid[4] + x[2] * grid[5]
+        index = 0
+        turn = ivec(0)
+        for a in ti.static(range(3)):
+            f = fractional[a] - grid[6][a]
+            if periodic[a] != 0:
+                whole = ti.floor(f)
+                turn[a] = ti.cast(whole, ti.i32)
+                f -= whole
+            # Clamped as a real number: far strays would overflow an integer.
+            c = ti.cast(ti.min(ti.max(f * grid[7][a], 0.0), bins[a] - 1.0), ti.i32)
+            index = index * bins[a] + c
+        return index, turn
+
+    @ti.func
+    def move(here: ti.template(), i, there: ti.template(), k, with_force: ti.template()):
+        """Copy an atom."""
+        there.pos[k] = here.pos[i]
+        there.vel[k] = here.vel[i]
+        if ti.static(with_force):
+            there.force[k] = here.force[i]
+        there.inverse_mass[k] = here.inverse_mass[i]
+        there.ident[k] = here.ident[i]
+        there.kind[k] = here.kind[i]
 
     @ti.func
     def forget(control: ti.template()):
@@ -86,11 +93,11 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         forget(control)
         sums[LEFT] = 0
         sort = Sorted(grid, starts, folded, turns, bin_of, sums=sums, order=order)
-        fill_rows(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+        fill_rows(n, find.ends_for(n), width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @ti.func
-    def rebuild(n, width, shift_bits, atoms: ti.template(), out: ti.template(), rows: ti.template(), control: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), with_force: ti.template()):  # fmt: skip
-        """Sort the n atoms in space, through the *_out arrays, and fill the list; nothing for n = 0.
+    def rebuild(n, width, shift_bits, atoms: ti.template(), old: ti.template(), rows: ti.template(), control: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), with_force: ti.template()):  # fmt: skip
+        """Sort the n atoms in space, out of copies, and fill the list; nothing for n = 0.
 
         Forces move with their atoms where somebody will read them.
         """
@@ -99,36 +106,38 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
             n_bins = 0
         else:
             forget(control)
-        for k in range(n_bins):
-            sort.starts[k] = 0
-            sort.counts[k] = 0
-        bin_atoms(n, atoms.pos, sort.grid, bins, periodic, sort.bin_in, sort.turns_in, sort.starts)
-        scan(n_bins, sort.starts, 0, sort.sums, 0)
+        # Ends of loops are worked out here: elsewhere each costs a GPU a kernel of one thread.
+        scanning, searching = scan_ends(n_bins), find.ends_for(n)
+        for i in range(n):
+            b, t = bin_of(atoms.pos[i], sort.grid, bins, periodic)
+            sort.turns_in[i] = t
+            sort.bin_in[i] = b
+            # How many came to the bin before it; where bins of sorted atoms will stand is free until then.
+            sort.bin_of[i] = ti.atomic_add(sort.counts[b], 1)
+            move(atoms, i, old, i, with_force)
+        scan(n_bins, scanning, sort.counts, sort.starts, 0, sort.sums, 0)
         for i in range(n):
             if i == 0:
                 # The scan needs its sums no longer.
                 sort.sums[LEFT] = 0
-            b = sort.bin_in[i]
-            sort.order[sort.starts[b] + ti.atomic_add(sort.counts[b], 1)] = i
+            sort.order[sort.starts[sort.bin_in[i]] + sort.bin_of[i]] = i
+            # For the next time.
+            k = i
+            while k < n_bins:
+                sort.counts[k] = 0
+                k += n
         for k in range(n):
             # The bins were filled in any order; ranking by the user's number makes it a defined one.
             i = sort.order[k]
             b = sort.bin_in[i]
-            mine = atoms.ident[i]
-            rank = 0
+            mine = old.ident[i]
+            at = sort.starts[b]
             for other in range(sort.starts[b], sort.starts[b + 1]):
-                if atoms.ident[sort.order[other]] < mine:
-                    rank += 1
-            at = sort.starts[b] + rank
+                if old.ident[sort.order[other]] < mine:
+                    at += 1
             t = sort.turns_in[i]
-            x = atoms.pos[i]
-            out.pos[at] = x
-            out.vel[at] = atoms.vel[i]
-            if ti.static(with_force):
-                out.force[at] = atoms.force[i]
-            out.inverse_mass[at] = atoms.inverse_mass[i]
-            out.ident[at] = mine
-            out.kind[at] = atoms.kind[i]
+            x = old.pos[i]
+            move(old, i, atoms, at, with_force)
             sort.sorted_of[mine] = at
             sort.turns[at] = t
             sort.bin_of[at] = b
@@ -136,23 +145,15 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
                 at, n, x - (t[0] * sort.grid[0] + t[1] * sort.grid[1] + t[2] * sort.grid[2]), t, sort.folded
             )
             rows.made_at[at] = x
-        for i in range(n):
-            atoms.pos[i] = out.pos[i]
-            atoms.vel[i] = out.vel[i]
-            if ti.static(with_force):
-                atoms.force[i] = out.force[i]
-            atoms.inverse_mass[i] = out.inverse_mass[i]
-            atoms.ident[i] = out.ident[i]
-            atoms.kind[i] = out.kind[i]
-        fill_rows(n, width, shift_bits, rows.count, rows.entries, control, atoms.ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+        fill_rows(n, searching, width, shift_bits, rows.count, rows.entries, control, atoms.ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @step_kernel
-    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, pos_out: vecs, vel_out: vecs, force_out: vecs, inverse_mass_out: reals, ident_out: ints, kind_out: ints):  # fmt: skip
+    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
         atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
-        out = Atoms(pos_out, vel_out, force_out, inverse_mass_out, ident_out, kind_out)
+        old = Atoms(old_pos, old_vel, old_force, old_inverse_mass, old_ident, old_kind)
         rows = Rows(pos, kind, count, entries, None, built_at)
         sort = Sorted(grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in)
-        rebuild(n, width, shift_bits, atoms, out, rows, control, radius2, bins, reach, periodic, most_image, sort, True)  # fmt: skip
+        rebuild(n, width, shift_bits, atoms, old, rows, control, radius2, bins, reach, periodic, most_image, sort, True)  # fmt: skip
 
     return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

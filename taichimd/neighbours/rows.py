@@ -80,9 +80,8 @@ class Ends(Bundle):
         self.places, self.cut, self.pairs = places, cut, pairs
 
 
-def ends_function(backend: str, lanes: int) -> Any:
-    """Device function: the three numbers of `Ends` for n atoms, so many images, and so many threads for an atom's pairs."""
-    threads = CHUNK if row_layout(backend) == CHUNKED else 1
+def ends_function(threads: int, lanes: int) -> Any:
+    """Device function: the three numbers of `Ends` for n atoms, so many images, and so many threads for an atom's cut, and its pairs."""
 
     @ti.func
     def ends_of(n, images):

@@ -1,47 +1,45 @@
 """Running sums on the device."""
 
-from taichimd.runtime import ti
+from taichimd.neighbours.rows import CHUNKED, WARP, row_layout
+from taichimd.runtime import backend, ti
 
 BLOCK = 32
 """Length of the pieces that one thread adds up, one after the other."""
+ROUNDS = 16
+"""Numbers for each thread of a warp, where one adds up a piece."""
 
 
 def scan_size(n: int) -> int:
     """Length of the array `sums` for a scan of n numbers."""
-    first = -(-n // BLOCK)
+    first = -(-n // min(BLOCK, ROUNDS))
     second = -(-first // BLOCK)
     return first + second + -(-second // BLOCK) + 3
 
 
 @ti.func
-def _piece(b, n, begin, values: ti.template()):  # type: ignore[valid-type]
-    """Replace piece b of the n numbers from `begin` on by their running sums; returns the total."""
+def _piece(b, n, begin, values: ti.template(), sums: ti.template()):  # type: ignore[valid-type]
+    """Running sums of piece b of the n numbers from `begin` on, put where those stand in `sums`; returns the total."""
     first, last = begin + b * BLOCK, begin + n - 1
     # All are read before any is written: on a GPU they come together, and not one after the other.
     read = [values[ti.min(first + k, last)] for k in ti.static(range(BLOCK))]
     total = 0
     for k in ti.static(range(BLOCK)):
         if first + k <= last:
-            values[first + k] = total
+            sums[first + k] = total
             total += read[k]
     return total
 
 
 @ti.func
-def scan(n, starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
-    """Replace starts[begin + k] by the sum of those from `begin` on before it, for k = 0..n, in levels of serial pieces.
-
-    From sums[room] on stand the totals of level one, behind them those of the next levels.
-    """
-    first = (n + BLOCK - 1) // BLOCK
-    second = (first + BLOCK - 1) // BLOCK
-    third = (second + BLOCK - 1) // BLOCK
+def _by_threads(n, ends, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
+    """`scan` in levels of serial pieces: from sums[room] on stand the totals of level one, then those of the next levels."""
+    first, second, third = ends[0], ends[1], ends[2]
     for b in range(first):
-        sums[room + b] = _piece(b, n, begin, starts)
+        sums[room + b] = _piece(b, n, begin, values, starts)
     for b in range(second):
-        sums[room + first + b] = _piece(b, first, room, sums)
+        sums[room + first + b] = _piece(b, first, room, sums, sums)
     for b in range(third):
-        sums[room + first + second + b] = _piece(b, second, room + first, sums)
+        sums[room + first + second + b] = _piece(b, second, room + first, sums, sums)
     if n > 0:
         total = 0
         for k in range(room + first + second, room + first + second + third):
@@ -55,3 +53,76 @@ def scan(n, starts: ti.template(), begin, sums: ti.template(), room):  # type: i
         starts[begin + k] += (
             sums[room + b] + sums[room + first + c] + sums[room + first + second + c // BLOCK]
         )
+
+
+@ti.func
+def _from(lane, value):
+    """What another thread of a warp has."""
+    return ti.simt.subgroup.shuffle(value, ti.cast(lane, ti.u32))
+
+
+@ti.func
+def _running(value, lane):
+    """The sum of the values of a warp's threads up to this one."""
+    total = value
+    for k in ti.static(range(WARP.bit_length() - 1)):
+        before = _from(ti.max(lane - 2**k, 0), total)
+        if lane >= 2**k:
+            total += before
+    return total
+
+
+@ti.func
+def _by_warps(n, threads, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
+    """`scan` in two loops, since each costs a GPU some microseconds: totals of pieces, then all that stands before each."""
+    for thread in range(threads):
+        first, lane = thread // WARP * (WARP * ROUNDS), thread % WARP
+        total = 0
+        for k in ti.static(range(ROUNDS)):
+            at = first + k * WARP + lane
+            value = values[begin + ti.min(at, n - 1)]
+            total += ti.select(at < n, value, 0)
+        total = _running(total, lane)
+        if lane == WARP - 1:
+            sums[room + thread // WARP] = total
+    for thread in range(threads):
+        piece, lane = thread // WARP, thread % WARP
+        first = piece * (WARP * ROUNDS)
+        # All are read before any is written, which may be in their place.
+        read = [values[begin + ti.min(first + k * WARP + lane, n - 1)] for k in ti.static(range(ROUNDS))]
+        total, other = 0, lane
+        while other < piece:
+            total += sums[room + other]
+            other += WARP
+        total = _from(WARP - 1, _running(total, lane))
+        for k in ti.static(range(ROUNDS)):
+            at = first + k * WARP + lane
+            up_to = total + _running(ti.select(at < n, read[k], 0), lane)
+            if at < n:
+                starts[begin + at] = up_to - read[k]
+            total = _from(WARP - 1, up_to)
+        if first + WARP * ROUNDS >= n and lane == 0:
+            starts[begin + n] = total
+
+
+@ti.func
+def scan_ends(n):
+    """Where the loops of `scan` end. To be worked out at the top of a kernel: before a loop that costs a GPU a kernel."""
+    first = (n + BLOCK - 1) // BLOCK
+    second = (first + BLOCK - 1) // BLOCK
+    ends = ti.Vector([first, second, (second + BLOCK - 1) // BLOCK])
+    if ti.static(row_layout(backend()) == CHUNKED):
+        ends[0] = (n + WARP * ROUNDS - 1) // (WARP * ROUNDS) * WARP
+    return ends
+
+
+@ti.func
+def scan(n, ends, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
+    """starts[begin + k] is the sum of the values from `begin` on before values[begin + k], for k = 0..n; may be in their place.
+
+    From sums[room] on is room for `scan_size` numbers; `ends` is what `scan_ends` says.
+    """
+    if ti.static(row_layout(backend()) == CHUNKED):
+        _by_warps(n, ends[0], values, starts, begin, sums, room)
+    else:
+        _by_threads(n, ends, values, starts, begin, sums, room)

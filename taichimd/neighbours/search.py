@@ -53,7 +53,7 @@ class Sorted(Bundle):
 
 @cache
 def search_functions(how: Search, layout: int) -> Any:
-    """Device functions `fold`, which stores a position to compare, and `fill_rows`, which holds its own loop.
+    """Device functions `fold`, which stores a position to compare, and `fill_rows`, which holds its own loops, and their ends.
 
     Args:
         how: see there.
@@ -243,14 +243,21 @@ def search_functions(how: Search, layout: int) -> Any:
     search_inside = inner_search(shared, layout) if inner_first else None
 
     @ti.func
-    def fill_rows(n, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
+    def ends_for(n):
+        """Where the loops of `fill_rows` end: whole warps, where threads work together."""
+        return ti.Vector([whole_warps(n), whole_warps(n * threads) if ti.static(together) else n])
+
+    @ti.func
+    def fill_rows(n, ends, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), periodic: ti.template(), most_image: ti.template(), sort: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
         if ti.static(inner_first):
-            search_inside(n, width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)
-        for thread in range(whole_warps(n * threads) if ti.static(together) else n):
+            search_inside(
+                n, ends[0], width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort
+            )
+        for thread in range(ends[1]):
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads
             if ti.static(inner_first):
@@ -275,4 +282,4 @@ def search_functions(how: Search, layout: int) -> Any:
             control[STALE] = 1
             control[CUTS] = 0
 
-    return SimpleNamespace(fold=fold, fill_rows=fill_rows)
+    return SimpleNamespace(fold=fold, ends_for=ends_for, fill_rows=fill_rows)

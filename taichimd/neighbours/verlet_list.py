@@ -204,6 +204,7 @@ class VerletList:
             return
         self._bin_capacity = n_bins + n_bins // 4
         self._counts = ti.ndarray(ti.i32, self._bin_capacity)
+        self._counts.fill(0)  # and again after each use
         self._starts = ti.ndarray(ti.i32, self._bin_capacity + 1)
         self._sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
 

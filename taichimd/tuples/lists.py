@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from taichimd import memory
 from taichimd.errors import SettingsError
-from taichimd.neighbours.scan import scan, scan_size
+from taichimd.neighbours.scan import scan, scan_ends, scan_size
 from taichimd.runtime import literals, step_kernel, ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import CURE, Condition, search
@@ -75,7 +75,7 @@ def _build_kernel(order: int, condition: Condition, real: Any) -> Any:
         """Count, and fill as far as the list reaches. Launch: one thread per directed bond."""
         for b in range(m):
             starts[b] = owned(b, 0, 0, False, first, origin, partner, image, reverse, strength, list0, list1, list2)  # fmt: skip
-        scan(m, starts, 0, sums, 0)
+        scan(m, scan_ends(m), starts, starts, 0, sums, 0)
         for _ in range(1):
             status[TOTAL] = starts[m]
             status[TOO_MANY] = 0
