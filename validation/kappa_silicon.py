@@ -197,8 +197,8 @@ def main() -> None:
     if found.green_kubo is not None:
         report["still_growing"] = growing(found.green_kubo)
     report |= course(found, options.window)
-    plot(report, out.with_suffix(".png"))
     common.write_json(out, report)
+    plot(report, out.with_suffix(".png"))
     shown = ("kappa_W_per_mK", "error", "halves_W_per_mK", "published", "combined_errors_apart", "agrees")
     rows = [(key, report[key]) for key in shown if key in report]
     print(common.table(rows, (options.material, f"{found.runs} runs")))
