@@ -2,17 +2,23 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from ase.build import bulk
+from ase.neighborlist import neighbor_list
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+from taichimd import Simulation
+from taichimd.analysis.transport import hnemd_conductivity
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
-from validation import common, cross_backend, energy_drift, gpu_suite, silica_glass
+from taichimd.units import PS
+from validation import common, cross_backend, energy_drift, gpu_suite, kappa_silicon, silica_glass
 from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
@@ -121,6 +127,80 @@ def test_a_crystal_is_not_taken_for_a_glass():
     assert rows["Si-O-Si, degrees"][4:] == [142.0, False, 144.0, False]
     assert rows["O around Si"][1:3] == [4.0, 0.0]
     assert rows["O around Si"][6:] == [4.0, True]
+
+
+GRAPHENE = kappa_silicon.MATERIALS["graphene"]
+
+
+def test_sheet_is_graphene_and_as_wide_as_long():
+    """Three bonds an atom of a / sqrt(3), 120 degrees apart; a crystal has as many cubic cells each way."""
+    sheet = GRAPHENE.cell(GRAPHENE.a).repeat(GRAPHENE.repetitions(GRAPHENE.cells))
+    assert (len(sheet), sheet.pbc.tolist()) == (10_032, [True, True, False])
+    sides = sheet.cell.lengths()
+    assert sides[0] == pytest.approx(sides[1], rel=0.01)
+    i, bonds = neighbor_list("iD", sheet, 0.9 * GRAPHENE.a)
+    assert (np.bincount(i) == 3).all()
+    assert np.linalg.norm(bonds, axis=1) == pytest.approx(GRAPHENE.a / 3**0.5)
+    assert np.linalg.norm(bonds.reshape(-1, 3, 3).sum(axis=1), axis=1) == pytest.approx(0.0, abs=1e-9)
+    silicon = kappa_silicon.MATERIALS["silicon"]
+    assert silicon.repetitions(6) == (6, 6, 6)
+    assert (GRAPHENE.axes, silicon.axes) == (2, 3)
+
+
+def test_pressure_of_a_sheet_is_that_in_its_plane():
+    """By the energy of wider and narrower sheets, and the kinetic energy; of a crystal it is the engine's."""
+    energies, d = [], 1e-3
+    for a in (2.48 - d, 2.48 + d, 2.48):
+        sheet = GRAPHENE.cell(a) * (3, 2, 1)
+        sheet.pbc = True
+        thermo = Simulation(sheet, GRAPHENE.potential, temperature=300.0, backend="cpu").thermo()
+        energies.append(thermo.potential)
+    area = 6 * 3**0.5
+    by_energy = -(energies[1] - energies[0]) / (area * ((2.48 + d) ** 2 - (2.48 - d) ** 2) * 20.0)
+    assert by_energy > 1e-3
+    expected = by_energy + 2.0 * thermo.kinetic / (3.0 * area * 2.48**2 * 20.0)
+    assert kappa_silicon.pressure(thermo, 2) == pytest.approx(expected, rel=1e-4)
+    hot = Simulation(bulk("Si", a=5.3, cubic=True), "Si_1989.tersoff", temperature=900.0, backend="cpu")
+    assert kappa_silicon.pressure(hot.thermo(), 3) == pytest.approx(hot.thermo().pressure, rel=1e-12)
+
+
+def test_cold_sheet_without_tension_has_the_lattice_constant_of_least_energy():
+    quick = replace(GRAPHENE, settle=200, samples=10)
+    found = kappa_silicon.zero_pressure(quick, 3, 1.0, "cpu")
+    constants = GRAPHENE.a * np.linspace(0.998, 1.003, 6)
+    energies = [
+        Simulation(GRAPHENE.cell(a) * (3, 2, 1), GRAPHENE.potential, backend="cpu").thermo().potential
+        for a in constants
+    ]
+    fit = np.polynomial.Polynomial.fit(constants, energies, 3)
+    [least] = [root.real for root in fit.deriv().roots() if constants[0] < root.real < constants[-1]]
+    assert found == pytest.approx(least, abs=2e-4)
+
+
+def test_options_that_are_not_given_are_those_of_the_material():
+    names = ("method", "temperature", "time", "equilibrate", "window", "driving_force")
+
+    def options(material, **given):
+        return kappa_silicon.with_usual(
+            SimpleNamespace(material=material, **{name: given.get(name) for name in names})
+        )
+
+    silicon, graphene = options("silicon"), options("graphene", time=50.0)
+    assert (silicon.method, silicon.temperature, silicon.driving_force) == ("green-kubo", 500.0, None)
+    assert (graphene.method, graphene.temperature, graphene.driving_force) == ("hnemd", 300.0, 1e-5)
+    assert (graphene.time, graphene.equilibrate) == (50.0, 20.0)
+    assert options("graphene", method="green-kubo").driving_force is None
+
+
+def test_halves_of_driven_runs_tell_a_current_that_still_grows():
+    current = np.zeros((2, 12, 3))
+    current[:, 2:, 0] = [[1.0] * 5 + [3.0] * 5, [2.0] * 5 + [4.0] * 5]
+    driven = hnemd_conductivity(current, PS, 10.0, 300.0, (1e-5, 0.0, 0.0), skip=2 * PS)
+    found = kappa_silicon.course(SimpleNamespace(driven=driven), 2.0)
+    first, second = found["halves_W_per_mK"]
+    assert second / first == pytest.approx(3.5 / 1.5)
+    assert (first + second) / 2 == pytest.approx(driven.kappa.value)
+    assert found["running"]["time_ps"][[0, -1]].tolist() == [3.0, 12.0]
 
 
 class FakeEngine:
