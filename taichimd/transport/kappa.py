@@ -263,7 +263,8 @@ def _production(system: Atoms, potential: Any, settings: KappaSettings, common: 
 def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
     """Kappa of finished runs.
 
-    For the error of Green-Kubo each run is one sample, a single one is cut into five; driven runs are cut into ten in all.
+    For the error of Green-Kubo each run is one sample, a single one is cut into five. Driven runs are cut
+    into ten in all.
 
     Raises:
         AnalysisError: a window that the runs do not fill.
