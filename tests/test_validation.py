@@ -115,6 +115,14 @@ def test_what_is_not_there_is_not_drawn():
     assert ratios == [1.0, None, pytest.approx(1.5)]
 
 
+def test_of_one_point_the_first_measurement_is_drawn():
+    point = {"potential": "tersoff", "precision": "float64", "ensemble": "nve", "atoms": 8000}
+    first, second = {**point, "atom_steps_per_s": 3e6}, {**point, "atom_steps_per_s": 2e6}
+    other = {**point, "atoms": 64_000, "atom_steps_per_s": 1e6}
+    reports = [{"results": [first]}, {"results": [second, other]}]
+    assert gpumd_figures.together(reports) == [first, other]
+
+
 def test_a_crystal_is_not_taken_for_a_glass():
     crystal = build_lattice("silica", 2)
     frames = crystal.positions + 1e-3 * np.random.default_rng(1).standard_normal((5, len(crystal), 3))

@@ -51,8 +51,12 @@ def main() -> None:
     run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
     picture.add_argument(
-        "results", type=Path, nargs="*", help="the first one is also that of machine and figure 4",
-        default=[common.RESULTS / f"gpumd_figures{end}.json" for end in ("_h100", "_sw", "_float32")],
+        "results", type=Path, nargs="*", help="the first one is also that of machine and figure 4; of one "
+        "point the first measurement counts",
+        default=[
+            common.RESULTS / f"gpumd_figures{end}.json"
+            for end in ("_h100", "_h100_large", "_same_state", "_sw", "_float32")
+        ],
     )  # fmt: skip
     picture.add_argument("--out", type=Path, help="PNG (default: beside the first JSON)")
     options = parser.parse_args()
@@ -61,10 +65,19 @@ def main() -> None:
     else:
         target = options.out or options.results[0].with_suffix(".png")
         first, *others = (json.loads(path.read_text()) for path in options.results)
-        for other in others:
-            first["results"] += other["results"]
+        first["results"] = together([first, *others])
         gpumd_plot.draw(first, target)
         print(f"written: {target.name}")
+
+
+def together(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Results of several reports; of one point the first."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for report in reports:
+        for result in report["results"]:
+            point = tuple(result[key] for key in ("potential", "precision", "ensemble", "atoms"))
+            found.setdefault(point, result)
+    return list(found.values())
 
 
 def measure(options: argparse.Namespace) -> None:
