@@ -40,7 +40,8 @@ def force_functions(
 ) -> Any:
     """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
 
-    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes` does the pairs before `gathered`;
+    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes`
+    does the pairs before `gathered`;
     `apart`: `gathered` reads positions, so that the loop that calls it must not move atoms; `kicks`: a loop for pairs alone that
     gives forces to velocities, or None.
 
@@ -80,7 +81,10 @@ def force_functions(
     # Both terms have a near list of their own.
     pair_rows = both and not by_tuple.pairs
     with_reverse = many_body and not in_moments
-    pruning = prune_functions(terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, pair_rows)
+    cutters = threads_of_cut(backend, has_pairs=both or not many_body)
+    pruning = prune_functions(
+        terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, cutters, pair_rows
+    )
 
     @ti.func
     def pairs_of(i, n, width, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
@@ -156,6 +160,6 @@ def force_functions(
             pruning.close(near_width, control, bath)
 
     return SimpleNamespace(
-        cut=cut, cutters=threads_of_cut(backend, many_body, pair_rows), first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
+        cut=cut, cutters=cutters, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
         apart=in_moments or both, kicks=shared.kicks if shared and not both else None,
     )  # fmt: skip

@@ -42,13 +42,13 @@ AHEAD = {ATOM_MAJOR: 1, SLOT_MAJOR: 8, CHUNKED: 8}
 AHEAD_SHARED = 4
 
 
-def threads_of_cut(backend: str, ordered: bool, pair_rows: bool) -> int:
-    """Threads that share an atom in a cut: where rows are in chunks and long.
+def threads_of_cut(backend: str, has_pairs: bool) -> int:
+    """Threads that share an atom in a cut: several where rows are in chunks and long, as those of pair terms are.
 
-    Rows of three-body terms alone are short, and are put in order as they are cut. Silicon, 256,000 atoms, H100: 53 us with
-    eight threads and 10 us for the order after that, 33 us with one.
+    Rows of three-body terms alone are put in order as they are cut. Silicon, 256,000 atoms, H100: 53 us with eight threads and
+    10 us for the order after that, 33 us with one.
     """
-    return CHUNK if row_layout(backend) == CHUNKED and (pair_rows or not ordered) else 1
+    return CHUNK if row_layout(backend) == CHUNKED and has_pairs else 1
 
 
 def prune_functions(
@@ -58,6 +58,7 @@ def prune_functions(
     with_reverse: bool,
     coupled: Any,
     cell: bool,
+    threads: int,
     pair_rows: bool = False,
 ) -> Any:
     """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `close`.
@@ -69,11 +70,11 @@ def prune_functions(
         with_reverse: make `reverse`, where something is kept per entry.
         coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
         cell: whether the cell moves; how far is in the array `bath`.
+        threads: that share an atom.
         pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `t`.
     """
     rows = row_layout(backend)
     layout = body_layout(backend) if ordered else rows
-    threads = threads_of_cut(backend, ordered, pair_rows)
     shared = threads > 1
     ahead = AHEAD_SHARED if shared else AHEAD[rows]
 
