@@ -19,6 +19,8 @@ ONCE = (
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")
 """Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
+FIRST = ("volume_distributions", "validation")
+"""With tests of half a minute: begun last, one would keep a process busy when the others have nothing left."""
 BOTH = "both_runtimes"
 """In the names of tests that compare the two: under Taichi."""
 
@@ -32,6 +34,7 @@ def pytest_collection_modifyitems(items):
             item.add_marker(under_taichi)
         if name in LONG and BOTH not in item.name:
             item.add_marker(under_quadrants)
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in FIRST)
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def thin():
     ("make", "r_max"),
     [
         (structures.silicon_carbide_512, 5.0),
-        (structures.silicon_carbide_512, 13.0),
+        (structures.silicon_carbide_512, 10.5),
         (structures.silicon_triclinic, 9.3),
         (structures.silicon_primitive_displaced, 12.0),
         (thin, 11.0),

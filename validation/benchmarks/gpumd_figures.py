@@ -58,16 +58,15 @@ def main() -> None:
             for end in ("_h100", "_h100_large", "_same_state", "_sw", "_float32")
         ],
     )  # fmt: skip
-    picture.add_argument("--out", type=Path, help="PNG (default: beside the first JSON)")
+    picture.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.png", help="PNG")
     options = parser.parse_args()
     if options.command == "measure":
         measure(options)
     else:
-        target = options.out or options.results[0].with_suffix(".png")
         first, *others = (json.loads(path.read_text()) for path in options.results)
         first["results"] = together([first, *others])
-        gpumd_plot.draw(first, target)
-        print(f"written: {target.name}")
+        gpumd_plot.draw(first, options.out)
+        print(f"written: {options.out.name}")
 
 
 def together(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
