@@ -20,7 +20,7 @@ ONCE = (
 LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")
 """Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
 FIRST = ("volume_distributions", "validation")
-"""With tests of half a minute: begun last, one would keep a process busy when the others have nothing left."""
+"""With tests of half a minute: begun last, one would keep a process busy when the others have no work."""
 BOTH = "both_runtimes"
 """In the names of tests that compare the two: under Taichi."""
 
