@@ -18,7 +18,7 @@ from taichimd.analysis.transport import hnemd_conductivity
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
 from taichimd.units import PS
-from validation import common, cross_backend, energy_drift, gpu_suite, kappa_silicon, silica_glass
+from validation import common, cross_backend, energy_drift, gpu_suite, kappa_silicon, repeat_run, silica_glass
 from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
@@ -113,6 +113,16 @@ def test_what_is_not_there_is_not_drawn():
     ]
     ratios = [gpumd_figures.npt_over_nve(results, result) for result in results]
     assert ratios == [1.0, None, pytest.approx(1.5)]
+
+
+def test_a_run_done_again_is_told_from_another():
+    theirs = np.random.default_rng(2).standard_normal((9, 6))
+    ours = theirs[:5].copy()
+    assert repeat_run.compared(ours, theirs)["same_bits"]
+    ours[3, 4] = np.nextafter(ours[3, 4], 9.0)
+    found = repeat_run.compared(ours, theirs)
+    assert (found["samples"], found["same_bits"], found["first_that_differs"]) == (5, False, 3)
+    assert 0 < found["largest_difference"] < 1e-14
 
 
 def test_of_one_point_the_first_measurement_is_drawn():
