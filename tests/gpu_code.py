@@ -41,7 +41,7 @@ def as_on_a_gpu():
     from taichimd.enumerate import lanes
     from taichimd.neighbours import inner_search, outbox, scan, search
 
-    outbox.BLOCK = inner_search.BLOCK = 1
+    outbox.BLOCK = inner_search.BLOCK = search.BLOCK = 1
     assert search.CHUNK == lanes.CHUNK == outbox.CHUNK == inner_search.WARP == scan.WARP == 1
     thermostats.WARPS = False
     threads_for = lanes.threads_for

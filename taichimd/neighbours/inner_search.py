@@ -113,7 +113,7 @@ def inner_search(find: Any, layout: int) -> Any:
             # In registers: arguments of a kernel are read again after each store.
             of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
             all_bins, far = ti.max(bins, 0), ti.max(reach, 0)
-            found = search_row(i, thread < n, of_all, room, code_bits, entries, control, ident, radius2, all_bins, far, sort, Outbox(ring, thread))  # fmt: skip
+            found = search_row(i, thread < n, of_all, room, code_bits, entries, control, ident, radius2, all_bins, far, sort, Outbox(ring, thread, i))  # fmt: skip
             if found >= 0:
                 count[i] = found
                 if found > control[MOST]:

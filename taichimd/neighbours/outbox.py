@@ -23,11 +23,11 @@ class Outbox(Bundle):
 
     Attributes:
         ring: (RING * BLOCK) in shared memory, an entry of all threads after the other.
-        thread: the number of this one.
+        thread: the number of this one. row: the row that it fills.
     """
 
-    def __init__(self, ring: Any, thread: Any) -> None:
-        self.ring, self.thread = ring, thread
+    def __init__(self, ring: Any, thread: Any, row: Any) -> None:
+        self.ring, self.thread, self.row = ring, thread, row
 
 
 @ti.func
@@ -44,10 +44,7 @@ def put(box: ti.template(), s, entry):  # type: ignore[valid-type]
 
 @ti.func
 def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):  # type: ignore[valid-type]
-    """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it.
-
-    A thread's row is that of the atom of its number.
-    """
+    """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it."""
     lane = box.thread % WARP
     done = written
     ti.simt.subgroup.sync()
@@ -62,9 +59,9 @@ def send(box: ti.template(), found, written, least, n, width, entries: ti.templa
         owner = ti.min(lowest(mine), WARP - 1)
         s = ti.simt.subgroup.shuffle(done, ti.cast(owner, ti.u32)) + lane % CHUNK
         end = ti.min(ti.simt.subgroup.shuffle(found, ti.cast(owner, ti.u32)), width)
+        row = ti.simt.subgroup.shuffle(box.row, ti.cast(owner, ti.u32))
         if mine != 0 and s < end:
-            row = box.thread - lane + owner
-            entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(row, s)]
+            entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(box.thread - lane + owner, s)]
         if ((full & ~rest) >> lane) & 1 == 1:
             done = ti.min(done + CHUNK, found)
         full = those(found - done >= least)

@@ -1,8 +1,8 @@
 """The search itself: which atoms are within a radius of each, found through the bins that they were sorted into.
 
 A column of bins is one stretch of the sorted atoms. A thread that has an atom alone compares a word of them, then stores those
-that are near, so that loads need not wait for stores; on a GPU most atoms are done before in a loop of their own
-(`inner_search`). Where rows are in chunks (`rows`), the eight threads of a chunk may share
+that are near, so that loads need not wait for stores; on a GPU through an `outbox`, and most atoms before in a loop of their
+own (`inner_search`). Where rows are in chunks (`rows`), the eight threads of a chunk may share
 an atom (`VerletList.search`): they compare eight of a stretch at once, and what is near goes into the row side by side.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
-from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, whole_warps
+from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
+from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, some, whole_warps
 from taichimd.runtime import Bundle, ti
 
 UNROLL = 4
@@ -61,7 +62,7 @@ def search_functions(how: Search, layout: int) -> Any:
     """
     search, together = how.real, how.together
     threads = CHUNK if together else 1
-    inner_first = layout == CHUNKED and not together
+    alone = layout == CHUNKED and not together
     ivec = ti.types.vector(3, ti.i32)
     bits = ti.i32 if search == ti.f32 else ti.i64
 
@@ -148,24 +149,41 @@ def search_functions(how: Search, layout: int) -> Any:
                 ti.atomic_min(control[CLOSE], ident[i])
 
     @ti.func
-    def visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template()):  # fmt: skip
-        """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then."""
+    def near_in_word(i, base, end, n, offset, here, limit2, ident: ti.template(), control: ti.template(), sort: ti.template()):  # fmt: skip
+        """Mask of a word's atoms that are near atom i, and whether one of the word may have left the cell."""
+        hits, closest, odd = compare_word(base, end, n, offset, limit2, sort.folded)
+        if here and i >= base and i < base + WORD:
+            hits &= ~(1 << (i - base))
+        if closest < ti.cast(CLOSEST2, search):
+            look_closer(i, base, n, hits, offset, ident, sort.folded, control)
+        return hits, odd
+
+    @ti.func
+    def visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template(), box: ti.template()):  # fmt: skip
+        """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then.
+
+        And how many of them have been sent on, where there is an outbox. All 32 threads of a warp call it then.
+        """
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
-        while base < end:
-            hits, closest, odd = compare_word(base, end, n, offset, limit2, sort.folded)
-            if here and i >= base and i < base + WORD:
-                hits &= ~(1 << (i - base))
-            if closest < ti.cast(CLOSEST2, search):
-                look_closer(i, base, n, hits, offset, ident, sort.folded, control)
-            while hits != 0:
-                at = lowest(hits)
-                hits = without_lowest(hits)
-                entry = entry_of(base + at, i, odd | mark_of(x), cells, code, shift_bits, most_image, sort.turns, control)  # fmt: skip
-                if found < width:
-                    entries[slot(i, found, n, width, layout)] = entry
-                found += 1
+        while is_left(base < end, alone):
+            hits, odd = 0, 0
+            if base < end:
+                hits, odd = near_in_word(i, base, end, n, offset, here, limit2, ident, control, sort)
+                odd |= mark_of(x)
+            while is_left(hits != 0, alone):
+                while hits != 0 and (ti.static(not alone) or found - written < RING):
+                    j = base + lowest(hits)
+                    hits = without_lowest(hits)
+                    entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, sort.turns, control)
+                    if ti.static(alone):
+                        put(box, found, entry)
+                    elif found < width:
+                        entries[slot(i, found, n, width, layout)] = entry
+                    found += 1
+                if ti.static(alone):
+                    written = send(box, found, written, CHUNK, n, width, entries, layout)
             base += WORD
-        return found
+        return found, written
 
     @ti.func
     def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template()):  # fmt: skip
@@ -199,8 +217,39 @@ def search_functions(how: Search, layout: int) -> Any:
         return ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
 
     @ti.func
-    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template()):  # fmt: skip
-        """Fill the row of atom i; how many entries were found."""
+    def home_of(b, bins):
+        """Along each axis, the bin of that number."""
+        return ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
+
+    @ti.func
+    def following(place, first, last):
+        """The next piece of the columns around an atom: along z, then y, then x."""
+        x, y, z = place[0], place[1], place[2] + 1
+        if z > last[2]:
+            z = first[2]
+            y += 1
+            if y > last[1]:
+                y = first[1]
+                x += 1
+        return ivec(x, y, z)
+
+    @ti.func
+    def stretch(place, last, low_z, high_z, bins, periodic, starts: ti.template()):
+        """Where a piece of a column begins and ends among the sorted atoms, and how many cells away it is.
+
+        Bins that follow each other along z are one stretch.
+        """
+        sx, sy, sz = cells_away(place[0], bins[0]), cells_away(place[1], bins[1]), place[2]
+        base, end = 0, 0
+        if place[0] <= last[0] and (sx == 0 or periodic[0] != 0) and (sy == 0 or periodic[1] != 0):
+            row = ((place[0] - sx * bins[0]) * bins[1] + place[1] - sy * bins[1]) * bins[2]
+            base = starts[row + ti.max(low_z - sz * bins[2], 0)]
+            end = starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
+        return base, end, ivec(sx, sy, sz)
+
+    @ti.func
+    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), box: ti.template()):  # fmt: skip
+        """Fill the row of atom i; how many entries were found. Where threads work together all 32 of a warp call it."""
         limit2 = ti.cast(radius2, search)
         x = folded_at(i, n, sort.folded)
         b = sort.bin_of[i]
@@ -208,44 +257,50 @@ def search_functions(how: Search, layout: int) -> Any:
         low_z, high_z = home[2] - reach[2], home[2] + reach[2]
         if periodic[2] == 0:
             low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
-        first_z, last_z = cells_away(low_z, bins[2]), cells_away(high_z, bins[2])
-        found = 0
-        for dx in range(-reach[0], reach[0] + 1):
-            gx = home[0] + dx
-            sx = cells_away(gx, bins[0])
-            for dy in range(-reach[1], reach[1] + 1):
-                gy = home[1] + dy
-                sy = cells_away(gy, bins[1])
-                there_is = does and (sx == 0 or periodic[0] != 0) and (sy == 0 or periodic[1] != 0)
-                row = ((gx - sx * bins[0]) * bins[1] + gy - sy * bins[1]) * bins[2]
-                sz = first_z
-                while is_left(there_is and sz <= last_z, together):
-                    # Bins that follow each other along z are one stretch of the sorted atoms.
-                    base, end = 0, 0
-                    if there_is and sz <= last_z:
-                        base = sort.starts[row + ti.max(low_z - sz * bins[2], 0)]
-                        end = sort.starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
-                    cells = ivec(sx, sy, sz)
-                    offset = -x
-                    if sx != 0 or sy != 0 or sz != 0:
-                        offset += ti.cast(sx * sort.grid[0] + sy * sort.grid[1] + sz * sort.grid[2], search)
-                    code = image_code(cells, most_image)
-                    if ti.static(together):
-                        found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
-                    else:
-                        found = visit_words(i, base, end, offset, cells, code, found, limit2, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
-                    sz += 1
+        # Bins along x and y; along z cells, since a column may go on in the next one.
+        first = ivec(home[0] - reach[0], home[1] - reach[1], cells_away(low_z, bins[2]))
+        last = ivec(home[0] + reach[0], home[1] + reach[1], cells_away(high_z, bins[2]))
+        if not does:
+            first[0] = last[0] + 1
+        place = first
+        base, end, cells = stretch(place, last, low_z, high_z, bins, periodic, sort.starts)
+        found, written = 0, 0
+        while is_left(place[0] <= last[0], alone or together):
+            # Where the next one begins is read along with this one.
+            place = following(place, first, last)
+            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, bins, periodic, sort.starts)
+            offset, code = -x, 0
+            if cells[0] != 0 or cells[1] != 0 or cells[2] != 0:
+                offset += ti.cast(
+                    cells[0] * sort.grid[0] + cells[1] * sort.grid[1] + cells[2] * sort.grid[2], search
+                )
+                code = image_code(cells, most_image)
+            if ti.static(together):
+                found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
+            else:
+                found, written = visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries, control, ident, most_image, sort, box)  # fmt: skip
+            base, end, cells = next_base, next_end, next_cells
+        if ti.static(alone):
+            send(box, found, written, 1, n, width, entries, layout)
         return found
 
     shared = SimpleNamespace(
         real=search, compare_word=compare_word, folded_at=folded_at, mark_of=mark_of, look_closer=look_closer, home_of=home_of,
     )  # fmt: skip
-    search_inside = inner_search(shared, layout) if inner_first else None
+    search_inside = inner_search(shared, layout) if alone else None
+
+    @ti.func
+    def take(i, found, count: ti.template(), control: ti.template()):
+        """Note the length of a row."""
+        count[i] = found
+        # Most atoms need no atomic: the maximum is soon known.
+        if found > control[MOST]:
+            ti.atomic_max(control[MOST], found)
 
     @ti.func
     def ends_for(n):
         """Where the loops of `fill_rows` end: whole warps, where threads work together."""
-        return ti.Vector([whole_warps(n), whole_warps(n * threads) if ti.static(together) else n])
+        return ti.Vector([whole_warps(n), whole_warps(n * threads) if ti.static(layout == CHUNKED) else n])
 
     @ti.func
     def fill_rows(n, ends, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), periodic: ti.template(), most_image: ti.template(), sort: ti.template()):  # fmt: skip
@@ -253,26 +308,30 @@ def search_functions(how: Search, layout: int) -> Any:
 
         Counts go on past the width, so that the host knows the need.
         """
-        if ti.static(inner_first):
-            search_inside(
-                n, ends[0], width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort
-            )
-        for thread in range(ends[1]):
-            i = ti.min(thread // threads, n - 1)
-            does = thread < n * threads
-            if ti.static(inner_first):
+        # In registers in each loop: arguments of a kernel are read again after each store.
+        if ti.static(alone):
+            search_inside(n, ends[0], width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)  # fmt: skip
+            ti.loop_config(block_dim=BLOCK)
+            for thread in range(ends[0]):
+                ring = ti.simt.block.SharedArray((RING * BLOCK,), ti.i32)
                 does = thread < sort.sums[LEFT]
-                if does:
-                    i = sort.order[thread]
-            if does or ti.static(together):
-                # In registers: arguments of a kernel are read again after each store.
-                of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-                found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
-                if does and thread % threads == 0:
-                    count[i] = found
-                    # Most atoms need no atomic: the maximum is soon known.
-                    if found > control[MOST]:
-                        ti.atomic_max(control[MOST], found)
+                if some(does):
+                    i = 0
+                    if does:
+                        i = sort.order[thread]
+                    of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
+                    found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort, Outbox(ring, thread, i))  # fmt: skip
+                    if does:
+                        take(i, found, count, control)
+        else:
+            for thread in range(ends[1]):
+                i = ti.min(thread // threads, n - 1)
+                does = thread < n * threads
+                if does or ti.static(together):
+                    of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
+                    found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort, None)  # fmt: skip
+                    if does and thread % threads == 0:
+                        take(i, found, count, control)
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):
