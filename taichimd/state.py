@@ -49,6 +49,7 @@ class State:
         pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
         sorted_of: place of each user's number.
+        alike: whether all have one mass and are of one species.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
 
@@ -75,6 +76,7 @@ class State:
         numbers = np.arange(n, dtype=np.int32)
         self.ident.from_numpy(numbers)
         self.sorted_of.from_numpy(numbers)
+        self.alike = bool((kinds == kinds[:1]).all() and (masses == masses[:1]).all())
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy((1.0 / masses).astype(self.numpy_real))
 

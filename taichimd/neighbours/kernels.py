@@ -74,9 +74,10 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         there.vel[k] = here.vel[i]
         if ti.static(with_force):
             there.force[k] = here.force[i]
-        there.inverse_mass[k] = here.inverse_mass[i]
         there.ident[k] = here.ident[i]
-        there.kind[k] = here.kind[i]
+        if ti.static(not how.alike):
+            there.inverse_mass[k] = here.inverse_mass[i]
+            there.kind[k] = here.kind[i]
 
     @ti.func
     def forget(control: ti.template()):

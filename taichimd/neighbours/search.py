@@ -30,10 +30,12 @@ class Search:
         real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes the
             radius longer by what that may be wrong by.
         together: the threads of a chunk share an atom; for rows in chunks.
+        alike: all atoms have one mass and are of one species: the sort before leaves these where they are.
     """
 
     real: Any
     together: bool = False
+    alike: bool = False
 
 
 @ti.data_oriented
