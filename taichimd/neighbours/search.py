@@ -219,11 +219,6 @@ def search_functions(how: Search, layout: int) -> Any:
         return ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
 
     @ti.func
-    def home_of(b, bins):
-        """Along each axis, the bin of that number."""
-        return ivec(b // (bins[1] * bins[2]), (b // bins[2]) % bins[1], b % bins[2])
-
-    @ti.func
     def following(place, first, last):
         """The next piece of the columns around an atom: along z, then y, then x."""
         x, y, z = place[0], place[1], place[2] + 1
