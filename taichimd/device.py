@@ -27,12 +27,14 @@ def steps_per_pass(backend: str, n_atoms: int, terms: Terms, moves_cell: bool) -
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time: bond
-    orders take longest. On a full device the host's part of a call passes while the device works. A
-    barostat's serial part takes as long to compile as everything else.
+    orders take longest. On a full device the host's part of a call passes while the device works, but where
+    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. A barostat's serial part takes
+    as long to compile as everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, terms.many_body
     if DEVICE_LOOPS:
-        return 2 if backend == "cuda" and not full and terms.bond_order is None else 1
+        swap = not many_body or terms.angle is not None or terms.short_body
+        return 2 if backend == "cuda" and terms.bond_order is None and (swap or not full) else 1
     if moves_cell or (many_body and (backend == "cpu" or full)):
         return 1
     if backend == "cpu" or full:
@@ -249,7 +251,7 @@ class Device:
     def step_batch(self, timestep: float) -> None:
         """Queue one call of `steps`."""
         state, lists = self.state, self.lists
-        loops: tuple[Any, ...] = (self._flags[0],)
+        loops: tuple[Any, ...] = (self._flags[0], state.spare["pos"])
         if DEVICE_LOOPS:
             loops = (
                 *self._flags,

@@ -42,8 +42,8 @@ def force_functions(
 
     That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes`
     does the pairs before `gathered`;
-    `apart`: `gathered` reads positions, so that the loop that calls it must not move atoms; `kicks`: a loop for pairs alone that
-    gives forces to velocities, or None.
+    `apart`: `gathered` reads positions, so that the loop that calls it must not change them; `force_of`: for pairs alone, the force
+    that threads of an atom find together, or None.
 
     Args:
         terms: the tuple functions.
@@ -161,5 +161,5 @@ def force_functions(
 
     return SimpleNamespace(
         cut=cut, cutters=cutters, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
-        apart=in_moments or both, kicks=shared.kicks if shared and not both else None,
+        apart=in_moments or both, force_of=shared.force_of if shared and not both else None,
     )  # fmt: skip

@@ -27,6 +27,7 @@ from typing import Any
 
 from taichimd.dynamics import barostats, thermostats
 from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.dynamics.drift import drift_function
 from taichimd.dynamics.forces import force_functions
 from taichimd.dynamics.passes import pass_functions
 from taichimd.dynamics.thermostats import FIRST, OPENS
@@ -46,6 +47,7 @@ from taichimd.neighbours.control import (
     READY,
     REBUILD,
     REMAINING,
+    SPARE,
     STALE,
 )
 from taichimd.neighbours.kernels import list_kernels
@@ -53,7 +55,7 @@ from taichimd.neighbours.missed import Bins, missed_functions
 from taichimd.neighbours.rows import Ends, Rows, ends_function, row_layout
 from taichimd.neighbours.search import Search, Sorted
 from taichimd.neighbours.tuple_arrays import Tuples
-from taichimd.runtime import DEVICE_LOOPS, step_kernel, ti
+from taichimd.runtime import DEVICE_LOOPS, fills_device, step_kernel, ti
 from taichimd.state import Atoms
 
 
@@ -112,44 +114,24 @@ def step_kernels(
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     of_system = (terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven)
-    forces = force_functions(*of_system, straight=unroll == 1, full=blocks == 0)
+    full = on_gpu and fills_device(blocks)
+    forces = force_functions(*of_system, straight=unroll == 1, full=full)
     # Unrolled code takes longest to compile, and pays in steps only.
-    at_end = forces if on_gpu else force_functions(*of_system, straight=False, full=blocks == 0)
+    at_end = forces if on_gpu else force_functions(*of_system, straight=False, full=full)
     many_body, apart = terms.many_body, forces.apart
     flags = pass_functions(coupling, thermostat, near_list, unroll, terms.many_body)
     every, sometimes = flags.every, flags.sometimes
+    # Of pairs alone steps take the force straight to the velocity, unless they want virials, too.
+    kicked = bool(forces.force_of) and (cell or tally == FORCE) and not every
+    in_place = not (apart or kicked)
+    by_atom = not (kicked and coupling.local)  # Langevin counts energy by warps, one thread an atom
+    swaps = not in_place and by_atom and not every and unroll % 2 == 0
+    in_one = in_place or swaps  # the last loop moves its atom
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
     missed = missed_functions(backend)
+    drift = drift_function(coupling, thermostat, near_list, missed.note if to_the_end else None)
     ends_of = ends_function(forces.cutters, lanes)
-
-    @ti.func
-    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, atoms: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
-        """Move atom i, `ahead` steps into a pass; flag what the move breaks. A comparison with NaN is false, hence the `not`."""
-        move = dt * v
-        if ti.static(coupling.local):
-            new = thermostat.refresh(
-                i, n, v, ledger[OPENS] + ahead, atoms.ident[i], atoms.inverse_mass[i], ledger, bath
-            )
-            move = (0.5 * dt) * v + (0.5 * dt) * new
-            atoms.vel[i] = new
-        change = move
-        if ti.static(cell):
-            if deforming == 1:
-                change, move = thermostat.drifted(atoms.pos[i], move, bath)
-        x = atoms.pos[i] + change
-        atoms.pos[i] = x
-        if thermostat.strayed(x, listed_at[i], most_near2, near_list, bath) == 1:
-            breaks = 1
-            if ti.static(to_the_end and bool(b)):
-                gone = x - listed_at[i]
-                breaks = missed.note(i, n, gone.dot(gone), most_near2, b, control)
-            if breaks == 1:
-                control[outdated] = 1
-                control[frozen] = 1
-        if not move.dot(move) <= most_step2:
-            ti.atomic_min(control[BLOWN], atoms.ident[i])
-            control[frozen] = 1
 
     @ti.kernel
     def open_step(n: ti.i32, steps_to_do: ti.i32, dt: real, most_step2: real, most_near2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, shift_bits: ti.i32, shifts: vecs, listed_at: vecs, control: ints, first: ti.i64, ledger: longs, bath: doubles):  # fmt: skip
@@ -175,7 +157,7 @@ def step_kernels(
                     thermostat.shift(i, n, shift_bits, shifts, bath)
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
-            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, atoms, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
+            drift(i, n, v, dt, 0, deforming, most_step2, most_near2, atoms, atoms.pos, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
 
     @ti.func
     def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
@@ -209,17 +191,31 @@ def step_kernels(
                     + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
                 )
                 atoms.vel[i] = v
-                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-            flags.count_step(i, control, at)
+                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, atoms.pos, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
+            flags.count_step(i, control, at, 0)
 
     @ti.func
-    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
-        """One step, unless control[at], or control[first] of its first loops, says no; `acting`: its end has more to do."""
+    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), there: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+        """One step, unless control[at], or control[first] of its first loops, says no; `acting`: its end has more to do.
+
+        If positions swap, the new ones go into an array `there`.
+        """
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
-        kicked = ti.static(bool(forces.kicks) and not acting and want == FORCE)
-        if ti.static(kicked):
-            forces.kicks(n, ends.pairs, near_width, shift_bits, dt, near, atoms.vel, atoms.inverse_mass, kept.pair_table, control, at)  # fmt: skip
+        to_spare = 1 - ahead % 2 if ti.static(swaps) else 0
+        if ti.static(kicked and not acting):
+            for thread in range(ends.pairs):
+                i = thread // lanes
+                does = i < n and control[at] == 0
+                f = forces.force_of(thread, does, n, near_width, shift_bits, near, kept.pair_table)
+                if does and thread % lanes == 0:
+                    kick = (0.5 * dt * atoms.inverse_mass[i]) * f
+                    v = (atoms.vel[i] + kick) + kick
+                    atoms.vel[i] = v
+                    if ti.static(swaps):
+                        drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                if ti.static(swaps):
+                    flags.count_step(thread, control, at, to_spare)
         else:
             if ti.static(not (acting and flags.shared_first)):
                 forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
@@ -247,31 +243,43 @@ def step_kernels(
                     else:
                         v += kick
                         atoms.vel[i] = v
-                        if ti.static(not apart):
-                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-                if ti.static(not acting and not apart):
-                    flags.count_step(i, control, at)
-        if ti.static((apart or kicked) and not acting):
+                        if ti.static(in_one):
+                            drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                if ti.static(in_one and not acting):
+                    flags.count_step(i, control, at, to_spare)
+        if ti.static(not in_one and not acting):
             for i in range(n):
                 if control[at] == 0:
-                    drift(i, n, atoms.vel[i], dt, ahead, 0, most_step2, most_near2, atoms, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-                flags.count_step(i, control, at)
+                    drift(i, n, atoms.vel[i], dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
+                flags.count_step(i, control, at, 0)
         if ti.static(acting):
             close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms, near, control, ledger, bath, b)
         if ti.static(to_the_end):
-            missed.look(n, most_near2, atoms.pos, near.made_at, b, control, at + 1)
+            missed.look(n, most_near2, there, near.made_at, b, control, at + 1)
 
     @ti.func
-    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+    def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), spare: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            if ti.static(not swaps):
+                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            elif ti.static(s % 2 == 0):
+                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            else:
+                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms.at(spare), atoms.pos, verlet.at(spare), near.at(spare), kept, control, ledger, bath, t, b, ends)  # fmt: skip
+
+    @ti.func
+    def bring_back(n, atoms: ti.template(), spare: ti.template(), control: ti.template()):
+        """Positions where they belong, if a pass has left them in the spare array."""
+        if ti.static(swaps):
+            for i in range(n * control[SPARE]):
+                atoms.pos[i] = spare[i]
 
     @ti.func
     def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if it is its turn."""
         if ti.static(sometimes):
-            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
@@ -298,9 +306,10 @@ def step_kernels(
                 forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
                 flags.open_pass(control, going, ledger)
                 while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                     flags.limit_age(most_age, control)
                     flags.open_pass(control, going, ledger)
+                bring_back(n, atoms, old_pos, control)
                 acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
@@ -319,7 +328,7 @@ def step_kernels(
                 building[None] = 1 - control[REBUILD]
 
     @ti.kernel
-    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag):  # fmt: skip
+    def unrolled_steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, spare: vecs):  # fmt: skip
         """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
         atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
@@ -331,8 +340,10 @@ def step_kernels(
         forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         # What an earlier call has left may be of other positions.
         control[READY] = 0
+        control[SPARE] = 0
         flags.open_pass(control, going, ledger)
-        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
+        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
+        bring_back(n, atoms, spare, control)
         if ti.static(sometimes):
             flags.open_pass(control, going, ledger)
         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip

@@ -60,9 +60,9 @@ def atom_sums(real: Any, lanes: int) -> Any:
 
 @cache
 def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
-    """Device functions on CUDA, which hold their own loops: `forces` of all atoms, and `kicks`, which gives them to velocities.
+    """Device functions on CUDA: `forces` of all atoms, and `force_of` for one thread of a caller's loop.
 
-    They take the number of their threads: whole warps.
+    `forces` holds its own loop over a number of threads, whole warps.
     """
     atom = gather_functions(terms, real, term, CHUNKED)
     sums = atom_sums(real, lanes)
@@ -82,16 +82,9 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
             sums.store(thread // lanes, thread, does, found, energy, force, virial)
 
     @ti.func
-    def kicks(n, threads, width, shift_bits, dt, rows: ti.template(), vel: ti.template(), inverse_mass: ti.template(), table: ti.template(), control: ti.template(), frozen):  # fmt: skip
-        """Both half kicks between two drifts; the force itself goes nowhere."""
-        for thread in range(threads):
-            i = thread // lanes
-            does = i < n and control[frozen] == 0
-            found = found_by(thread, does, n, width, shift_bits, rows, table)
-            total = sums.all_of(found)
-            if does and thread % lanes == 0:
-                f, _, _ = sums.results(total, FORCE)
-                kick = (0.5 * dt * inverse_mass[i]) * f
-                vel[i] = (vel[i] + kick) + kick
+    def force_of(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
+        """Force on the atom that a thread shares. All threads of a warp call it."""
+        f, _, _ = sums.results(sums.all_of(found_by(thread, does, n, width, shift_bits, rows, table)), FORCE)
+        return f
 
-    return SimpleNamespace(forces=forces, kicks=kicks)
+    return SimpleNamespace(forces=forces, force_of=force_of)
