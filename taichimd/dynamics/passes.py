@@ -24,7 +24,6 @@ from taichimd.neighbours.control import (
     READY,
     REBUILD,
     REMAINING,
-    SPARE,
     STALE,
     first_loops,
 )
@@ -58,13 +57,12 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
             control[frozen] = 1
 
     @ti.func
-    def count_step(i, control: ti.template(), frozen, to_spare):
-        """Count a step that was done, with positions in the spare array or not; freeze the next one after one that was not."""
+    def count_step(i, control: ti.template(), frozen):
+        """Count a step that was done; freeze the next one after one that was not."""
         if i == 0:
             if control[frozen] == 0:
                 control[DONE] += 1
                 control[REMAINING] -= 1
-                control[SPARE] = to_spare
             else:
                 control[frozen + 1] = 1
 
@@ -115,8 +113,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
-        """Whether there is more to do, with lists that are cut anew or not. Positions are where they belong."""
-        control[SPARE] = 0
+        """Whether there is more to do, with lists that are cut anew or not."""
         cutting[None] = 1 - over(control)
 
     @ti.func

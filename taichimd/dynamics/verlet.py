@@ -192,7 +192,15 @@ def step_kernels(
                 )
                 atoms.vel[i] = v
                 drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, atoms.pos, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-            flags.count_step(i, control, at, 0)
+            flags.count_step(i, control, at)
+
+    @ti.func
+    def count_step(i, control: ti.template(), at, to_spare):
+        """Count a step, which has left positions in the spare array or not."""
+        flags.count_step(i, control, at)
+        if ti.static(swaps):
+            if i == 0 and control[at] == 0:
+                control[SPARE] = to_spare
 
     @ti.func
     def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), there: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
@@ -215,7 +223,7 @@ def step_kernels(
                     if ti.static(swaps):
                         drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 if ti.static(swaps):
-                    flags.count_step(thread, control, at, to_spare)
+                    count_step(thread, control, at, to_spare)
         else:
             if ti.static(not (acting and flags.shared_first)):
                 forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
@@ -246,12 +254,12 @@ def step_kernels(
                         if ti.static(in_one):
                             drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 if ti.static(in_one and not acting):
-                    flags.count_step(i, control, at, to_spare)
+                    count_step(i, control, at, to_spare)
         if ti.static(not in_one and not acting):
             for i in range(n):
                 if control[at] == 0:
                     drift(i, n, atoms.vel[i], dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-                flags.count_step(i, control, at, 0)
+                flags.count_step(i, control, at)
         if ti.static(acting):
             close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms, near, control, ledger, bath, b)
         if ti.static(to_the_end):
@@ -311,6 +319,8 @@ def step_kernels(
                     flags.open_pass(control, going, ledger)
                 bring_back(n, atoms, old_pos, control)
                 acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                if ti.static(swaps):
+                    control[SPARE] = 0
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -340,7 +350,8 @@ def step_kernels(
         forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         # What an earlier call has left may be of other positions.
         control[READY] = 0
-        control[SPARE] = 0
+        if ti.static(swaps):
+            control[SPARE] = 0
         flags.open_pass(control, going, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
         bring_back(n, atoms, spare, control)
