@@ -128,3 +128,17 @@ def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():
         fresh = Engine(atoms, ARGON).evaluate()
         assert np.array_equal(found.forces, fresh.forces)
     assert engine.volume < 0.8 * volume
+
+
+def test_grids_hold_what_a_gpu_does_at_a_time(monkeypatch):
+    """Grids come in few sizes, and hold all threads up to 256 blocks a multiprocessor."""
+    monkeypatch.setattr(runtime, "backend", lambda: "cuda")
+    monkeypatch.setattr(runtime, "_multiprocessors", lambda: 100)
+    threads = [int(10 ** (k / 4)) for k in range(36)]
+    blocks = [runtime.blocks_for(n) for n in threads]
+    assert blocks == sorted(blocks)
+    assert len(set(blocks)) == 7
+    assert all(128 * b >= n for b, n in zip(blocks, threads, strict=True) if n <= 128 * 256 * 100)
+    assert blocks[-1] == 25_600
+    at_a_time = [n for b, n in zip(blocks, threads, strict=True) if not runtime.fills_device(b)]
+    assert max(at_a_time) <= 128 * 16 * 100 < threads[len(at_a_time)]
