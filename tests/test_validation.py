@@ -18,7 +18,16 @@ from taichimd.analysis.transport import hnemd_conductivity
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
 from taichimd.units import PS
-from validation import common, cross_backend, energy_drift, gpu_suite, kappa_silicon, repeat_run, silica_glass
+from validation import (
+    common,
+    cross_backend,
+    energy_drift,
+    gpu_suite,
+    kappa_silicon,
+    random_runs,
+    repeat_run,
+    silica_glass,
+)  # fmt: skip
 from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
@@ -393,6 +402,16 @@ def test_one_hash_or_energy_that_differs_is_told(tmp_path, monkeypatch, capsys):
     del other["runs"]["PD 0"]
     assert not bits.compare(report, {**other, "runs": {}})["all_same"], "nothing was compared"
     assert len(bits.compare(report, other)["not_compared"]) == 2
+
+
+def test_random_runs_are_drawn_by_number_and_counted():
+    first, again, other = (random_runs.run(number, on_gpu=False) for number in (1, 1, 4))
+    assert first == again
+    assert first["sha256"] != other["sha256"]
+    assert (len(first["sha256"]), len(first["calls"])) == (6, 6)
+    beyond = {**first, "same_bits": False, "largest_force": 600.0, "exploded": "far away"}
+    found = random_runs.summary([{**first, "same_bits": True}, {**other, "same_bits": False}, beyond])
+    assert list(found.values()) == [3, 1, 1, 1, 1]
 
 
 @pytest.mark.parametrize(
