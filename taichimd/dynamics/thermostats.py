@@ -151,11 +151,11 @@ def _pull(k: ti.template(), time, twice_kinetic, kt, bath: ti.template()):
 @ti.func
 def _fastest(twice_kinetic, kt, bath: ti.template()):
     """Rate (inverse time) at which the chain changes, from its velocities and accelerations."""
-    rate = 0.0
+    rate, growing = 0.0, 0.0
     for k in ti.static(range(CHAIN_LENGTH)):
-        growing = sqrt(ti.abs(_chain_force(k, twice_kinetic, kt, bath)))
-        rate = ti.max(rate, ti.max(ti.abs(bath[CHAIN + k]), growing))
-    return rate
+        rate = ti.max(rate, ti.abs(bath[CHAIN + k]))
+        growing = ti.max(growing, ti.abs(_chain_force(k, twice_kinetic, kt, bath)))
+    return ti.max(rate, sqrt(growing))
 
 
 @ti.func
