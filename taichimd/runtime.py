@@ -107,10 +107,14 @@ def start(backend: str = "auto") -> str:
 class Bundle:
     """Base of what passes several arrays or numbers to device functions as one; kernels construct it."""
 
-    pos: Any
-
     # Having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
     _is_taichi_function = _is_quadrants_function = False
+
+
+class Placed(Bundle):
+    """A bundle with the positions of atoms."""
+
+    pos: Any
 
     def at(self, pos: Any) -> Any:
         """The same atoms elsewhere."""

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, Bundle, literals, ti
+from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, Placed, literals, ti
 
 
 @cache
@@ -32,7 +32,7 @@ def _copy_kernels(real: Any) -> tuple[Any, Any]:
 
 
 @ti.data_oriented
-class Atoms(Bundle):
+class Atoms(Placed):
     """The arrays of a `State`, as one argument of device functions."""
 
     def __init__(

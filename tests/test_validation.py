@@ -27,7 +27,7 @@ from validation import (
     random_runs,
     repeat_run,
     silica_glass,
-)  # fmt: skip
+)
 from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells

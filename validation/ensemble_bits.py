@@ -68,13 +68,18 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     )  # fmt: skip
     melt, silica = systems.lj_melt(8), systems.silica(4)
     for kind in kinds:
-        known = inspect.signature(kind).parameters
-        ensemble = kind(**{name: value for name, value in SETTINGS.items() if name in known})
+        ensemble = kind(**settings_of(kind))
         for skin in (0.8, None):
             yield f"lj-melt {kind.__name__}, skin {skin}", melt, {"ensemble": ensemble, "skin": skin}
     yield "silica NVE", silica, {}
     thermostat = ensembles.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
     yield "silica Langevin", silica, {"ensemble": thermostat}
+
+
+def settings_of(kind: Any) -> dict[str, Any]:
+    """Those of the settings that an ensemble knows."""
+    known = inspect.signature(kind).parameters
+    return {name: value for name, value in SETTINGS.items() if name in known}
 
 
 def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:

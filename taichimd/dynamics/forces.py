@@ -40,10 +40,9 @@ def force_functions(
 ) -> Any:
     """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
 
-    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these, `in_lanes`
-    does the pairs before `gathered`;
-    `apart`: `gathered` reads positions, so that the loop that calls it must not change them; `force_of`: for pairs alone, the force
-    that threads of an atom find together, or None.
+    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these,
+    `in_lanes` does the pairs before `gathered`; `apart`: `gathered` reads positions, so that the loop that calls it must not
+    change them; `force_of`: for pairs alone, the force that threads of an atom find together, or None.
 
     Args:
         terms: the tuple functions.

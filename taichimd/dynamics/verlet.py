@@ -4,7 +4,9 @@
 
 A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
 half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
-the last a step costs two parallel loops, or three (`apart`). Every atom checks its displacement after each drift; when one has
+the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
+the last of them reads positions of neighbours (`kicked`, `apart`) and yet moves its atom, every other step moves atoms
+from `pos` to a spare array, and the next one back. Every atom checks its displacement after each drift; when one has
 moved too far for the near list, the rest of the call does nothing, or cuts it anew, or waits for the host to
 rebuild. No step is done with an outdated list, none is done twice.
 
@@ -114,7 +116,7 @@ def step_kernels(
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     of_system = (terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven)
-    full = on_gpu and fills_device(blocks)
+    full = fills_device(blocks)
     forces = force_functions(*of_system, straight=unroll == 1, full=full)
     # Unrolled code takes longest to compile, and pays in steps only.
     at_end = forces if on_gpu else force_functions(*of_system, straight=False, full=full)
@@ -123,10 +125,9 @@ def step_kernels(
     every, sometimes = flags.every, flags.sometimes
     # Of pairs alone steps take the force straight to the velocity, unless they want virials, too.
     kicked = bool(forces.force_of) and (cell or tally == FORCE) and not every
-    in_place = not (apart or kicked)
-    by_atom = not (kicked and coupling.local)  # Langevin counts energy by warps, one thread an atom
-    swaps = not in_place and by_atom and not every and unroll % 2 == 0
-    in_one = in_place or swaps  # the last loop moves its atom
+    # Langevin counts energy by warps, one thread an atom.
+    swaps = (apart or (kicked and not coupling.local)) and not every and unroll % 2 == 0
+    drifts_apart = (apart or kicked) and not swaps
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
     missed = missed_functions(backend)
@@ -195,12 +196,12 @@ def step_kernels(
             flags.count_step(i, control, at)
 
     @ti.func
-    def count_step(i, control: ti.template(), at, to_spare):
-        """Count a step, which has left positions in the spare array or not."""
+    def count_step(i, control: ti.template(), at, ahead):
+        """Count a step; every other one leaves positions in the spare array."""
         flags.count_step(i, control, at)
         if ti.static(swaps):
             if i == 0 and control[at] == 0:
-                control[SPARE] = to_spare
+                control[SPARE] = 1 - ahead % 2
 
     @ti.func
     def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), there: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
@@ -210,7 +211,6 @@ def step_kernels(
         """
         want = ti.static(tally if acting or not cell else FORCE)
         with_virial = ti.static(want != FORCE)
-        to_spare = 1 - ahead % 2 if ti.static(swaps) else 0
         if ti.static(kicked and not acting):
             for thread in range(ends.pairs):
                 i = thread // lanes
@@ -223,7 +223,7 @@ def step_kernels(
                     if ti.static(swaps):
                         drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
                 if ti.static(swaps):
-                    count_step(thread, control, at, to_spare)
+                    count_step(thread, control, at, ahead)
         else:
             if ti.static(not (acting and flags.shared_first)):
                 forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
@@ -251,11 +251,11 @@ def step_kernels(
                     else:
                         v += kick
                         atoms.vel[i] = v
-                        if ti.static(in_one):
+                        if ti.static(not drifts_apart):
                             drift(i, n, v, dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-                if ti.static(in_one and not acting):
-                    count_step(i, control, at, to_spare)
-        if ti.static(not in_one and not acting):
+                if ti.static(not drifts_apart and not acting):
+                    count_step(i, control, at, ahead)
+        if ti.static(drifts_apart and not acting):
             for i in range(n):
                 if control[at] == 0:
                     drift(i, n, atoms.vel[i], dt, ahead, 0, most_step2, most_near2, atoms, there, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
@@ -269,10 +269,8 @@ def step_kernels(
     def some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), spare: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
-            if ti.static(not swaps):
-                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
-            elif ti.static(s % 2 == 0):
-                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            if ti.static(not swaps or s % 2 == 0):
+                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare if ti.static(swaps) else atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
             else:
                 step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms.at(spare), atoms.pos, verlet.at(spare), near.at(spare), kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
@@ -280,8 +278,11 @@ def step_kernels(
     def bring_back(n, atoms: ti.template(), spare: ti.template(), control: ti.template()):
         """Positions where they belong, if a pass has left them in the spare array."""
         if ti.static(swaps):
+            # Where a loop ends is read before it begins.
             for i in range(n * control[SPARE]):
                 atoms.pos[i] = spare[i]
+                if i == 0:
+                    control[SPARE] = 0
 
     @ti.func
     def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
@@ -319,8 +320,6 @@ def step_kernels(
                     flags.open_pass(control, going, ledger)
                 bring_back(n, atoms, old_pos, control)
                 acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
-                if ti.static(swaps):
-                    control[SPARE] = 0
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -350,8 +349,6 @@ def step_kernels(
         forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         # What an earlier call has left may be of other positions.
         control[READY] = 0
-        if ti.static(swaps):
-            control[SPARE] = 0
         flags.open_pass(control, going, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
         bring_back(n, atoms, spare, control)

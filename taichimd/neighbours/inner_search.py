@@ -7,7 +7,6 @@ through an `outbox`. Of a melt of 1,048,576 atoms (H100) this takes 0.70 ms and 
 
 from typing import Any
 
-from taichimd.neighbours.control import MOST
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
 from taichimd.neighbours.rows import CHUNK, WARP, some, those
@@ -39,11 +38,7 @@ def inner_search(find: Any, layout: int) -> Any:
     @ti.func
     def near_in_word(i, x, base, end, found, n, width, limit2, ident: ti.template(), control: ti.template(), sort: ti.template()):  # fmt: skip
         """Mask of the atoms of a word that are near atom i; or none and True, if they are not for this search."""
-        hits, closest, odd = find.compare_word(base, end, n, -x, limit2, sort.folded)
-        if i >= base and i < base + WORD:
-            hits &= ~(1 << (i - base))
-        if closest < ti.cast(CLOSEST2, find.real):
-            find.look_closer(i, base, n, hits, -x, ident, sort.folded, control)
+        hits, odd = find.near_in_word(i, base, end, n, -x, True, limit2, ident, control, sort)
         stops = found + ti.math.popcnt(hits) > width
         if odd & 1 == 1:
             # A condition of its own: beside an `or` it would be looked for each time.
@@ -115,9 +110,7 @@ def inner_search(find: Any, layout: int) -> Any:
             all_bins, far = ti.max(bins, 0), ti.max(reach, 0)
             found = search_row(i, thread < n, of_all, room, code_bits, entries, control, ident, radius2, all_bins, far, sort, Outbox(ring, thread, i))  # fmt: skip
             if found >= 0:
-                count[i] = found
-                if found > control[MOST]:
-                    ti.atomic_max(control[MOST], found)
+                find.take(i, found, count, control)
             leave(i, found < 0 and thread < n, thread, sort)
 
     return fill_rows

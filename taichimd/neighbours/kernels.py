@@ -94,7 +94,7 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         forget(control)
         sums[LEFT] = 0
         sort = Sorted(grid, starts, folded, turns, bin_of, sums=sums, order=order)
-        fill_rows(n, find.ends_for(n), width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+        fill_rows(n, find.end_for(n), width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
 
     @ti.func
     def rebuild(n, width, shift_bits, atoms: ti.template(), old: ti.template(), rows: ti.template(), control: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), with_force: ti.template()):  # fmt: skip
@@ -108,7 +108,7 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         else:
             forget(control)
         # Ends of loops are worked out here: elsewhere each costs a GPU a kernel of one thread.
-        scanning, searching = scan_ends(n_bins), find.ends_for(n)
+        scanning, searching = scan_ends(n_bins), find.end_for(n)
         for i in range(n):
             b, t = bin_of(atoms.pos[i], sort.grid, bins, periodic)
             sort.turns_in[i] = t

@@ -13,7 +13,7 @@ what they know: only under quadrants.
 from typing import Any
 
 from taichimd.neighbours.masks import how_many_below
-from taichimd.runtime import WARPS, Bundle, ti
+from taichimd.runtime import WARPS, Bundle, Placed, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8
@@ -50,7 +50,7 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
 
 
 @ti.data_oriented
-class Rows(Bundle):
+class Rows(Placed):
     """A list of neighbours and the atoms that it is of, one argument of device functions.
 
     Attributes:

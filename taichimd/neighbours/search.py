@@ -281,11 +281,6 @@ def search_functions(how: Search, layout: int) -> Any:
             send(box, found, written, 1, n, width, entries, layout)
         return found
 
-    shared = SimpleNamespace(
-        real=search, compare_word=compare_word, folded_at=folded_at, mark_of=mark_of, look_closer=look_closer, home_of=home_of,
-    )  # fmt: skip
-    search_inside = inner_search(shared, layout) if alone else None
-
     @ti.func
     def take(i, found, count: ti.template(), control: ti.template()):
         """Note the length of a row."""
@@ -294,22 +289,32 @@ def search_functions(how: Search, layout: int) -> Any:
         if found > control[MOST]:
             ti.atomic_max(control[MOST], found)
 
-    @ti.func
-    def ends_for(n):
-        """Where the loops of `fill_rows` end: whole warps, where threads work together."""
-        return ti.Vector([whole_warps(n), whole_warps(n * threads) if ti.static(layout == CHUNKED) else n])
+    shared = SimpleNamespace(
+        real=search,
+        near_in_word=near_in_word,
+        folded_at=folded_at,
+        mark_of=mark_of,
+        home_of=home_of,
+        take=take,
+    )
+    search_inside = inner_search(shared, layout) if alone else None
 
     @ti.func
-    def fill_rows(n, ends, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), periodic: ti.template(), most_image: ti.template(), sort: ti.template()):  # fmt: skip
+    def end_for(n):
+        """Where each loop of `fill_rows` ends: whole warps, where threads work together."""
+        return whole_warps(n * threads) if ti.static(layout == CHUNKED) else n
+
+    @ti.func
+    def fill_rows(n, end, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), periodic: ti.template(), most_image: ti.template(), sort: ti.template()):  # fmt: skip
         """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
         # In registers in each loop: arguments of a kernel are read again after each store.
         if ti.static(alone):
-            search_inside(n, ends[0], width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)  # fmt: skip
+            search_inside(n, end, width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)  # fmt: skip
             ti.loop_config(block_dim=BLOCK)
-            for thread in range(ends[0]):
+            for thread in range(end):
                 ring = ti.simt.block.SharedArray((RING * BLOCK,), ti.i32)
                 does = thread < sort.sums[LEFT]
                 if some(does):
@@ -321,7 +326,7 @@ def search_functions(how: Search, layout: int) -> Any:
                     if does:
                         take(i, found, count, control)
         else:
-            for thread in range(ends[1]):
+            for thread in range(end):
                 i = ti.min(thread // threads, n - 1)
                 does = thread < n * threads
                 if does or ti.static(together):
@@ -338,4 +343,4 @@ def search_functions(how: Search, layout: int) -> Any:
             control[STALE] = 1
             control[CUTS] = 0
 
-    return SimpleNamespace(fold=fold, ends_for=ends_for, fill_rows=fill_rows)
+    return SimpleNamespace(fold=fold, end_for=end_for, fill_rows=fill_rows)
