@@ -10,8 +10,8 @@ call, and how a run ended that exploded. On a GPU systems so small would use nei
 of large ones: half of the runs are told to. "emulated" compiles for a CPU what only a GPU has
 (tests/gpu_code.py).
 
-Sums over pairs have the same bits in any order within +-512 eV/angstrom (`taichimd.enumerate.exact`). Runs
-that differ are listed with their largest force.
+Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`taichimd.enumerate.exact`). Runs
+that differ are listed with the largest force that was seen after a call.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from validation.decomposition import states
 from validation.ensemble_bits import settings_of
 
 CALLS, MOST_STEPS = 6, 13
-RANGE = 512.0
+RANGE = 32768.0
 """eV/angstrom, of exact sums."""
 
 

@@ -1,15 +1,17 @@
 """Sums whose bits do not depend on the order of their terms.
 
-A sum is kept in two parts. The first one stands on 1536, where the unit of a float64's last place is 2^-42, until the sum
-itself leaves +-512: adding a term rounds it to a multiple of that. What was rounded away is known exactly; it goes to
-the second part, which likewise stands on multiples of 2^-84. Nothing else is lost, so any order, any list and any number of
-threads gives the same bits, and better ones than those of a plain sum; beyond +-512 they are as good as other sums.
+A sum is kept in two parts. The first one stands on 98304, where the unit of a float64's last place is 2^-36, until the sum
+itself leaves +-32768: adding a term rounds it to a multiple of that. What was rounded away is known exactly; it goes to
+the second part, which likewise stands on multiples of 2^-72. Nothing else is lost, so any order, any list and any number of
+threads gives the same bits, and better ones than those of a plain sum; beyond +-32768 they are as good as other sums.
 f and -f add alike: pair forces obey Newton's third law to the last bit. (J. Demmel, H. D. Nguyen, IEEE Trans. Comput. 64,
 2060 (2015), with two bins that are fixed beforehand.)
 
-Ties: a term halfway between two multiples of 2^-42 goes to one or the other, as the sum happens to stand. Both parts together
-do not show it, since the second one takes what is missing without rounding. Halfway between two multiples of 2^-84
-something would be lost; so its last bit is set beforehand, which is 2^-96 or less.
+The range leaves room for atoms of a collision cascade (eV and angstrom), the grid for sums of 1e-5 to their last digit.
+
+Ties: a term halfway between two multiples of 2^-36 goes to one or the other, as the sum happens to stand. Both parts together
+do not show it, since the second one takes what is missing without rounding. Halfway between two multiples of 2^-72
+something would be lost; so its last bit is set beforehand, which is 2^-90 or less.
 
 Terms of float32 kernels are added in float64, too: what 32 bits hold would not be enough.
 """
@@ -21,7 +23,7 @@ from typing import Any
 from taichimd.enumerate.access import store_matrix
 from taichimd.runtime import ti
 
-BITS = 42
+BITS = 36
 COARSE = 1.5 * 2.0 ** (52 - BITS)
 """On which the first part of a sum stands: numbers of its size have 2^-BITS as the unit of their last place."""
 FINE = COARSE * 2.0**-BITS
