@@ -89,7 +89,7 @@ class Device:
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(3)]  # of loops on the device
+        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(4)]  # of loops on the device
         self.forces_known = self.evaluated = self.blown = False
         self.lists = Lists(
             state,
@@ -116,6 +116,7 @@ class Device:
             shared,
         )
         self._by_tuple = by_tuple
+        self._numbers: dict[int, list[Any]] = {}
         self._compiled_for: Any = None
         self.most_step2 = (0.25 * self.lists.cutoff) ** 2
         self.settle()
@@ -203,7 +204,10 @@ class Device:
     # Forces.
 
     def queue_forces(self, timestep: float = 0.0) -> None:
-        """Queue one call of `finish`, which does nothing with an outdated list; does not wait for it."""
+        """Queue one call of `finish`; does not wait for it.
+
+        It does nothing with an outdated list or, with a time step, where a run is not at its end.
+        """
         lists, state = self.lists, self.state
         # The arrays are asked for anew each time: lists that grow exchange theirs.
         self.call(
@@ -284,6 +288,13 @@ class Device:
         self.call(kernel, *args)
 
     def call(self, kernel: Any, *args: Any) -> None:
-        """Queue a kernel, compiled for this system's precision and size."""
+        """Queue a kernel, compiled for this system's precision and size.
+
+        Numbers that are those of the last call are passed as the same objects: by their addresses quadrants
+        knows what it has compiled for, which is quicker than by types.
+        """
+        last = self._numbers.get(id(kernel), [None] * len(args))
+        same = [b if type(a) is type(b) and a == b else a for a, b in zip(args, last, strict=True)]
+        self._numbers[id(kernel)] = [a if type(a) in (int, float) else None for a in same]
         with literals(self.state.real), grid(self._blocks):
-            kernel(*args)
+            kernel(*same)

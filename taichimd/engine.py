@@ -19,7 +19,7 @@ from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import make_frame
-from taichimd.neighbours.control import BLOWN, DONE, NONE
+from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.reduce import heat_flows
 from taichimd.results import Array, Evaluation, Thermo
@@ -302,22 +302,22 @@ class Engine:
         device.open_step(first, to_do, timestep)
         done = 0
         try:
-            while done < to_do:
-                calls = lists.batches(to_do - done)
+            while not device.evaluated:
+                calls = lists.batches(to_do - done) if done < to_do else 0
                 for _ in range(calls):
                     device.step_batch(timestep)
+                # Behind steps of which the host does not know yet whether they end the run: it waits once.
+                device.queue_forces(timestep)
                 seen = lists.look()
-                device.cell_moved()
-                lists.count(int(seen[DONE]) - done, calls)
+                if calls:
+                    device.cell_moved()
+                    lists.count(int(seen[DONE]) - done, calls)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
                 self._check_blow_up(int(seen[BLOWN]))
+                device.forces_known = device.evaluated = done == to_do and not seen[REBUILD]
                 device.renew()
-            self.step = first + n_steps
-            if to_do == 0:
-                self._check_blow_up(int(lists.look()[BLOWN]))
-            device.finish(timestep)
             if self._bath.coupling.ends(self.step):
                 device.close_step(self.n_atoms, self.step, timestep)
         except StructureError as error:

@@ -20,6 +20,7 @@ from taichimd.neighbours.control import (
     DONE,
     FAST,
     FROZEN,
+    HELD,
     NONE,
     READY,
     REBUILD,
@@ -85,8 +86,11 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
         return halt
 
     @ti.func
-    def open_pass(control: ti.template(), going: ti.template(), ledger: ti.template()):
-        """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial."""
+    def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
+        """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
+
+        `acting`, or None: whether anything can be done with these lists.
+        """
         # All is read before anything is written: what is read behind that is fetched again.
         halt, left, ready = halted(control), control[REMAINING], 0
         if ti.static(not coupling.none):
@@ -110,11 +114,21 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
                 control[first + s] = halt | ti.cast(s >= left + ready, ti.i32)
         control[FROZEN + unroll] = 0
         going[None] = 1 - (halt | ti.cast(left + ready <= 0, ti.i32))
+        if ti.static(bool(acting)):
+            acting[None] = 1 - halt
 
     @ti.func
     def close_pass(control: ti.template(), cutting: ti.template()):
         """Whether there is more to do, with lists that are cut anew or not."""
         cutting[None] = 1 - over(control)
+
+    @ti.func
+    def open_finish(ends, control: ti.template()):
+        """Whether forces can be computed and, where they end a run, none of its steps is left and none has failed. Serial."""
+        held = ti.cast(control[REBUILD] != 0, ti.i32)
+        if ends:
+            held |= ti.cast(control[REMAINING] != 0, ti.i32) | ti.cast(control[BLOWN] != NONE, ti.i32)
+        control[HELD] = held
 
     @ti.func
     def limit_age(most_age, control: ti.template()):
@@ -124,5 +138,5 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
 
     return SimpleNamespace(
         every=every, sometimes=sometimes, shared_first=shared_first, first=first, deform=deform, count_step=count_step, open_pass=open_pass,
-        close_pass=close_pass, limit_age=limit_age,
+        close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
     )  # fmt: skip

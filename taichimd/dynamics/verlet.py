@@ -43,6 +43,7 @@ from taichimd.neighbours.control import (
     BUILT,
     DONE,
     FROZEN,
+    HELD,
     LONGEST,
     NONE,
     OVERFULL,
@@ -291,7 +292,7 @@ def step_kernels(
             step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
-    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
+    def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, acting: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
         """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
         atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
@@ -313,13 +314,23 @@ def step_kernels(
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
                 forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-                flags.open_pass(control, going, ledger)
-                while ti.graph.do_while(going):
-                    some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
-                    flags.limit_age(most_age, control)
-                    flags.open_pass(control, going, ledger)
-                bring_back(n, atoms, old_pos, control)
-                acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                flags.open_pass(control, going, acting, ledger)
+                if ti.static(sometimes):
+                    # A loop of its own: a cut costs time even where there is nothing to cut.
+                    while ti.graph.do_while(acting):
+                        while ti.graph.do_while(going):
+                            some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                            flags.limit_age(most_age, control)
+                            flags.open_pass(control, going, acting, ledger)
+                        bring_back(n, atoms, old_pos, control)
+                        acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                        flags.open_pass(control, going, acting, ledger)
+                else:
+                    while ti.graph.do_while(going):
+                        some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                        flags.limit_age(most_age, control)
+                        flags.open_pass(control, going, acting, ledger)
+                    bring_back(n, atoms, old_pos, control)
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
             if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < builds_allowed and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
@@ -349,16 +360,16 @@ def step_kernels(
         forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         # What an earlier call has left may be of other positions.
         control[READY] = 0
-        flags.open_pass(control, going, ledger)
+        flags.open_pass(control, going, None, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
         bring_back(n, atoms, spare, control)
         if ti.static(sometimes):
-            flags.open_pass(control, going, ledger)
+            flags.open_pass(control, going, None, ledger)
         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
 
     @ti.kernel
     def finish(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, energy: reals, virial: reals, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs):  # fmt: skip
-        """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run."""
+        """Per-atom energy, force and 3x3 virial and, with dt > 0, the last half kick of a run, if it has come to its end."""
         verlet = Rows(pos, kind, count, entries, shifts, built_at)
         near = Rows(pos, kind, near_count, near_rows, shifts, listed_at)
         kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
@@ -366,12 +377,13 @@ def step_kernels(
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
         at_end.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-        at_end.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, ALL, bath, bath, t, ends)  # fmt: skip
+        flags.open_finish(dt > 0.0, control)
+        at_end.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, HELD, ALL, bath, bath, t, ends)  # fmt: skip
         if ti.static(driven and not many_body):
             # Of pairs steps sum another virial, which rounds in another way: as they do.
-            forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, REBUILD, tally, bath, bath, t, ends)  # fmt: skip
+            forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, HELD, tally, bath, bath, t, ends)  # fmt: skip
         for i in range(n):
-            if control[REBUILD] == 0:
+            if control[HELD] == 0:
                 if ti.static(many_body):
                     f, w, e = at_end.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
                     force[i] = f
