@@ -232,6 +232,19 @@ def test_evaluation_leaves_the_state_alone():
     assert evaluation.energy == engine.evaluate().energy
 
 
+def test_a_call_waits_for_the_device_once(monkeypatch):
+    """Its last forces are queued before it is known whether all of its steps could be done."""
+    engine, _ = made("tersoff")
+    engine.advance(2, units.FS)
+    lists = engine.device.lists
+    look, looks = lists.look, []
+    monkeypatch.setattr(lists, "look", lambda: looks.append(look()) or looks[-1])
+    builds = engine.statistics()["rebuilds"]
+    engine.advance(2, units.FS)
+    assert engine.statistics()["rebuilds"] == builds, "a build may need the host"
+    assert len(looks) == 1
+
+
 def test_caller_arrays_are_copies():
     atoms = melt()
     engine = Engine(atoms, LennardJones(**SMOOTH))
