@@ -220,10 +220,13 @@ class Lists:
         return int(self._seen[CLOSE])
 
     def batches(self, remaining: int) -> int:
-        """Kernel calls before the host looks again: until the list will be outdated, by experience."""
+        """Kernel calls before the host looks again: until the list will be outdated, by experience.
+
+        A list that lasts longer than others did is asked now and then.
+        """
         if DEVICE_LOOPS:
             return 1
-        ahead = max(self.expected - self.age, self._pace)
+        ahead = max(self.expected - self.age, 0.25 * self.expected, self._pace)
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))
 
     def count(self, steps: int, calls: int) -> None:
