@@ -409,7 +409,7 @@ def test_random_runs_are_drawn_by_number_and_counted():
     assert first == again
     assert first["sha256"] != other["sha256"]
     assert (len(first["sha256"]), len(first["calls"])) == (6, 6)
-    beyond = {**first, "same_bits": False, "largest_force": 600.0, "exploded": "far away"}
+    beyond = {**first, "same_bits": False, "largest_force": 2.0 * random_runs.RANGE, "exploded": "far away"}
     found = random_runs.summary([{**first, "same_bits": True}, {**other, "same_bits": False}, beyond])
     assert list(found.values()) == [3, 1, 1, 1, 1]
 

@@ -27,7 +27,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics import barostats, thermostats
+from taichimd.dynamics.close import close_function
 from taichimd.dynamics.coupling import Coupling, coupling_functions
 from taichimd.dynamics.drift import drift_function
 from taichimd.dynamics.forces import force_functions
@@ -112,10 +112,8 @@ def step_kernels(
     thermostat = coupling_functions(coupling, real, on_gpu)
     rebuild = list_kernels(real, how, row_layout(backend)).rebuild
     cell, driven = coupling.moves_cell, coupling.driven
-    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
     # Of the virial, what each step needs.
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
-    by_component = cell and thermostat.parts > 1  # each has a thread to collect it
     of_system = (terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven)
     full = fills_device(blocks)
     forces = force_functions(*of_system, straight=unroll == 1, full=full)
@@ -133,6 +131,7 @@ def step_kernels(
     to_the_end = DEVICE_LOOPS and not (near_list or all_pairs or cell)
     missed = missed_functions(backend)
     drift = drift_function(coupling, thermostat, near_list, missed.note if to_the_end else None)
+    close = close_function(coupling, thermostat, flags, drift, on_gpu)
     ends_of = ends_function(forces.cutters, lanes)
 
     @ti.kernel
@@ -160,41 +159,6 @@ def step_kernels(
             v = vel[i] + (0.5 * dt * inverse_mass[i]) * force[i]
             vel[i] = v
             drift(i, n, v, dt, 0, deforming, most_step2, most_near2, atoms, atoms.pos, listed_at, control, FROZEN, ledger, bath, None)  # fmt: skip
-
-    @ti.func
-    def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
-        """What acts on the whole system does so; the cell begins to move. Serial."""
-        thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
-        if ti.static(cell):
-            flags.deform(control, at + 1, bath)
-
-    @ti.func
-    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), near: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
-        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
-        if ti.static(by_component):
-            for k in range(2 * thermostat.parts):
-                if control[at] == 0:
-                    thermostat.collect(k, ledger)
-        if control[at] == 0:
-            if ti.static(on_gpu):
-                # Read at once and written at once: one thread that waits for memory again and again is slow.
-                own = ti.Vector([bath[k] for k in ti.static(range(bath_size))])
-                act(at, ahead, dt, control, ledger, own)
-                for k in ti.static(range(bath_size)):
-                    bath[k] = own[k]
-            else:
-                act(at, ahead, dt, control, ledger, bath)
-        for i in range(n):
-            if control[at] == 0:
-                if ti.static(cell):
-                    thermostat.shift(i, n, shift_bits, near.shifts, bath)
-                v = (
-                    thermostat.rescaled(atoms.vel[i], bath)
-                    + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
-                )
-                atoms.vel[i] = v
-                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, atoms.pos, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-            flags.count_step(i, control, at)
 
     @ti.func
     def count_step(i, control: ti.template(), at, ahead):

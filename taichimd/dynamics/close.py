@@ -1,0 +1,60 @@
+"""The end of a step in which something acts on the whole system: a thermostat of all atoms, or a barostat."""
+
+from typing import Any
+
+from taichimd.dynamics import barostats, thermostats
+from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.thermostats import OPENS
+from taichimd.runtime import ti
+
+
+def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, on_gpu: bool) -> Any:
+    """Device function `close`, which holds a serial part and parallel loops of its own.
+
+    Args:
+        coupling: what acts on atoms and cell besides forces.
+        thermostat: its functions.
+        flags: those of `passes`.
+        drift: moves an atom.
+        on_gpu: whether a thread waits long for memory.
+    """
+    cell = coupling.moves_cell
+    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
+    by_component = cell and thermostat.parts > 1  # each has a thread to collect it
+
+    @ti.func
+    def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
+        """What acts on the whole system does so; the cell begins to move. Serial."""
+        thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
+        if ti.static(cell):
+            flags.deform(control, at + 1, bath)
+
+    @ti.func
+    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), near: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
+        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
+        if ti.static(by_component):
+            for k in range(2 * thermostat.parts):
+                if control[at] == 0:
+                    thermostat.collect(k, ledger)
+        if control[at] == 0:
+            if ti.static(on_gpu):
+                # Read at once and written at once: one thread that waits for memory again and again is slow.
+                own = ti.Vector([bath[k] for k in ti.static(range(bath_size))])
+                act(at, ahead, dt, control, ledger, own)
+                for k in ti.static(range(bath_size)):
+                    bath[k] = own[k]
+            else:
+                act(at, ahead, dt, control, ledger, bath)
+        for i in range(n):
+            if control[at] == 0:
+                if ti.static(cell):
+                    thermostat.shift(i, n, shift_bits, near.shifts, bath)
+                v = (
+                    thermostat.rescaled(atoms.vel[i], bath)
+                    + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
+                )
+                atoms.vel[i] = v
+                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, atoms.pos, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
+            flags.count_step(i, control, at)
+
+    return close
