@@ -116,7 +116,7 @@ class Device:
             shared,
         )
         self._by_tuple = by_tuple
-        self._numbers: dict[int, list[Any]] = {}
+        self._numbers: dict[Any, list[Any]] = {}
         self._compiled_for: Any = None
         self.most_step2 = (0.25 * self.lists.cutoff) ** 2
         self.settle()
@@ -293,8 +293,8 @@ class Device:
         Numbers that are those of the last call are passed as the same objects: by their addresses quadrants
         knows what it has compiled for, which is quicker than by types.
         """
-        last = self._numbers.get(id(kernel), [None] * len(args))
+        last = self._numbers.get(kernel, [None] * len(args))
         same = [b if type(a) is type(b) and a == b else a for a, b in zip(args, last, strict=True)]
-        self._numbers[id(kernel)] = [a if type(a) in (int, float) else None for a in same]
+        self._numbers[kernel] = [a if type(a) in (int, float) else None for a in same]
         with literals(self.state.real), grid(self._blocks):
             kernel(*same)

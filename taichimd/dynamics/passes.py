@@ -89,7 +89,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
         """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
 
-        `acting`, or None: whether anything can be done with these lists.
+        `acting`, or None: whether a barostat's loop goes on, as something can be done with these lists.
         """
         # All is read before anything is written: what is read behind that is fetched again.
         halt, left, ready = halted(control), control[REMAINING], 0
@@ -114,7 +114,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
                 control[first + s] = halt | ti.cast(s >= left + ready, ti.i32)
         control[FROZEN + unroll] = 0
         going[None] = 1 - (halt | ti.cast(left + ready <= 0, ti.i32))
-        if ti.static(bool(acting)):
+        if ti.static(sometimes and bool(acting)):
             acting[None] = 1 - halt
 
     @ti.func
