@@ -67,10 +67,10 @@ BATH_SIZE = CENTRE + 3
 STATE = slice(RECEIVED, CHAIN + CHAIN_LENGTH)
 """What changes from step to step, and belongs in a checkpoint."""
 
-_LEAST_PARTS, _MOST_PARTS, _PARTS_PER_RATE = 3, 500, 8.0
-"""Parts of a time step in which a chain is followed. Far from the bath's temperature the second thermostat of a
-large system runs sqrt(N) times faster than the first, and a step needs a hundred parts until it is calm. All
-parts are positive: the negative ones of splittings of higher order explode there."""
+_MOST_PARTS, _PARTS_PER_RATE = 2500, 40.0
+"""Parts of a time step in which a chain is followed: one at the usual coupling times. Far from the bath's temperature the
+second thermostat of a large system runs sqrt(N) times faster than the first, and a step needs some hundred parts until it is
+calm. All parts are positive: the negative ones of splittings of higher order explode there."""
 
 
 @ti.func
@@ -166,9 +166,9 @@ def _chain(kinetic, kt, dt, bath: ti.template()):
     left = 1.0 * dt
     done = 0
     while left > 0.0:
-        part = ti.min(dt / _LEAST_PARTS, 1.0 / (_PARTS_PER_RATE * _fastest(twice, kt, bath)))
+        part = 1.0 / (_PARTS_PER_RATE * _fastest(twice, kt, bath))
         done += 1
-        if part > left * (1.0 - 1e-9) or done == _MOST_PARTS:
+        if not part < left * (1.0 - 1e-9) or done == _MOST_PARTS:
             part = left
         left -= part
         for k in ti.static(range(CHAIN_LENGTH - 1, -1, -1)):
