@@ -1,4 +1,4 @@
-"""Barostats on the device: what turns stresses into a deformation of cell and atoms, once a step.
+"""Barostats on the device: what turns stresses into a deformation of cell and atoms, each time they act.
 
 At the end of a step, with velocities and positions of the same time, the sums K = sum_i m v (x) v and W = sum_i W_i
 give the pressure P = (K + W)/V. From it follow a matrix A for the velocities, v <- v A, and a deformation for the

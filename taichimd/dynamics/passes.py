@@ -2,10 +2,6 @@
 
 A pass is as many steps as a kernel unrolls, and behind them one in which a barostat acts, if it does not act in every step.
 A step that breaks something freezes those that follow: no step is done with an outdated list, none twice.
-
-A barostat's step has first loops like all others: for many-body terms it leaves them to a step of the pass, of which nothing
-else is done (`shared_first`). Loops of its own would be read from memory each time: their code is long, and of code, too, a
-GPU keeps near what it has just used.
 """
 
 from types import SimpleNamespace
@@ -22,32 +18,26 @@ from taichimd.neighbours.control import (
     FROZEN,
     HELD,
     NONE,
-    READY,
     REBUILD,
     REMAINING,
     STALE,
-    first_loops,
 )
 from taichimd.runtime import ti
 
 
-def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll: int, many_body: bool) -> Any:
+def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll: int) -> Any:
     """Device functions, all serial but `count_step`.
 
-    And `every`, `sometimes`: when what acts on the whole system does so; `shared_first`: whether a barostat's step finds its
-    first loops done; `first`: where the flags of the first loops of a pass begin.
+    And `every`, `sometimes`: when what acts on the whole system does so.
 
     Args:
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
         near_list: whether force loops read a near list.
         unroll: steps of a pass.
-        many_body: whether there are three-body terms.
     """
     cell = coupling.moves_cell
     sometimes = cell and coupling.period > 1
-    shared_first = sometimes and many_body
-    first = first_loops(unroll) if shared_first else FROZEN
     every = coupling.whole and not sometimes
 
     @ti.func
@@ -89,20 +79,16 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
         """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
 
-        `acting`, or None: whether a barostat's loop goes on, as something can be done with these lists.
+        `acting`, or None: behind a barostat's action, whether more can be done with these lists.
         """
         # All is read before anything is written: what is read behind that is fetched again.
-        halt, left, ready = halted(control), control[REMAINING], 0
+        halt, left = halted(control), control[REMAINING]
         if ti.static(not coupling.none):
             # Once for all steps of the pass: in their loops one atom counts DONE while others read.
             opens = ledger[FIRST] + control[DONE] + 1
             if ti.static(sometimes):
                 before = thermostat.until_due(opens)
                 acts = (1 - halt) & ti.cast(before == 0, ti.i32)
-                if ti.static(shared_first):
-                    acts &= control[READY]
-                    ready = (1 - halt) & (1 - acts) & ti.cast(before < ti.min(left, unroll), ti.i32)
-                    control[READY] = ready
                 control[FROZEN + unroll + 1] = 1 - acts
                 control[FROZEN + unroll + 2] = 0
                 left = ti.min(left, before)
@@ -110,11 +96,9 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
         control[FAST] = 0
         for s in ti.static(range(unroll)):
             control[FROZEN + s] = halt | ti.cast(s >= left, ti.i32)
-            if ti.static(shared_first):
-                control[first + s] = halt | ti.cast(s >= left + ready, ti.i32)
         control[FROZEN + unroll] = 0
-        going[None] = 1 - (halt | ti.cast(left + ready <= 0, ti.i32))
-        if ti.static(sometimes and bool(acting)):
+        going[None] = 1 - (halt | ti.cast(left <= 0, ti.i32))
+        if ti.static(bool(acting)):
             acting[None] = 1 - halt
 
     @ti.func
@@ -137,6 +121,6 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
             control[REBUILD] = 1
 
     return SimpleNamespace(
-        every=every, sometimes=sometimes, shared_first=shared_first, first=first, deform=deform, count_step=count_step, open_pass=open_pass,
-        close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
+        every=every, sometimes=sometimes, deform=deform, count_step=count_step, open_pass=open_pass, close_pass=close_pass,
+        open_finish=open_finish, limit_age=limit_age,
     )  # fmt: skip

@@ -9,7 +9,6 @@
 `barostats` has the equations and what runs on the device.
 """
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -20,6 +19,7 @@ from taichimd import units
 from taichimd.dynamics.ensembles import Thermostat
 from taichimd.errors import SettingsError
 from taichimd.neighbours.box import make_frame
+from taichimd.scalars import is_number, is_whole
 
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 
@@ -41,8 +41,8 @@ class Barostat(Thermostat):
         control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
             "triclinic" (lengths and angles; the cell does not rotate).
         axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
-        period: steps from one action of barostat and thermostat to the next; between them a step costs what it
-            costs without. npt-mtk, whose cell has inertia, acts each step.
+        period: steps from one action of barostat and thermostat to the next; the others cost what they cost
+            without, but for the one behind an action of npt-scr. npt-mtk, whose cell has inertia, acts each step.
 
     Raises:
         SettingsError: a value that makes no sense.
@@ -62,7 +62,7 @@ class Barostat(Thermostat):
         super().__post_init__()
         for key, unit in (("pressure_coupling_time", "fs"), ("bulk_modulus", "GPa")):
             value = getattr(self, key)
-            if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
         for key in ("pressure", "final_pressure"):
             value = getattr(self, key)
@@ -73,11 +73,11 @@ class Barostat(Thermostat):
                 f"final_pressure = {self.final_pressure} needs the ramp's first and last step: "
                 "give ramp = (first, last)"
             )
-        if not (isinstance(self.period, int) and not isinstance(self.period, bool) and self.period > 0):
+        if not (is_whole(self.period) and self.period > 0):
             raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
-        if not self.axes or sorted(set(self.axes)) != sorted(self.axes) or not set(self.axes) <= set("xyz"):
+        if not _are_axes(self.axes):
             raise SettingsError(f'axes = {self.axes!r}: expected some of x, y and z, such as "xy"')
         if self.control == "triclinic" and len(self.axes) != 3:
             raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
@@ -102,17 +102,24 @@ class Barostat(Thermostat):
         return 1 if self.has_inertia else self.period
 
     def check_timestep(self, timestep: float) -> None:
-        """As for every thermostat; and the cell must not be faster than ten steps.
+        """As for every thermostat; and the cell must not be faster than ten steps, nor than its barostat's actions.
 
         Raises:
-            SettingsError: a coupling time is too short.
+            SettingsError: a coupling time is too short, or the period too long.
         """
-        super().check_timestep(timestep * self.acts_every)
+        super().check_timestep(timestep)
         if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
             raise SettingsError(
                 f"pressure_coupling_time = {self.pressure_coupling_time:g} fs is shorter than 10 time steps of "
                 f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
             )
+        between = self.acts_every * timestep / units.FS
+        for name in ("coupling_time", "pressure_coupling_time"):
+            if between > getattr(self, name) * (1.0 + 1e-12):
+                raise SettingsError(
+                    f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than {name} "
+                    f"= {getattr(self, name):g} fs; use a shorter period (--barostat-period) or a longer coupling time"
+                )
 
     def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
         """Raise if a controlled axis is not periodic, or the cell has no volume.
@@ -199,9 +206,11 @@ def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:
 
 
 def _is_pressure(value: object) -> bool:
-    if isinstance(value, bool) or not isinstance(value, int | float | tuple | list):
-        return False
     numbers = value if isinstance(value, tuple | list) else (value,)
-    return len(numbers) in (1, 3) and all(
-        isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x) for x in numbers
-    )
+    return len(numbers) in (1, 3) and all(is_number(x) for x in numbers)
+
+
+def _are_axes(value: object) -> bool:
+    if not (isinstance(value, str) and value):
+        return False
+    return sorted(set(value)) == sorted(value) and set(value) <= set("xyz")

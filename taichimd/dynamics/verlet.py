@@ -47,7 +47,6 @@ from taichimd.neighbours.control import (
     LONGEST,
     NONE,
     OVERFULL,
-    READY,
     REBUILD,
     REMAINING,
     SPARE,
@@ -116,11 +115,11 @@ def step_kernels(
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
     of_system = (terms, real, term, backend, all_pairs, near_list, lanes, by_tuple, thermostat, cell, driven)
     full = fills_device(blocks)
-    forces = force_functions(*of_system, straight=unroll == 1, full=full)
-    # Unrolled code takes longest to compile, and pays in steps only.
-    at_end = forces if on_gpu else force_functions(*of_system, straight=False, full=full)
+    forces = force_functions(*of_system, straight=DEVICE_LOOPS or unroll == 1, full=full)
+    # Unrolled code takes longest to compile, and pays where it runs often: not in `finish`, nor where a barostat acts.
+    seldom = forces if on_gpu else force_functions(*of_system, straight=False, full=full)
     many_body, apart = terms.many_body, forces.apart
-    flags = pass_functions(coupling, thermostat, near_list, unroll, terms.many_body)
+    flags = pass_functions(coupling, thermostat, near_list, unroll)
     every, sometimes = flags.every, flags.sometimes
     # Of pairs alone steps take the force straight to the velocity, unless they want virials, too.
     kicked = bool(forces.force_of) and (cell or tally == FORCE) and not every
@@ -169,8 +168,8 @@ def step_kernels(
                 control[SPARE] = 1 - ahead % 2
 
     @ti.func
-    def step(at, first, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), there: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
-        """One step, unless control[at], or control[first] of its first loops, says no; `acting`: its end has more to do.
+    def step(at, ahead, acting: ti.template(), n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), there: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
+        """One step, unless control[at] says no; `acting`: its end has more to do.
 
         If positions swap, the new ones go into an array `there`.
         """
@@ -190,8 +189,10 @@ def step_kernels(
                 if ti.static(swaps):
                     count_step(thread, control, at, ahead)
         else:
-            if ti.static(not (acting and flags.shared_first)):
-                forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, first, want, ledger, bath, t, ends)  # fmt: skip
+            if ti.static(acting and sometimes):
+                seldom.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, at, want, ledger, bath, t, ends)  # fmt: skip
+            else:
+                forces.first_pass(n, near_width, shift_bits, near, kept, kept.zeta, atoms.force, kept.zeta, control, at, want, ledger, bath, t, ends)  # fmt: skip
             if ti.static(forces.helped and want == FORCE):
                 forces.in_lanes(n, width, shift_bits, verlet, kept.pair_table, kept.zeta, atoms.force, kept.zeta, control, at, t, ends)  # fmt: skip
             for i in range(n):
@@ -235,9 +236,9 @@ def step_kernels(
         """The steps of a pass."""
         for s in ti.static(range(unroll)):
             if ti.static(not swaps or s % 2 == 0):
-                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare if ti.static(swaps) else atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare if ti.static(swaps) else atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
             else:
-                step(FROZEN + s, flags.first + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms.at(spare), atoms.pos, verlet.at(spare), near.at(spare), kept, control, ledger, bath, t, b, ends)  # fmt: skip
+                step(FROZEN + s, s, every, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms.at(spare), atoms.pos, verlet.at(spare), near.at(spare), kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @ti.func
     def bring_back(n, atoms: ti.template(), spare: ti.template(), control: ti.template()):
@@ -253,7 +254,7 @@ def step_kernels(
     def acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), verlet: ti.template(), near: ti.template(), kept: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), b: ti.template(), ends: ti.template()):  # fmt: skip
         """The step in which a barostat acts, if it is its turn."""
         if ti.static(sometimes):
-            step(FROZEN + unroll + 1, FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
+            step(FROZEN + unroll + 1, 0, True, n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, atoms.pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
 
     @step_kernel
     def steps(n: ti.i32, width: ti.i32, near_width: ti.i32, shift_bits: ti.i32, dt: real, most_step2: real, most_near2: real, most_drift2: real, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, count: ints, entries: ints, shifts: vecs, limits2: reals, places: longs, built_at: vecs, near_count: ints, near_rows: ints, reverse: ints, listed_at: vecs, pair_table: term_reals, body_table: term_reals, partial: term_vecs, zeta: term_reals, live: ints, control: ints, ledger: longs, bath: doubles, firsts: ints, tuples: ints, values: term_reals, slopes: term_vecs, going: flag, acting: flag, cutting: flag, building: flag, builds_allowed: ti.i32, most_age: ti.i32, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums_of: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
@@ -274,18 +275,17 @@ def step_kernels(
         # read with what was read here, once.
         for _ in range(1):
             control[BUILDS] = 0
-            control[READY] = 0
         while ti.graph.do_while(building):
             while ti.graph.do_while(cutting):
                 forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-                flags.open_pass(control, going, acting, ledger)
+                flags.open_pass(control, going, None, ledger)
                 if ti.static(sometimes):
                     # A loop of its own: a cut costs time even where there is nothing to cut.
                     while ti.graph.do_while(acting):
                         while ti.graph.do_while(going):
                             some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                             flags.limit_age(most_age, control)
-                            flags.open_pass(control, going, acting, ledger)
+                            flags.open_pass(control, going, None, ledger)
                         bring_back(n, atoms, old_pos, control)
                         acting_step(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                         flags.open_pass(control, going, acting, ledger)
@@ -293,7 +293,7 @@ def step_kernels(
                     while ti.graph.do_while(going):
                         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, old_pos, verlet, near, kept, control, ledger, bath, t, b, ends)  # fmt: skip
                         flags.limit_age(most_age, control)
-                        flags.open_pass(control, going, acting, ledger)
+                        flags.open_pass(control, going, None, ledger)
                     bring_back(n, atoms, old_pos, control)
                 flags.close_pass(control, cutting)
             control[BUILDING] = 0
@@ -322,8 +322,6 @@ def step_kernels(
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
         forces.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-        # What an earlier call has left may be of other positions.
-        control[READY] = 0
         flags.open_pass(control, going, None, ledger)
         some_steps(n, width, near_width, shift_bits, dt, most_step2, most_near2, atoms, spare, verlet, near, kept, control, ledger, bath, t, None, ends)  # fmt: skip
         bring_back(n, atoms, spare, control)
@@ -340,19 +338,19 @@ def step_kernels(
         t = Tuples(firsts, tuples, values, slopes)
         all_places, cutters, sharers = ends_of(n, shifts.shape[0])
         ends = Ends(all_places, cutters, sharers)
-        at_end.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
+        seldom.cut(n, width, near_width, shift_bits, most_drift2, verlet, near, kept, ident, limits2, places, control, bath, t, ends)  # fmt: skip
         flags.open_finish(dt > 0.0, control)
-        at_end.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, HELD, ALL, bath, bath, t, ends)  # fmt: skip
+        seldom.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, HELD, ALL, bath, bath, t, ends)  # fmt: skip
         if ti.static(driven and not many_body):
             # Of pairs steps sum another virial, which rounds in another way: as they do.
             forces.first_pass(n, near_width, shift_bits, near, kept, energy, force, virial, control, HELD, tally, bath, bath, t, ends)  # fmt: skip
         for i in range(n):
             if control[HELD] == 0:
                 if ti.static(many_body):
-                    f, w, e = at_end.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
+                    f, w, e = seldom.gathered(i, n, width, near_width, shift_bits, verlet, near, kept, force, t, True)  # fmt: skip
                     force[i] = f
                     store_matrix(virial, i, w)
-                    if ti.static(at_end.both):
+                    if ti.static(seldom.both):
                         energy[i] += e
                 if ti.static(driven and many_body):
                     force[i] += thermostat.drive(load_matrix(virial, i), bath)

@@ -26,6 +26,8 @@ from taichimd.runtime import ti
 BITS = 36
 COARSE = 1.5 * 2.0 ** (52 - BITS)
 """On which the first part of a sum stands: numbers of its size have 2^-BITS as the unit of their last place."""
+RANGE = COARSE / 3.0
+"""How far a sum may go on its grid."""
 FINE = COARSE * 2.0**-BITS
 """The second part."""
 

@@ -5,8 +5,8 @@ The host never writes to it, and reads it whole: on a GPU one element costs as m
 
 (
     REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, LONGEST, MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, BUILDING, BUILDS,
-    BUILT, OVERFULL, FAST, READY, SPARE, HELD, FROZEN,
-) = range(21)  # fmt: skip
+    BUILT, OVERFULL, FAST, SPARE, HELD, FROZEN,
+) = range(20)  # fmt: skip
 """Steps still to do and done; near list outdated; Verlet list outdated or unfit; smallest number of an atom
 that left physics; how often the near list was cut since the build; its longest row.
 
@@ -19,24 +19,17 @@ Whether lists of tuples have too little room.
 
 Atoms that have gone farther than half the skin in this pass (`missed`).
 
-Whether the first loops of a step are done in whose end a barostat acts.
-
 Whether the last step has left the positions in the spare array.
 
 Whether `finish` has nothing to do: with these lists, or because the run is not at its end.
 
-From FROZEN on, one flag per step of a pass, and behind the last one: the step is not to be done. Behind those of a barostat's
-step as many again, for the first loops of steps."""
+From FROZEN on, one flag per step of a pass, and behind the last one: the step is not to be done. Behind those as many for a
+barostat's step."""
 
 NONE = 2147483647
 """No atom."""
 
 
-def first_loops(unroll: int) -> int:
-    """Where the flags of the first loops begin, in passes of `unroll` steps."""
-    return FROZEN + unroll + 3
-
-
 def control_size(unroll: int) -> int:
     """Length of the control array for passes of `unroll` steps and one more, in which a barostat may act."""
-    return first_loops(unroll) + unroll
+    return FROZEN + unroll + 3

@@ -63,7 +63,7 @@ class VerletList:
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
         self._radius2 = 0.0
-        self._bins = self._reach = self._periodic = self._codes = ti.Vector([1, 1, 1])
+        self._bins = self._reach = self._periodic = self._image_argument = ti.Vector([1, 1, 1])
         self._bin_capacity = 0
         self._reserve_bins(1)
         self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
@@ -109,7 +109,7 @@ class VerletList:
 
     def _layout(self) -> tuple[Any, ...]:
         return (
-            self._radius2, self._bins, self._reach, self._periodic, self._codes,
+            self._radius2, self._bins, self._reach, self._periodic, self._image_argument,
             self._grid, self._starts, self._folded, self._turns[1], self._bin_of[1],
         )  # fmt: skip
 
@@ -227,7 +227,7 @@ class VerletList:
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
                 "entries; wrap the positions into the cell, or use fewer atoms"
             )
-        self.most_image, self._codes = most, ti.Vector(most.tolist())
+        self.most_image, self._image_argument = most, ti.Vector(most.tolist())
         self.shift_bits = shift_bits
 
     def _set_shifts(self, frame: Frame, real: Any) -> None:
