@@ -103,7 +103,9 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     steps = settings.number_of_steps()
     if steps is None:
         steps = checkpoint.last_step - checkpoint.step
-        if steps <= 0:
+        # A run that was killed behind its last step has yet to write its results.
+        here = "output" not in given.model_fields_set or _same(Path(given.output), path.parent)
+        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint.step))):
             raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
     if "output" not in given.model_fields_set:
         settings = settings.model_copy(update={"output": str(path.parent)})
@@ -118,6 +120,14 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(atoms, structure)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
+
+
+def _lacks_results(path: Path, last_step: int) -> bool:
+    """Whether a folder's own checkpoint is of the last step, while its report says it has not finished."""
+    folder = OutputFolder(path.parent)
+    report = read_report(folder.report)
+    ends = _same(path, folder.checkpoint) and report.get("planned_last_step") == last_step
+    return ends and report.get("exit_reason") != "finished"
 
 
 def _absolute(settings: RunSettings) -> RunSettings:
@@ -251,12 +261,12 @@ class _Run:
                 if self.appending and not _same(Path(str(self.job.settings.restart)), keeper.path):
                     keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
                 result = self._step(files, keeper, stop)
+                stopped = None if result.finished else stop.received
                 keeper.save(self.simulation)
-            files.close()
-            reason = (
-                "finished" if stop.received is None else f"stopped by {signal.Signals(stop.received).name}"
-            )
-            self._finish(reason, result, keeper)
+                files.close()
+                # Still within: who stops a run that has come to its end must not lose its results.
+                reason = "finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}"
+                self._finish(reason, result, keeper)
         except (TaichimdError, KeyboardInterrupt) as error:
             with contextlib.suppress(TaichimdError):
                 files.close()
@@ -267,9 +277,11 @@ class _Run:
             else:
                 self.console.print(keeper.note(), highlight=False, markup=False)
             raise
-        return 0 if stop.received is None else 128 + stop.received
+        return 0 if stopped is None else 128 + stopped
 
     def _step(self, files: FileObserver, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
+        if self.job.steps == 0:
+            return RunResult(self.first_step, self.first_step, 0.0, True)
         with ProgressObserver(
             self.console, self.first_step, self.last_step, self.first_total.value
         ) as progress:
@@ -286,12 +298,14 @@ class _Run:
         """First step whose rows and frames the restart writes itself.
 
         A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
-        earlier run ended goes, so that the files are those of a run that was never cut.
+        earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
+        to do, all rows stay.
         """
         if not self.appending or self.job.checkpoint is None:
             return None
         step = self.job.checkpoint.step
-        return step + 1 if step % self.job.checkpoint.settings["every"] == 0 else step
+        stays = self.job.steps == 0 or step % self.job.checkpoint.settings["every"] == 0
+        return step + 1 if stays else step
 
     def _checkpoint(self, simulation: Simulation) -> Checkpoint:
         engine, atoms = simulation.engine, self.job.atoms

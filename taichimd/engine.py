@@ -24,6 +24,7 @@ from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.reduce import heat_flows
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import PRECISIONS, start, ti
+from taichimd.scalars import is_number
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
@@ -69,7 +70,7 @@ class Engine:
     ) -> None:
         if precision not in PRECISIONS:
             raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
-        if skin is not None and not (isinstance(skin, int | float) and LEAST_SKIN <= skin < np.inf):
+        if skin is not None and not (is_number(skin) and skin >= LEAST_SKIN):
             raise SettingsError(f"skin is {skin!r} angstrom, expected a length of {LEAST_SKIN} or more")
         if not isinstance(forcefield, ForceField):
             raise SettingsError(
@@ -119,7 +120,7 @@ class Engine:
             all_pairs=self._all_pairs,
             cell=cell,
             pbc=self.pbc,
-            skin=skin,
+            skin=None if skin is None else float(skin),
             by_tuple=by_tuple(self.decomposition, bound.terms),
         )
 

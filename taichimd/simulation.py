@@ -8,7 +8,6 @@
 `taichimd.driver` adds the files; nothing here writes any.
 """
 
-import math
 import time
 import warnings
 from collections.abc import Callable, Sequence
@@ -21,6 +20,7 @@ from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import SettingsError
 from taichimd.io.structures import has_velocities, remarks
 from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.scalars import is_number
 from taichimd.units import FS
 from taichimd.velocities import maxwell_boltzmann
 
@@ -275,5 +275,5 @@ class Simulation:
 
 
 def _check_positive(name: str, value: float, unit: str) -> None:
-    if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+    if not (is_number(value) and value > 0):
         raise SettingsError(f"{name} = {value}: expected a number above 0 ({unit})")

@@ -5,6 +5,7 @@ from ase import Atoms
 
 from taichimd.errors import SettingsError
 from taichimd.protocols import Array
+from taichimd.scalars import is_number, is_whole
 from taichimd.units import KB
 
 
@@ -26,8 +27,13 @@ def maxwell_boltzmann(masses: Array, temperature: float, seed: int) -> Array:
 
     Returns:
         (n, 3) internal units.
+
+    Raises:
+        SettingsError: a seed that is negative or no whole number.
     """
     masses = np.asarray(masses, dtype=np.float64)
+    if not (is_whole(seed) and seed >= 0):
+        raise SettingsError(f"seed is {seed!r}, expected a whole number that is not negative")
     random = np.random.Generator(np.random.PCG64(seed))
     velocities = random.standard_normal((len(masses), 3)) * np.sqrt(KB * temperature / masses)[:, None]
     if len(masses) > 1:
@@ -43,8 +49,6 @@ def set_temperature(atoms: Atoms, temperature: float, seed: int) -> None:
     Raises:
         SettingsError: a temperature (K) that is negative or not a number, a negative seed.
     """
-    if not 0.0 <= temperature < np.inf:
+    if not (is_number(temperature) and temperature >= 0.0):
         raise SettingsError(f"temperature is {temperature} K, expected a number that is not negative")
-    if seed < 0:
-        raise SettingsError(f"seed is {seed}, expected a whole number that is not negative")
     atoms.set_velocities(maxwell_boltzmann(atoms.get_masses(), temperature, seed))

@@ -2,6 +2,7 @@ import errno
 import io
 import json
 import os
+import shutil
 import signal
 import sys
 
@@ -399,3 +400,43 @@ def test_second_ctrl_c_leaves_the_last_good_checkpoint():
         drive(steps=100, output="out")
     assert read_checkpoint("out/checkpoint.npz").step == 0
     assert json.loads(open("out/run.json").read())["exit_reason"].startswith("KeyboardInterrupt")
+
+
+def test_one_ctrl_c_behind_the_last_step_costs_no_result(monkeypatch):
+    from taichimd.io import plots
+
+    plain = plots.plot_thermo
+
+    def press(*of):
+        os.kill(os.getpid(), signal.SIGINT)
+        plain(*of)
+
+    monkeypatch.setattr(plots, "plot_thermo", press)
+    code, text = drive(steps=100, output="out")
+    assert code == 0
+    assert "to go on" not in text
+    assert sorted(os.listdir("out")) == FILES
+    assert json.loads(open("out/run.json").read())["exit_reason"] == "finished"
+
+
+def test_a_run_killed_behind_its_last_step_gets_its_results_by_a_restart(monkeypatch):
+    drive(steps=130, output="whole")
+
+    def kill(*_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("taichimd.observing.finish", kill)
+        with pytest.raises(KeyboardInterrupt):
+            drive(steps=130, output="cut")
+    assert "thermo.png" not in os.listdir("cut")
+    shutil.copy("cut/checkpoint.npz", "cut/copy.npz")
+    for other in ({"restart": "cut/copy.npz"}, {"restart": "cut/checkpoint.npz", "output": "new"}):
+        with pytest.raises(SettingsError, match="is complete"):
+            drive(**other)
+    os.remove("cut/copy.npz")
+    assert drive(restart="cut/checkpoint.npz")[0] == 0
+    assert sorted(os.listdir("cut")) == FILES
+    assert same_bytes("whole", "cut", "trajectory.extxyz", "thermo.csv")
+    with pytest.raises(SettingsError, match="is complete"):
+        drive(restart="cut/checkpoint.npz")

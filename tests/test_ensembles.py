@@ -11,6 +11,7 @@ from scipy import stats
 
 from taichimd import philox, streams, units
 from taichimd.dynamics.ensembles import Berendsen, Bussi, Langevin, NoseHoover
+from taichimd.dynamics.pressure import Barostat, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -80,14 +81,21 @@ def kinetic_energies(engine, samples, every, dt):
 
 @under_quadrants
 @pytest.mark.parametrize(
-    ("kind", "coupling", "every"), [(Langevin, 50.0, 20), (Bussi, 40.0, 30), (NoseHoover, 60.0, 40)]
+    ("kind", "coupling", "every"),
+    [
+        (Langevin, 50.0, 20),
+        (Bussi, 40.0, 30),
+        (NoseHoover, 60.0, 40),
+        (StochasticCellRescaling, 50.0, 30),
+        (MartynaTobiasKlein, 40.0, 30),
+    ],
 )
 def test_kinetic_energy_of_a_liquid_is_gamma_distributed(kind, coupling, every):
     """K/kT of N_f degrees of freedom: the gamma distribution of shape N_f/2, at another T than the start."""
     temperature, samples = 200.0, 500
-    engine = Engine(
-        liquid(), LennardJones(**SMOOTH), ensemble=kind(temperature, coupling_time=coupling, seed=3)
-    )
+    of_cell = {"pressure": 0.3, "bulk_modulus": 2.0, "period": 2} if issubclass(kind, Barostat) else {}
+    ensemble = kind(temperature, coupling_time=coupling, seed=3, **of_cell)
+    engine = Engine(liquid(), LennardJones(**SMOOTH), ensemble=ensemble)
     engine.advance(400, 5.0 * units.FS)
     x = kinetic_energies(engine, samples, every, 5.0 * units.FS) / (units.KB * temperature)
     freedom = 96 if kind is Langevin else 93
@@ -389,12 +397,23 @@ def test_both_runtimes_give_the_same_trajectories():
         ({"final_temperature": 5.0}, "needs the ramp's first and last step"),
         ({"ramp": (5, 5)}, "expected a first step and a later last step"),
         ({"seed": -1}, "seed = -1: expected a whole number, 0 or above"),
+        ({"seed": 1.5}, "seed = 1.5: expected a whole number, 0 or above"),
+        ({"seed": "a"}, "seed = 'a': expected a whole number"),
+        ({"temperature": True}, "temperature = True: nvt-bussi expects a number above 0 (K)"),
+        ({"ramp": 3}, "ramp = 3: expected a first step and a later last step"),
+        ({"ramp": (0,), "final_temperature": 5.0}, "ramp = (0,): expected a first step"),
     ],
 )
 def test_settings_that_make_no_sense(options, words):
     with pytest.raises(SettingsError) as caught:
         Bussi(**{"temperature": 300.0} | options)
     assert words in str(caught.value)
+
+
+def test_numbers_of_numpy_are_numbers():
+    given = Bussi(np.int64(300), np.float32(50.0), seed=np.int64(4), ramp=np.array([0, 9]))
+    assert given == Bussi(300, 50.0, seed=4, ramp=(0, 9))
+    assert [type(x) for x in (given.temperature, given.coupling_time, given.seed)] == [int, float, int]
 
 
 def test_a_short_coupling_of_a_chain_is_refused():

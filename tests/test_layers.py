@@ -11,7 +11,7 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing"],
+    ["errors", "units", "tracing", "scalars"],
     ["runtime"],
     ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],

@@ -192,6 +192,10 @@ def test_observing_changes_no_bit_of_the_trajectory():
     np.testing.assert_array_equal(*ends)
 
 
+def interrupt(*_):
+    raise KeyboardInterrupt
+
+
 def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
     observe = f"--observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
     monkeypatch.setattr(
@@ -215,6 +219,13 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
     assert (code, err) == (0, "")
     for name in TABLES:
         assert open(f"cut/{name}").read() == open(f"whole/{name}").read(), name
+    # Killed while its tables were written, too.
+    with monkeypatch.context() as patch:
+        patch.setattr(Observations, "write", interrupt)
+        assert call(RUN + observe + "--steps 200 --output late")[0] == 130
+    assert call("run --restart late/checkpoint.npz")[0] == 0
+    for name in TABLES:
+        assert open(f"late/{name}").read() == open(f"whole/{name}").read(), name
     # A longer run is another plan: its samples begin where it begins.
     code, out, err = call("run --restart cut/checkpoint.npz --steps 70 --output more")
     assert (code, err) == (0, "")

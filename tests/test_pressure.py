@@ -371,6 +371,8 @@ def test_a_cell_that_runs_away_stops_the_run(kind):
         ({"control": "cubic"}, "control = 'cubic': expected one of isotropic, orthorhombic, triclinic"),
         ({"axes": "xx"}, "axes = 'xx': expected some of x, y and z"),
         ({"axes": ""}, "axes = ''"),
+        ({"axes": 5}, "axes = 5: expected some of x, y and z"),
+        ({"period": True}, "period = True: expected a whole number above 0 (steps)"),
         ({"axes": "xy", "control": "triclinic"}, 'control "triclinic" is of all three axes'),
     ],
 )
@@ -378,6 +380,13 @@ def test_settings_that_make_no_sense(options, words):
     with pytest.raises(SettingsError) as caught:
         StochasticCellRescaling(300.0, **options)
     assert words in str(caught.value)
+
+
+def test_an_array_is_three_pressures():
+    given = BerendsenNPT(
+        300.0, pressure=np.array([1.0, 2.0, 3.0]), control="orthorhombic", period=np.int64(5)
+    )
+    assert given == BerendsenNPT(300.0, pressure=(1.0, 2.0, 3.0), control="orthorhombic", period=5)
 
 
 def test_a_name_is_no_ensemble():
@@ -390,6 +399,19 @@ def test_too_short_a_coupling_is_refused():
     with pytest.raises(
         SettingsError, match="pressure_coupling_time = 30 fs is shorter than 10 time steps of 4 fs"
     ):
+        engine.advance(1, 4.0 * units.FS)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"period": 30}, "longer than coupling_time = 100 fs"),
+        ({"period": 300, "coupling_time": 2000.0}, "longer than pressure_coupling_time = 1000 fs"),
+    ],
+)
+def test_actions_farther_apart_than_a_coupling_time_are_refused(options, words):
+    engine = made(BerendsenNPT, "isotropic", **{"pressure_coupling_time": 1000.0, **options})
+    with pytest.raises(SettingsError, match=f"acts every {options['period']} steps, .*{words}"):
         engine.advance(1, 4.0 * units.FS)
 
 

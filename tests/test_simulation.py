@@ -181,3 +181,9 @@ def test_second_ctrl_c_is_an_ordinary_one():
 def test_longer_pieces_between_rare_reports(atoms):
     Simulation(atoms, FakeForceField()).run(2000)
     assert len(FakeEngine.calls) < 30
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, "a", True])
+def test_a_seed_is_a_whole_number(seed):
+    with pytest.raises(SettingsError, match="expected a whole number that is not negative"):
+        maxwell_boltzmann(np.array([40.0]), 80, seed=seed)

@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from taichimd import Simulation
 from taichimd.analysis.transport import hnemd_conductivity
+from taichimd.enumerate.exact import RANGE
 from taichimd.lattices import build_lattice
 from taichimd.neighbours.lists import NEVER
 from taichimd.units import PS
@@ -138,8 +139,11 @@ def test_of_one_point_the_first_measurement_is_drawn():
     point = {"potential": "tersoff", "precision": "float64", "ensemble": "nve", "atoms": 8000}
     first, second = {**point, "atom_steps_per_s": 3e6}, {**point, "atom_steps_per_s": 2e6}
     other = {**point, "atoms": 64_000, "atom_steps_per_s": 1e6}
-    reports = [{"results": [first]}, {"results": [second, other]}]
-    assert gpumd_figures.together(reports) == [first, other]
+    reports = [
+        {"results": [first], "runtime": {"device": "NVIDIA H100 80GB HBM3, 580.159.04"}},
+        {"results": [second, other], "runtime": {"device": "NVIDIA H200, 580.159.04\nNVIDIA H200, 580"}},
+    ]
+    assert gpumd_figures.together(reports) == [{**first, "gpu": "H100"}, {**other, "gpu": "H200"}]
 
 
 def test_a_crystal_is_not_taken_for_a_glass():
@@ -409,7 +413,7 @@ def test_random_runs_are_drawn_by_number_and_counted():
     assert first == again
     assert first["sha256"] != other["sha256"]
     assert (len(first["sha256"]), len(first["calls"])) == (6, 6)
-    beyond = {**first, "same_bits": False, "largest_force": 2.0 * random_runs.RANGE, "exploded": "far away"}
+    beyond = {**first, "same_bits": False, "largest_force": 2.0 * RANGE, "exploded": "far away"}
     found = random_runs.summary([{**first, "same_bits": True}, {**other, "same_bits": False}, beyond])
     assert list(found.values()) == [3, 1, 1, 1, 1]
 

@@ -11,12 +11,12 @@
 `thermostats` has the equations and what runs on the device.
 """
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import ClassVar
 
 from taichimd import units
 from taichimd.errors import SettingsError
+from taichimd.scalars import is_number, is_whole, plain
 
 DEFAULT_COUPLING_FS = 100.0
 """Between a vibration of a solid (some 10 fs) and the length of a run: moderate coupling."""
@@ -58,21 +58,23 @@ class Thermostat:
     seed: int = 1
 
     def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
         for key, unit in (("temperature", "K"), ("coupling_time", "fs"), ("final_temperature", "K")):
             value = getattr(self, key)
             if value is None and key == "final_temperature":
                 continue
-            if not (isinstance(value, int | float) and math.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
         if self.final_temperature is not None and self.ramp is None:
             raise SettingsError(
                 f"final_temperature = {self.final_temperature} needs the ramp's first and last step: "
                 "give ramp = (first, last)"
             )
-        if self.ramp is not None and not self.ramp[0] < self.ramp[1]:
-            raise SettingsError(f"ramp = {self.ramp}: expected a first step and a later last step")
-        if not 0 <= self.seed < 2**63:
-            raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
+        if self.ramp is not None and not _is_ramp(self.ramp):
+            raise SettingsError(f"ramp = {self.ramp!r}: expected a first step and a later last step")
+        if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
+            raise SettingsError(f"seed = {self.seed!r}: expected a whole number, 0 or above")
 
     def check_timestep(self, timestep: float) -> None:
         """Raise if the thermostat cannot keep up with a time step (internal units).
@@ -144,3 +146,9 @@ def degrees_of_freedom(ensemble: Ensemble, n_atoms: int) -> int:
     if isinstance(ensemble, Langevin):
         return 3 * n_atoms
     return max(3 * n_atoms - 3, 3)
+
+
+def _is_ramp(value: object) -> bool:
+    if not (isinstance(value, tuple | list) and len(value) == 2 and all(is_whole(step) for step in value)):
+        return False
+    return bool(value[0] < value[1])

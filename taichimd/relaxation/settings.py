@@ -1,11 +1,10 @@
 """What a relaxation is told, in the user's units, and checked."""
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 from taichimd.errors import SettingsError
 from taichimd.minimise.cell import SHAPES
+from taichimd.scalars import is_number
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,11 @@ class RelaxSettings:
 
     def __post_init__(self) -> None:
         for name, unit in (("fmax", "eV/Å"), ("smax", "GPa")):
-            if not (_is_number(getattr(self, name)) and getattr(self, name) > 0):
+            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
                 raise SettingsError(f"{name} = {getattr(self, name)}: expected a number above 0 ({unit})")
-        if not _is_number(self.pressure):
+        if not is_number(self.pressure):
             raise SettingsError(f"pressure = {self.pressure}: expected a number (GPa)")
-        if not (_is_number(self.steps) and int(self.steps) == self.steps and 0 < self.steps < 2**31):
+        if not (is_number(self.steps) and int(self.steps) == self.steps and 0 < self.steps < 2**31):
             raise SettingsError(f"steps = {self.steps}: expected a whole number above 0")
         if self.cell not in ("none", *SHAPES):
             raise SettingsError(f"cell = {self.cell!r}: expected none, {', '.join(SHAPES)}")
@@ -49,7 +48,3 @@ class RelaxSettings:
                     f"{name} = {getattr(self, name)}: the cell does not relax; expected with it cell = "
                     f"{', '.join(SHAPES)}"
                 )
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,6 +1,5 @@
 """What decides a thermal conductivity, checked before anything runs."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from taichimd.analysis.transport import BLOCKS
 from taichimd.analyze.request import TWO_ORIGINS
 from taichimd.errors import SettingsError
+from taichimd.scalars import is_number, is_whole
 
 METHODS = ("green-kubo", "hnemd")
 AXES = ("x", "y", "z")
@@ -69,12 +69,12 @@ class KappaSettings:
             units["driving_force"] = "1/Å"
         for key, unit in units.items():
             value = getattr(self, key)
-            if not (math.isfinite(value) and value > 0):
+            if not (is_number(value) and value > 0):
                 raise SettingsError(f"{key} = {value}: expected a number above 0 ({unit})")
-        for key, value in (("runs", self.runs), ("every", self.every), ("supercell", min(self.supercell))):
-            if value < 1:
+        for key, values in (("runs", (self.runs,)), ("every", (self.every,)), ("supercell", self.supercell)):
+            if not all(is_whole(value) and value >= 1 for value in values):
                 raise SettingsError(f"{key} = {getattr(self, key)}: expected whole numbers above 0")
-        if not 0 <= self.seed < 2**62:
+        if not (is_whole(self.seed) and 0 <= self.seed < 2**62):
             raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
         self._check_sheet()
         self._check_window()
@@ -97,7 +97,7 @@ class KappaSettings:
     def _check_sheet(self) -> None:
         if self.thickness is None:
             return
-        if not (math.isfinite(self.thickness) and self.thickness > 0):
+        if not (is_number(self.thickness) and self.thickness > 0):
             raise SettingsError(f"thickness = {self.thickness}: expected a number above 0 (Å)")
         if self.method == "hnemd" and self.direction == "z":
             raise SettingsError("direction = 'z' is across the sheet (thickness): expected x or y")
