@@ -4,9 +4,10 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.ensemble_bits --backend cuda --against cpu.json
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
-without one; silica runs 203 steps in NVE and with Langevin's thermostat. Starts are the same on every
-machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
-twice: the second time by an engine that was made anew and given the state of the first.
+without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
+with barostats, too. Starts are the same on every machine, and SHA-256 of positions, velocities, forces and
+cell says whether ends are. The last steps are done twice: the second time by an engine that was made anew and
+given the state of the first.
 """
 
 import argparse
@@ -19,7 +20,7 @@ from typing import Any
 from validation import common, systems
 from validation.decomposition import states
 
-STEPS = {"lj-melt": 300, "silica": 200}
+STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200}
 LAST = 3
 """Steps of a second call: what the first one has left behind is used."""
 SETTINGS = {
@@ -66,7 +67,7 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         ensembles.NVE, ensembles.Langevin, ensembles.Bussi, ensembles.Berendsen, ensembles.NoseHoover,
         pressure.BerendsenNPT, pressure.StochasticCellRescaling, pressure.MartynaTobiasKlein,
     )  # fmt: skip
-    melt, silica = systems.lj_melt(8), systems.silica(4)
+    melt, silica, silicon = systems.lj_melt(8), systems.silica(4), systems.silicon(5, 1800.0)
     for kind in kinds:
         ensemble = kind(**settings_of(kind))
         for skin in (0.8, None):
@@ -74,6 +75,8 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     yield "silica NVE", silica, {}
     thermostat = ensembles.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
     yield "silica Langevin", silica, {"ensemble": thermostat}
+    for kind in (kinds[0], kinds[1], *kinds[5:]):
+        yield f"silicon {kind.__name__}", silicon, {"ensemble": kind(**settings_of(kind))}
 
 
 def settings_of(kind: Any) -> dict[str, Any]:

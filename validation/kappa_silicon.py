@@ -19,7 +19,8 @@ read here, so none is compared with. `--published VALUE ERROR` takes one from wh
 graphene: VALUE TO BE VERIFIED. Z. Fan et al., Phys. Rev. B 95, 144309 (2017) and 99, 064308 (2019) have it;
 their numbers could not be read here either. The samples of a run by GPUMD lie in its repository at commit
 06c8bfa2, examples/04_Carbon_thermal_transport_nemd_and_hnemd/diffusive/kappa.out: HNEMD at 300 K, 24,000
-atoms, 1e-5/A, 10 ns, not averaged here; the mean of the sum of columns 3 and 4 is the conductivity.
+atoms, 1e-5/A, 10 ns, too long to be read and averaged here; the mean of the sum of columns 3 and 4 is the
+conductivity.
 Its potential has lambda1 and lambda2 multiplied by 1.013: all lengths, and with them all periods, are shorter
 by that factor, and a conductivity per 3.35 A of thickness is larger by it.
 """

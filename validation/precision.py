@@ -9,6 +9,7 @@ speed is measured on the benchmark systems, the three in turn.
 import argparse
 import statistics
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from ase import Atoms, units
 
 from validation import common, energy_drift, systems
-from validation.benchmarks.stepping import seconds, state_of, steps_for, warm_engine
+from validation.benchmarks.stepping import in_turn, seconds, state_of, warm_engine
 from validation.benchmarks.systems import CASES as BENCHMARKS
 
 PRECISIONS = ("float64", "mixed", "float32")
@@ -130,11 +131,7 @@ def speeds(name: str, n_atoms: int, options: argparse.Namespace) -> dict[str, An
     def run(precision: str, n: int) -> float:
         return seconds(lambda: engines[precision].advance(n, system.timestep))
 
-    steps = {p: steps_for(options.seconds, lambda n, p=p: run(p, n)) for p in PRECISIONS}
-    each: dict[str, list[float]] = {p: [] for p in PRECISIONS}
-    for _ in range(options.repeats):
-        for p in PRECISIONS:
-            each[p].append(1e3 * run(p, steps[p]) / steps[p])
+    each, steps = in_turn({p: partial(run, p) for p in PRECISIONS}, options.seconds, options.repeats)
     ms = {p: statistics.median(found) for p, found in each.items()}
     return {
         "atoms": n_atoms,

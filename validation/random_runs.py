@@ -26,8 +26,6 @@ from validation.decomposition import states
 from validation.ensemble_bits import settings_of
 
 CALLS, MOST_STEPS = 6, 13
-RANGE = 32768.0
-"""eV/angstrom, of exact sums."""
 
 
 def main() -> None:
@@ -65,6 +63,8 @@ def main() -> None:
 
 def summary(results: Any) -> dict[str, int]:
     """How many runs exploded, had the same bits, or others, within the range of exact sums and beyond."""
+    from taichimd.enumerate.exact import RANGE
+
     other = [found for found in results if not found.get("same_bits", True)]
     beyond = sum(found["largest_force"] > RANGE for found in other)
     return {

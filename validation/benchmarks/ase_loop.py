@@ -15,7 +15,7 @@ import numpy as np
 from ase.md.verlet import VelocityVerlet
 
 from validation import common, systems
-from validation.benchmarks.stepping import measure_silicon, seconds, silicon_cells, steps_for, warm_engine
+from validation.benchmarks.stepping import in_turn, measure_silicon, seconds, silicon_cells, warm_engine
 
 
 def main() -> None:
@@ -40,11 +40,7 @@ def compare(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
         "engine": lambda n: seconds(lambda: engine.advance(n, system.timestep)),
         "ase": lambda n: seconds(lambda: dynamics.run(n)),
     }
-    steps = {name: steps_for(options.seconds, loop) for name, loop in loops.items()}
-    each: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(options.repeats):
-        for name, loop in loops.items():
-            each[name].append(1e3 * loop(steps[name]) / steps[name])
+    each, steps = in_turn(loops, options.seconds, options.repeats)
     ms = {name: statistics.median(found) for name, found in each.items()}
     return {
         "ms_per_step": ms,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from validation import common, systems
-from validation.benchmarks.stepping import measure_silicon, seconds, silicon_cells, steps_for, warm_engine
+from validation.benchmarks.stepping import in_turn, measure_silicon, seconds, silicon_cells, warm_engine
 
 STEPS = 1, 10, 100, 1000
 """Of a call."""
@@ -45,11 +45,7 @@ def measure(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
     loops = {
         name: lambda n, call=call: seconds(lambda: [call() for _ in range(n)]) for name, call in calls.items()
     }
-    many = {name: steps_for(options.seconds, loop) for name, loop in loops.items()}
-    each: dict[str, list[float]] = {name: [] for name in loops}
-    for _ in range(options.repeats):
-        for name, loop in loops.items():
-            each[name].append(1e3 * loop(many[name]) / many[name])
+    each, _ = in_turn(loops, options.seconds, options.repeats)
     return {"ms": {name: statistics.median(found) for name, found in each.items()}, "ms_each": each}
 
 

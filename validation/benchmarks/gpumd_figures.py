@@ -55,7 +55,7 @@ def main() -> None:
         "point the first measurement counts",
         default=[
             common.RESULTS / f"gpumd_figures{end}.json"
-            for end in ("_h100", "_h100_large", "_same_state", "_sw", "_float32")
+            for end in ("_h100", "_h100_large", "_h100_large_float32", "_same_state", "_sw", "_float32")
         ],
     )  # fmt: skip
     picture.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.png", help="PNG")
@@ -75,8 +75,13 @@ def together(reports: list[dict[str, Any]]) -> list[dict[str, Any]]:
     for report in reports:
         for result in report["results"]:
             point = tuple(result[key] for key in ("potential", "precision", "ensemble", "atoms"))
-            found.setdefault(point, result)
+            found.setdefault(point, {**result, "gpu": model(report)})
     return list(found.values())
+
+
+def model(report: dict[str, Any]) -> str:
+    """The model of its GPU, such as "H100"."""
+    return common.device(report).split(",")[0].removeprefix("NVIDIA ").split()[0]
 
 
 def measure(options: argparse.Namespace) -> None:

@@ -68,11 +68,13 @@ def published(axis: Any, paper: dict[str, Any], number: int, unit: dict[str, flo
 
 def draw_speed(axis: Any, report: dict[str, Any], paper: dict[str, Any], peers: dict[str, Any]) -> None:
     """Figure 1: speed over the number of atoms."""
+    gpus = {(r["potential"], r["precision"], r["ensemble"]): r["gpu"] for r in report["results"]}
     for (potential, precision, ensemble), points in curves(report).items():
         axis.plot(
             *zip(*points, strict=True), color=COLOURS[potential], linestyle=LINES[precision],
             marker=MARKERS[ensemble], markersize=5,
-            label=f"taichimd {NAMES[potential]} {precision} {ensemble.split('-')[0].upper()}",
+            label=f"taichimd {NAMES[potential]} {precision} {ensemble.split('-')[0].upper()}, "
+            + gpus[potential, precision, ensemble],
         )  # fmt: skip
     gpumd = {int(n): v for n, v in peers["gpumd_atom_steps_per_second"]["tersoff-si"].items()}
     kokkos = {int(n): 1e3 * int(n) / ms for n, ms in peers["ms_per_step"]["tersoff-si"].items()}

@@ -2,7 +2,7 @@
 
 import argparse
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -115,6 +115,24 @@ def seconds(call: Callable[[], None]) -> float:
     call()
     ti.sync()
     return time.perf_counter() - started
+
+
+def in_turn(
+    loops: Mapping[str, Callable[[int], float]], length: float, repeats: int
+) -> tuple[dict[str, list[float]], dict[str, int]]:
+    """Milliseconds of one pass of each loop, the loops in turn; how many passes each repeat had.
+
+    Args:
+        loops: of a name: does so many passes, returns the seconds that they took.
+        length: seconds of a repeat, about.
+        repeats: how many.
+    """
+    passes = {name: steps_for(length, loop) for name, loop in loops.items()}
+    each: dict[str, list[float]] = {name: [] for name in loops}
+    for _ in range(repeats):
+        for name, loop in loops.items():
+            each[name].append(1e3 * loop(passes[name]) / passes[name])
+    return each, passes
 
 
 def steps_for(length: float, trial: Callable[[int], float], least: int = 20, most: int = 20_000) -> int:
