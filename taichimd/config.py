@@ -12,7 +12,15 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+)
 
 from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
 from taichimd.dynamics.pressure import BAROSTATS
@@ -33,6 +41,22 @@ _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
     "barostat_period",
 )  # fmt: skip
+
+
+PER_ATOM = ("energy", "virial")
+"""What frames can have of each atom, besides positions, velocities and forces."""
+
+
+def parts_of(text: str | None) -> tuple[str, ...]:
+    """The names in a text such as "energy,virial"."""
+    return tuple(part.strip() for part in text.split(",")) if text is not None else ()
+
+
+def _per_atom(value: str | None) -> str | None:
+    parts = parts_of(value)
+    if not set(parts) <= set(PER_ATOM) or len(set(parts)) != len(parts):
+        raise ValueError
+    return value
 
 
 def _pressure(value: Any) -> Any:
@@ -115,6 +139,9 @@ class RunSettings(BaseModel):
     )
     output: str = Field("taichimd-run", min_length=1, description="the name of a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
+    per_atom: Annotated[str | None, AfterValidator(_per_atom)] = Field(
+        None, description="energy, virial or energy,virial: what else frames have of each atom"
+    )
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
     observe: str | None = Field(
         None, description="some of rdf, msd, vacf, heat, viscosity, with commas between"

@@ -1,23 +1,19 @@
-"""The main job: from settings to a folder of results. The command line is a thin door on `run_job`."""
+"""From a prepared job to a folder of results. The command line is a thin door on `job` and this."""
 
 import contextlib
 import os
 import shlex
 import signal
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ase import Atoms
 from rich.console import Console
 
 from taichimd import observing
-from taichimd.analyze.plan import Plan
-from taichimd.config import RunSettings, make_settings
-from taichimd.errors import CheckpointError, SettingsError, TaichimdError
-from taichimd.io.checkpoint import Checkpoint, check_same_system, potential_hash, read_checkpoint
+from taichimd.config import parts_of
+from taichimd.errors import CheckpointError, TaichimdError
+from taichimd.io.checkpoint import Checkpoint, potential_hash
 from taichimd.io.report import (
     energy_drift,
     host,
@@ -26,9 +22,10 @@ from taichimd.io.report import (
     versions,
     write_report,
 )
-from taichimd.io.structures import has_velocities, read_structure, remarks
+from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
-from taichimd.notes import after_run, before_run, where_it_goes_on
+from taichimd.job import Job, same_path
+from taichimd.notes import after_run
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
@@ -38,107 +35,6 @@ from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
 from taichimd.velocities import maxwell_boltzmann
-
-
-@dataclass(frozen=True)
-class Job:
-    """Validated settings, with what they start from.
-
-    Attributes:
-        settings: all layers merged; `structure` and `potential` absolute where they are files.
-        steps: steps of this run.
-        atoms: the system; of a restart the checkpoint's.
-        checkpoint: what is continued, or None.
-        notes: remarks for the user.
-        plan: of what the run observes, or None.
-    """
-
-    settings: RunSettings
-    steps: int
-    atoms: Atoms
-    checkpoint: Checkpoint | None
-    notes: list[str]
-    plan: Plan | None = None
-
-
-def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
-    """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
-
-    With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
-    unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
-    is completed.
-
-    Raises:
-        SettingsError, StructureError, CheckpointError: as their messages say.
-    """
-    given = make_settings(flags, job_file)
-    if given.restart is not None:
-        return _prepare_restart(given, flags, job_file)
-    for key in ("structure", "potential"):
-        if getattr(given, key) is None:
-            expected = RunSettings.model_fields[key].description
-            raise SettingsError(f"no {key} given: expected {expected}")
-    steps = given.number_of_steps()
-    if steps is None:
-        raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
-    atoms = read_structure(str(given.structure))
-    if has_velocities(atoms):
-        given.check_velocities(
-            given.model_fields_set, f"the structure file ({atoms.get_temperature():.0f} K)"
-        )
-    plan = observing.plan_of(given, 0, steps)
-    observing.check(plan, atoms)
-    notes = remarks(atoms) + before_run(given, atoms)
-    return Job(_absolute(given), steps, atoms, None, notes, plan)
-
-
-def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
-    path = Path(str(given.restart))
-    checkpoint = read_checkpoint(path)
-    settings = make_settings(flags, job_file, checkpoint.settings)
-    old = checkpoint.settings
-    settings.check_velocities(
-        {key for key in given.model_fields_set if getattr(given, key) != old.get(key)}, f"checkpoint {path}"
-    )
-    steps = settings.number_of_steps()
-    if steps is None:
-        steps = checkpoint.last_step - checkpoint.step
-        # A run that was killed behind its last step has yet to write its results.
-        here = "output" not in given.model_fields_set or _same(Path(given.output), path.parent)
-        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint.step))):
-            raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
-    if "output" not in given.model_fields_set:
-        settings = settings.model_copy(update={"output": str(path.parent)})
-    if settings.potential is None:
-        raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
-    plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
-    atoms = checkpoint.atoms()
-    observing.check(plan, atoms)
-    notes += before_run(settings, atoms)
-    if "structure" in given.model_fields_set:
-        structure = read_structure(str(given.structure))
-        check_same_system(path, checkpoint, structure)
-        notes += where_it_goes_on(atoms, structure)
-    return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
-
-
-def _lacks_results(path: Path, last_step: int) -> bool:
-    """Whether a folder's own checkpoint is of the last step, while its report says it has not finished."""
-    folder = OutputFolder(path.parent)
-    report = read_report(folder.report)
-    ends = _same(path, folder.checkpoint) and report.get("planned_last_step") == last_step
-    return ends and report.get("exit_reason") != "finished"
-
-
-def _absolute(settings: RunSettings) -> RunSettings:
-    """Paths made absolute, so that a checkpoint can be continued from another folder."""
-    changes = {}
-    for key in ("structure", "potential"):
-        spec = getattr(settings, key)
-        file, colon, name = spec.rpartition(":") if spec and ".py:" in spec else (spec, "", "")
-        if file and Path(file).is_file():
-            changes[key] = f"{Path(file).resolve()}{colon}{name}"
-    return settings.model_copy(update=changes)
 
 
 def run_job(job: Job, console: Console) -> int:
@@ -153,17 +49,13 @@ def run_job(job: Job, console: Console) -> int:
     """
     settings = job.settings
     folder = OutputFolder(Path(settings.output), observing.files_of(job.plan))
-    appending = job.checkpoint is not None and _same(Path(str(settings.restart)).parent, folder.path)
+    appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     earlier = read_report(folder.report) if appending else {}
     simulation, forcefield, before = _start(job, console)
     if not appending:
         folder.clear()
     return _Run(job, folder, simulation, forcefield, before, console, appending, earlier).execute()
-
-
-def _same(one: Path, other: Path) -> bool:
-    return one.resolve() == other.resolve()
 
 
 def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float]]:
@@ -249,8 +141,9 @@ class _Run:
     def execute(self) -> int:
         """Step, write, report; the exit code."""
         files = FileObserver(
-            self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from()
-        )
+            self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from(),
+            parts_of(self.job.settings.per_atom),
+        )  # fmt: skip
         keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
             self.first_step if self.appending else None,
@@ -258,7 +151,7 @@ class _Run:
         self._write_report("running", None)
         try:
             with StopRequest() as stop:
-                if self.appending and not _same(Path(str(self.job.settings.restart)), keeper.path):
+                if self.appending and not same_path(Path(str(self.job.settings.restart)), keeper.path):
                     keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
                 result = self._step(files, keeper, stop)
                 stopped = None if result.finished else stop.received

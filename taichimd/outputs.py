@@ -96,6 +96,7 @@ class FileObserver(Observer):
         symbols: one per atom.
         pbc: (3,).
         drop_from: None starts new files; a step keeps what came before it (restart into the same folder).
+        per_atom: what else frames have of each atom (`TrajectoryWriter`).
     """
 
     def __init__(
@@ -104,9 +105,10 @@ class FileObserver(Observer):
         symbols: list[str],
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
+        per_atom: tuple[str, ...] = (),
     ) -> None:
         self._thermo = ThermoWriter(folder.thermo, drop_from)
-        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from)
+        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from, per_atom)
 
     def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         """Write one row and one frame."""

@@ -45,6 +45,18 @@ class ThermoLike(Protocol):
         """Total energy and what thermostat and cell have received, eV; None where nothing is conserved."""
 
 
+class EvaluationLike(Protocol):
+    """What each atom has, as `Engine.evaluate` returns it."""
+
+    @property
+    def energies(self) -> Array:
+        """(n,) eV."""
+
+    @property
+    def virials(self) -> Array:
+        """(n, 3, 3) eV."""
+
+
 class EngineLike(Protocol):
     """The part of `taichimd.engine.Engine` that a simulation uses.
 
@@ -97,6 +109,9 @@ class EngineLike(Protocol):
 
     def observe(self, take: Callable[[Any, Any, Any], None]) -> None:
         """Lend state, energies and virials on the device to a sampler."""
+
+    def evaluate(self) -> EvaluationLike:
+        """Energies and virials of the atoms at the present step; leaves the state alone."""
 
     def statistics(self) -> dict[str, Any]:
         """Figures for the report: list rebuilds, neighbours, skin ..."""

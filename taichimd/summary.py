@@ -15,7 +15,7 @@ from taichimd.progress import duration
 
 if TYPE_CHECKING:
     from taichimd.analyze.job import Outcome
-    from taichimd.driver import Job
+    from taichimd.job import Job
 
 
 def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:

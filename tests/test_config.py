@@ -41,6 +41,21 @@ def test_time_that_cannot_be_read(text):
             "nvt-nose-hoover, npt-berendsen, npt-scr or npt-mtk",
         ),
         ("seed", -1, "seed = -1: expected a whole number, 0 or above"),
+        (
+            "per_atom",
+            "energy,mass",
+            "per_atom = 'energy,mass': expected energy, virial or energy,virial: what else frames have of each atom",
+        ),
+        (
+            "per_atom",
+            "energy,energy",
+            "per_atom = 'energy,energy': expected energy, virial or energy,virial: what else frames have of each atom",
+        ),
+        (
+            "per_atom",
+            "",
+            "per_atom = '': expected energy, virial or energy,virial: what else frames have of each atom",
+        ),
     ],
 )
 def test_wrong_value_is_one_line_with_key_value_and_expectation(key, value, expected):

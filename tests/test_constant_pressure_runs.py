@@ -40,8 +40,8 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     assert "barostat 0.1 to 0.4 GPa, coupling time 200 fs" in shown
     assert ("energy is not conserved" in shown) == (ensemble == "npt-berendsen")
     # What an interrupted run leaves, so that the ramp goes over 200 steps in both.
-    from taichimd.driver import prepare_job
     from taichimd.engine import Engine
+    from taichimd.job import prepare_job
 
     advance = Engine.advance
     with pytest.MonkeyPatch.context() as patched:

@@ -13,11 +13,12 @@ from ase import Atoms
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
-from taichimd.driver import prepare_job, run_job
+from taichimd.driver import run_job
 from taichimd.errors import BlowUpError, CheckpointError, OutputError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
+from taichimd.job import prepare_job
 
 pytestmark = pytest.mark.usefixtures("fake", "structure")
 FILES = ["checkpoint.npz", "run.json", "thermo.csv", "thermo.png", "trajectory.extxyz"]

@@ -25,7 +25,8 @@ LAYERS = [
     ["simulation"],
     ["outputs", "progress", "profile", "summary", "analyze", "restart", "notes"],
     ["observing", "transport"],
-    ["driver", "relaxation"],
+    ["job", "relaxation"],
+    ["driver"],
     ["calculator", "ase_plugin", "cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -86,6 +86,22 @@ def test_first_columns_are_what_ovito_expects(tmp_path):
     assert "Properties=species:S:1:pos:R:3:momenta:R:3:vel:R:3:forces:R:3 " in comment
 
 
+def test_per_atom_columns_read_back_exactly(tmp_path, monkeypatch):
+    atoms, engine = small_system()
+    now = engine.evaluate()
+    now.virials = np.random.default_rng(1).normal(size=(3, 3, 3))
+    monkeypatch.setattr(engine, "evaluate", lambda: now)
+    for names in (("energy",), ("virial", "energy")):
+        writer = TrajectoryWriter(tmp_path / "t.extxyz", engine.symbols, atoms.pbc, None, names)
+        writer.write(engine, engine.thermo(), 0.0)
+        writer.close()
+        frame = ase.io.read(tmp_path / "t.extxyz")
+        assert np.array_equal(frame.get_potential_energies(), now.energies)
+        assert np.array_equal(frame.get_forces(), engine.forces())
+        assert ("virials" in frame.arrays) == ("virial" in names)
+    assert np.array_equal(frame.arrays["virials"].reshape(3, 3, 3), now.virials)
+
+
 def test_trajectory_is_cut_at_a_step(tmp_path):
     write_frames(tmp_path / "all.extxyz", [0, 10, 20, 30])
     write_frames(tmp_path / "cut.extxyz", [0, 10, 20, 25, 27])

@@ -8,7 +8,7 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import Simulation
+from taichimd import Simulation, TaichiMD
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 from taichimd.units import FS
@@ -46,6 +46,24 @@ def test_restart_is_bit_for_bit(call):
     assert straight.velocities.tobytes() == cut.velocities.tobytes()
     for name in ("trajectory.extxyz", "thermo.csv"):
         assert open(f"straight/{name}", "rb").read() == open(f"cut/{name}", "rb").read()
+
+
+def test_frames_have_what_each_atom_has_on_demand(call):
+    call(RUN + "--steps 40 --output plain")
+    assert call(RUN + "--steps 20 --output more --per-atom energy,virial")[0] == 0
+    assert call("run --restart more/checkpoint.npz --steps 20")[0] == 0
+    plain, more = (read_checkpoint(f"{name}/checkpoint.npz") for name in ("plain", "more"))
+    assert plain.positions.tobytes() == more.positions.tobytes()
+    frames = ase.io.read("more/trajectory.extxyz", ":")
+    assert len(frames) == 3
+    for frame in frames:
+        virials = frame.arrays["virials"].reshape(-1, 3, 3)
+        expected = -frame.get_stress(voigt=False) * frame.get_volume()
+        # Its stress is symmetric, a sum of virials is but for rounding.
+        np.testing.assert_allclose(virials.sum(axis=0), expected, atol=1e-10)
+        assert frame.get_potential_energies().sum() == pytest.approx(frame.get_potential_energy(), rel=1e-13)
+        frame.calc = TaichiMD("Si.tersoff")
+        np.testing.assert_allclose(frame.calc.get_per_atom_virial(frame), virials, atol=1e-11)
 
 
 def test_energy_is_conserved_and_files_agree_with_the_evaluation(call):

@@ -25,8 +25,9 @@ def demo(
     from rich.console import Console
 
     from taichimd.config import make_settings
-    from taichimd.driver import prepare_job, run_job
+    from taichimd.driver import run_job
     from taichimd.io.files import writing
+    from taichimd.job import prepare_job
 
     make_settings({"backend": backend, "output": output})
     folder, console = Path(output), Console()

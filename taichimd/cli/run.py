@@ -64,6 +64,10 @@ def run(
         typer.Option(help="Folder for the results; default taichimd-run; of a restart, its own."),
     ] = None,
     every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
+    per_atom: Annotated[
+        str | None,
+        typer.Option(help="Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V)."),
+    ] = None,
     observe: Annotated[
         str | None,
         typer.Option(help="While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures."),
@@ -100,7 +104,8 @@ def run(
     """
     from rich.console import Console
 
-    from taichimd.driver import prepare_job, run_job
+    from taichimd.driver import run_job
+    from taichimd.job import prepare_job
 
     job_file = Path(structure) if structure is not None and structure.endswith(".toml") else None
     flags = {
@@ -122,6 +127,7 @@ def run(
         "time": time,
         "output": output,
         "every": every,
+        "per_atom": per_atom,
         "observe": observe,
         "observe_every": observe_every,
         "observe_window": observe_window,

@@ -3,11 +3,14 @@
 ASE's own writer rounds to eight decimals and formats atom by atom; this one writes the shortest text that
 gives the same double, and about as fast. Columns: `species`, `pos` (Å), `momenta` (ASE's unit: ASE makes
 velocities of them), `vel` (Å/fs, for OVITO and GPUMD tools) and `forces` (eV/Å). The comment line has the
-cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part).
+cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
+there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
+components of each row after row).
 
 Format: https://github.com/libAtoms/extxyz
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +22,7 @@ from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.units import FS
 
 _PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:vel:R:3:forces:R:3"
+_COLUMNS = {"energy": "energies:R:1", "virial": "virials:R:9"}
 _VOIGT_AS_3X3 = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
 
@@ -30,6 +34,7 @@ class TrajectoryWriter(AppendedFile):
         symbols: one per atom.
         pbc: (3,) whether a direction is periodic.
         drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
+        per_atom: columns more, some of "energy", "virial".
 
     Raises:
         OutputError: it cannot be written, or what is there is no such trajectory.
@@ -41,10 +46,13 @@ class TrajectoryWriter(AppendedFile):
         symbols: list[str],
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
+        per_atom: Sequence[str] = (),
     ) -> None:
+        self._per_atom = tuple(per_atom)
         self._symbols = list(symbols)
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
-        self._fixed = f'Properties={_PROPERTIES} pbc="{flags}"'
+        properties = ":".join([_PROPERTIES, *(_COLUMNS[name] for name in self._per_atom)])
+        self._fixed = f'Properties={properties} pbc="{flags}"'
         super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from))
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
@@ -52,7 +60,11 @@ class TrajectoryWriter(AppendedFile):
         velocities = engine.velocities()
         momenta = velocities * np.asarray(engine.masses)[:, None]
         # velocity in Å/fs is Å per internal time unit, times the length of a femtosecond in that unit
-        columns = np.hstack([engine.positions(), momenta, velocities * FS, engine.forces()])
+        columns = [engine.positions(), momenta, velocities * FS, engine.forces()]
+        if self._per_atom:
+            now = engine.evaluate()
+            more = {"energy": now.energies[:, None], "virial": now.virials.reshape(-1, 9)}
+            columns += [more[name] for name in self._per_atom]
         lattice = f'Lattice="{_numbers(engine.cell)}" ' if np.any(engine.cell) else ""
         comment = f"{lattice}{self._fixed} step={thermo.step} time_ps={time_ps!r}"
         comment += f" energy={float(thermo.potential)!r}"
@@ -61,7 +73,7 @@ class TrajectoryWriter(AppendedFile):
         lines = [str(len(self._symbols)), comment]
         lines += [
             f"{symbol} {' '.join(map(repr, row))}"
-            for symbol, row in zip(self._symbols, columns.tolist(), strict=True)
+            for symbol, row in zip(self._symbols, np.hstack(columns).tolist(), strict=True)
         ]
         self.append("\n".join(lines) + "\n")
 

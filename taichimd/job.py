@@ -1,0 +1,124 @@
+"""What a run is to do: settings, structure or checkpoint and plan, checked before anything is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ase import Atoms
+
+from taichimd import observing
+from taichimd.analyze.plan import Plan
+from taichimd.config import RunSettings, make_settings
+from taichimd.errors import SettingsError
+from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
+from taichimd.io.report import read_report
+from taichimd.io.structures import has_velocities, read_structure, remarks
+from taichimd.notes import before_run, where_it_goes_on
+from taichimd.outputs import OutputFolder
+
+
+@dataclass(frozen=True)
+class Job:
+    """Validated settings, with what they start from.
+
+    Attributes:
+        settings: all layers merged; `structure` and `potential` absolute where they are files.
+        steps: steps of this run.
+        atoms: the system; of a restart the checkpoint's.
+        checkpoint: what is continued, or None.
+        notes: remarks for the user.
+        plan: of what the run observes, or None.
+    """
+
+    settings: RunSettings
+    steps: int
+    atoms: Atoms
+    checkpoint: Checkpoint | None
+    notes: list[str]
+    plan: Plan | None = None
+
+
+def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
+    """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
+
+    With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
+    unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
+    is completed.
+
+    Raises:
+        SettingsError, StructureError, CheckpointError: as their messages say.
+    """
+    given = make_settings(flags, job_file)
+    if given.restart is not None:
+        return _prepare_restart(given, flags, job_file)
+    for key in ("structure", "potential"):
+        if getattr(given, key) is None:
+            expected = RunSettings.model_fields[key].description
+            raise SettingsError(f"no {key} given: expected {expected}")
+    steps = given.number_of_steps()
+    if steps is None:
+        raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
+    atoms = read_structure(str(given.structure))
+    if has_velocities(atoms):
+        given.check_velocities(
+            given.model_fields_set, f"the structure file ({atoms.get_temperature():.0f} K)"
+        )
+    plan = observing.plan_of(given, 0, steps)
+    observing.check(plan, atoms)
+    notes = remarks(atoms) + before_run(given, atoms)
+    return Job(_absolute(given), steps, atoms, None, notes, plan)
+
+
+def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
+    path = Path(str(given.restart))
+    checkpoint = read_checkpoint(path)
+    settings = make_settings(flags, job_file, checkpoint.settings)
+    old = checkpoint.settings
+    settings.check_velocities(
+        {key for key in given.model_fields_set if getattr(given, key) != old.get(key)}, f"checkpoint {path}"
+    )
+    steps = settings.number_of_steps()
+    if steps is None:
+        steps = checkpoint.last_step - checkpoint.step
+        # A run that was killed behind its last step has yet to write its results.
+        here = "output" not in given.model_fields_set or same_path(Path(given.output), path.parent)
+        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint.step))):
+            raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
+    if "output" not in given.model_fields_set:
+        settings = settings.model_copy(update={"output": str(path.parent)})
+    if settings.potential is None:
+        raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
+    plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    atoms = checkpoint.atoms()
+    observing.check(plan, atoms)
+    notes += before_run(settings, atoms)
+    if "structure" in given.model_fields_set:
+        structure = read_structure(str(given.structure))
+        check_same_system(path, checkpoint, structure)
+        notes += where_it_goes_on(atoms, structure)
+    return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
+
+
+def _lacks_results(path: Path, last_step: int) -> bool:
+    """Whether a folder's own checkpoint is of the last step, while its report says it has not finished."""
+    folder = OutputFolder(path.parent)
+    report = read_report(folder.report)
+    ends = same_path(path, folder.checkpoint) and report.get("planned_last_step") == last_step
+    return ends and report.get("exit_reason") != "finished"
+
+
+def _absolute(settings: RunSettings) -> RunSettings:
+    """Paths made absolute, so that a checkpoint can be continued from another folder."""
+    changes = {}
+    for key in ("structure", "potential"):
+        spec = getattr(settings, key)
+        file, colon, name = spec.rpartition(":") if spec and ".py:" in spec else (spec, "", "")
+        if file and Path(file).is_file():
+            changes[key] = f"{Path(file).resolve()}{colon}{name}"
+    return settings.model_copy(update=changes)
+
+
+def same_path(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one place."""
+    return one.resolve() == other.resolve()
