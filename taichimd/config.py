@@ -140,7 +140,7 @@ class RunSettings(BaseModel):
     output: str = Field("taichimd-run", min_length=1, description="the name of a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     per_atom: Annotated[str | None, AfterValidator(_per_atom)] = Field(
-        None, description="energy, virial or energy,virial: what else frames have of each atom"
+        None, description="energy, virial or both as energy,virial: more columns"
     )
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
     observe: str | None = Field(

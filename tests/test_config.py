@@ -44,17 +44,17 @@ def test_time_that_cannot_be_read(text):
         (
             "per_atom",
             "energy,mass",
-            "per_atom = 'energy,mass': expected energy, virial or energy,virial: what else frames have of each atom",
+            "per_atom = 'energy,mass': expected energy, virial or both as energy,virial: more columns",
         ),
         (
             "per_atom",
             "energy,energy",
-            "per_atom = 'energy,energy': expected energy, virial or energy,virial: what else frames have of each atom",
+            "per_atom = 'energy,energy': expected energy, virial or both as energy,virial: more columns",
         ),
         (
             "per_atom",
             "",
-            "per_atom = '': expected energy, virial or energy,virial: what else frames have of each atom",
+            "per_atom = '': expected energy, virial or both as energy,virial: more columns",
         ),
     ],
 )
