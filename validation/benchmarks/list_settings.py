@@ -14,7 +14,7 @@ from typing import Any
 
 from validation import common
 from validation.benchmarks.stepping import seconds
-from validation.benchmarks.systems import CASES
+from validation.benchmarks.systems import CASES, HEAT, heated
 
 
 def main() -> None:
@@ -27,12 +27,7 @@ def main() -> None:
     parser.add_argument(
         "--threads", nargs="+", type=int, default=[0], help="per atom; 0: the engine's choice"
     )
-    parser.add_argument(
-        "--heat",
-        type=float,
-        default=1.0,
-        help="times the kinetic energy of the start (2: a crystal stays at 300 K)",
-    )
+    parser.add_argument("--heat", type=float, default=1.0, help=HEAT)
     parser.add_argument("--steps", type=int, default=500, help="of one timed run")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "list_settings.json")
@@ -40,8 +35,7 @@ def main() -> None:
     from taichimd import runtime
 
     runtime.start(options.backend)
-    system = CASES[options.case].system(options.atoms)
-    system.atoms.set_momenta(options.heat**0.5 * system.atoms.get_momenta())
+    system = heated(CASES[options.case].system(options.atoms), options.heat)
     report: dict[str, Any] = {
         **common.provenance(),
         "case": options.case,

@@ -23,6 +23,7 @@ from typing import Any
 from validation import common
 from validation.benchmarks import loop_names
 from validation.benchmarks.kernel_times import without_device_loops
+from validation.benchmarks.systems import HEAT
 
 METRICS = {
     "us": "gpu__time_duration.sum",
@@ -45,6 +46,7 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=["tersoff-si:64000", "sw-si:512000", "lj-melt:1048576"])
     parser.add_argument("--settle", type=int, default=200, help="steps before the profile")
     parser.add_argument("--steps", type=int, default=12)
+    parser.add_argument("--heat", type=float, default=1.0, help=HEAT)
     parser.add_argument("--seconds", type=float, default=120, help="limit of one system")
     parser.add_argument("--decomposition", nargs="+", default=["auto"], choices=["particle", "tuple", "auto"])
     parser.add_argument("--launches", type=int, help="profile no more launches than these")
@@ -54,9 +56,9 @@ def main() -> None:
     )
     options = parser.parse_args()
     if options.child:
-        run(*options.child, options.settle, options.steps)
+        run(*options.child, options)
         return
-    report: dict[str, Any] = {"cases": {}}
+    report: dict[str, Any] = {"heat": options.heat, "cases": {}}
     for case in options.cases:
         for decomposition in options.decomposition:
             print(f"{case} {decomposition} ...", flush=True)
@@ -76,7 +78,7 @@ def profile(case: str, decomposition: str, options: argparse.Namespace) -> list[
         names = Path(folder) / "names.json"
         child = [sys.executable, "-m", "validation.benchmarks.profile_kernels"]
         child += ["--child", case, decomposition, str(names)]
-        child += ["--settle", str(options.settle), "--steps", str(options.steps)]
+        child += ["--settle", str(options.settle), "--steps", str(options.steps), "--heat", str(options.heat)]
         ncu = ["ncu", "--clock-control", "none", "--profile-from-start", "off", "--csv"]
         if options.launches:
             ncu += ["--launch-count", str(options.launches)]
@@ -125,7 +127,7 @@ def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
     return kernels
 
 
-def run(case: str, decomposition: str, names: str, settle: int, steps: int) -> None:
+def run(case: str, decomposition: str, names: str, options: argparse.Namespace) -> None:
     """The child: steps without loops on the device, seen by the profiler after some that are not."""
     import ctypes
 
@@ -133,17 +135,17 @@ def run(case: str, decomposition: str, names: str, settle: int, steps: int) -> N
     os.environ["TAICHIMD_PROFILE"] = ""
     without_device_loops()
     from taichimd.engine import Engine
-    from validation.benchmarks.systems import CASES
+    from validation.benchmarks.systems import CASES, heated
 
-    system = CASES[name].system(int(atoms))
+    system = heated(CASES[name].system(int(atoms)), options.heat)
     simulation = Engine(system.atoms, system.forcefield(), backend="cuda", decomposition=decomposition)
-    simulation.advance(settle, system.timestep)
+    simulation.advance(options.settle, system.timestep)
     simulation.synchronize()
     Path(names).write_text(json.dumps(asdict(loop_names.layout(simulation))))
     simulation.device.lists.outdate()
     driver = ctypes.CDLL("libcuda.so.1")
     driver.cuProfilerStart()
-    simulation.advance(steps, system.timestep)
+    simulation.advance(options.steps, system.timestep)
     simulation.synchronize()
     driver.cuProfilerStop()
 

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from validation import systems
 
+HEAT = "times the kinetic energy of the start (2: a crystal stays at 300 K)"
+
 
 @dataclass(frozen=True)
 class Case:
@@ -34,6 +36,12 @@ class Case:
         if cells < 1 or self.atoms_per_cell * cells**3 != n_atoms:
             raise ValueError(f"{n_atoms} atoms are not {self.atoms_per_cell} times a cube")
         return self.build(cells)
+
+
+def heated(system: systems.System, heat: float) -> systems.System:
+    """The system with so many times its kinetic energy: of a perfect crystal half of it goes to the bonds."""
+    system.atoms.set_momenta(heat**0.5 * system.atoms.get_momenta())
+    return system
 
 
 CASES = {
