@@ -25,7 +25,7 @@ from taichimd.io.report import (
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.job import Job, same_path
-from taichimd.notes import after_run
+from taichimd.notes import after_run, faster_runtime
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
@@ -62,6 +62,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     """Simulation with compiled kernels, force field, and seconds for setup and compiling."""
     from taichimd.engine import Engine
     from taichimd.forcefields.load import load_forcefield
+    from taichimd.runtime import info
 
     begin = time.perf_counter()
     settings, checkpoint = job.settings, job.checkpoint
@@ -88,6 +89,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
         engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
     if checkpoint is not None:
         job.notes.extend(changes_of_machine(checkpoint, engine))
+    job.notes.extend(faster_runtime(info()))
     print_header(console, job, forcefield, engine.decomposition)
     if console.is_terminal:
         with console.status("compiling"):

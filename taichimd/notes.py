@@ -1,5 +1,6 @@
 """What the user of a run should know, one sentence each, before it starts and after it has ended."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,20 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
             "the volume of the whole cell, with any vacuum in it, and the cells are in trajectory.extxyz"
         )
     return notes
+
+
+def faster_runtime(running: Mapping[str, Any]) -> list[str]:
+    """That a GPU could be faster, if that is so.
+
+    Args:
+        running: `taichimd.runtime.info()`.
+    """
+    if running["backend"] != "cuda" or not running["runtime"].startswith("taichi "):
+        return []
+    return [
+        "on a GPU the runtime quadrants is faster, several times so for small systems, and gives the CPU's "
+        "bits: pip install quadrants, and set TAICHIMD_RUNTIME=quadrants"
+    ]
 
 
 def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:

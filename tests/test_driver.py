@@ -19,6 +19,7 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.job import prepare_job
+from taichimd.notes import faster_runtime
 
 pytestmark = pytest.mark.usefixtures("fake", "structure")
 FILES = ["checkpoint.npz", "run.json", "thermo.csv", "thermo.png", "trajectory.extxyz"]
@@ -441,3 +442,10 @@ def test_a_run_killed_behind_its_last_step_gets_its_results_by_a_restart(monkeyp
     assert same_bytes("whole", "cut", "trajectory.extxyz", "thermo.csv")
     with pytest.raises(SettingsError, match="is complete"):
         drive(restart="cut/checkpoint.npz")
+
+
+def test_a_gpu_under_taichi_is_told_of_the_faster_runtime():
+    assert faster_runtime({"backend": "cpu", "runtime": "taichi 1.7.4"}) == []
+    assert faster_runtime({"backend": "cuda", "runtime": "quadrants 1.4.0"}) == []
+    (note,) = faster_runtime({"backend": "cuda", "runtime": "taichi 1.7.4"})
+    assert "TAICHIMD_RUNTIME=quadrants" in note

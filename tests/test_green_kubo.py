@@ -101,13 +101,30 @@ def test_driven_conductivity_by_hand_and_its_error():
         runs = [scale * run + [0, 0, mean] for run in runs]
         runs[0][:100] += 1e3  # the start, to be skipped
         runs[1][:100] += 1e3
-        found = hnemd_conductivity(runs, 1.0, 5000.0, 300.0, [0, 0, 1e-4], skip=100.0)
+        found = hnemd_conductivity(runs, 1.0, 5000.0, 300.0, [0, 0, 1e-4], skip=100.0, blocks=5)
         assert found.kappa.samples == 10
         assert found.time[0] == 101
         assert found.running[-1] == pytest.approx(found.kappa.value, rel=0.01)
         return found.kappa.value, found.kappa.error, 2.0
 
     assert covers(z_scores(estimate, 200), 10)
+
+
+def test_the_error_of_driven_runs_is_their_scatter():
+    """Runs that differ from each other and hardly within: pieces of them would say that there is no error."""
+    rng = np.random.default_rng(3)
+
+    def estimate(_):
+        means = rng.normal(5.0, 1.0, size=6)
+        runs = [np.full((50, 3), mean) + 0.01 * rng.normal(size=(50, 3)) for mean in means]
+        found = hnemd_conductivity(runs, 1.0, 1.0, 1.0, [0, 1.0, 0], skip=10.0)
+        assert found.kappa.samples == 6
+        np.testing.assert_allclose(found.of_runs / 157376.9, means, atol=0.02)
+        return found.kappa.value, found.kappa.error, 5.0 * 157376.9
+
+    assert covers(z_scores(estimate, 200), 6)
+    one = hnemd_conductivity(rng.normal(size=(50, 3)), 1.0, 1.0, 1.0, [0, 1.0, 0])
+    assert one.kappa.samples == 10
 
 
 def test_driving_force_in_any_direction():

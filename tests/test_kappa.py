@@ -161,11 +161,13 @@ def test_hnemd_is_the_mean_current_over_the_force():
     system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")
     runs = [sample_run(system, potential, settings, k) for k in range(2)]
     found = conductivity(runs, settings, system.cell.volume, len(system))
-    mean = np.mean([run.current[-(17 // 5) * 5 :, 1].mean() for run in runs])
+    mean = np.mean([run.current[-17:, 1].mean() for run in runs])
     size = mean / (found.temperature.value * system.cell.volume * 1e-3)
     from taichimd.units import WATT_PER_METRE_KELVIN
 
     assert found.mean.value == pytest.approx(size / WATT_PER_METRE_KELVIN, rel=1e-9)
+    assert found.mean.samples == 2
+    assert found.mean.error == pytest.approx(np.ptp(found.driven.of_runs) / 2, rel=1e-9)
 
 
 LINE = "kappa s.extxyz --potential Ar.lj --temperature 60 --equilibrate 20fs --backend cpu --every 5 "

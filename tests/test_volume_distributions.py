@@ -74,6 +74,33 @@ def crystal(edge, ensemble):
     return engine
 
 
+@pytest.mark.parametrize(
+    ("kind", "control", "options"),
+    [(StochasticCellRescaling, "orthorhombic", {"period": 2}), (MartynaTobiasKlein, "triclinic", {})],
+)
+def test_volumes_of_cells_of_any_shape_have_the_same_ratio(kind, control, options):
+    """Of a crystal. The slope is that of the volume alone, whatever else of the cell may change."""
+    pressures, temperature, timestep = (0.05, 0.08), 40.0, 5.0
+    exact = (pressures[0] - pressures[1]) * units.GPA / (units.KB * temperature)
+    volumes, shapes = [], []
+    for pressure in pressures:
+        ensemble = kind(
+            temperature, coupling_time=200.0, pressure=pressure, pressure_coupling_time=300.0,
+            bulk_modulus=2.0, control=control, seed=11, **options,
+        )  # fmt: skip
+        engine = crystal(5.30, ensemble)
+        engine.advance(2000, timestep * units.FS)
+        volumes.append(driver.volumes_along(engine, 200, 60, timestep))
+        shapes.append(engine.cell)
+    slope, error = driver.slope_of_log_ratio(*volumes)
+    assert error < 0.2 * abs(exact), "the error is too large for the test to tell anything"
+    assert abs(slope - exact) < 4 * error
+    for cell in shapes:
+        edges, skewed = np.diag(cell), abs(cell - np.diag(np.diag(cell))).max()
+        assert np.ptp(edges) > 0.01
+        assert (skewed > 0.01) == (control == "triclinic")
+
+
 @pytest.fixture(scope="module")
 def compressed():
     """Argon at 20 K: mean of two volumes (angstrom^3) 3% apart, mean of their pressures, -V dP/dV, its error.

@@ -274,6 +274,7 @@ def course(found: Any, window: float) -> dict[str, Any]:
     first, all_ = mean[n // 2 - 1], mean[-1]
     thin = slice(None, None, max(1, n // 200))
     return {
+        "of_runs_W_per_mK": found.driven.of_runs.round(3),
         "halves_W_per_mK": [first, (n * all_ - n // 2 * first) / (n - n // 2)],
         "running": {"time_ps": t[thin].round(3), "kappa": mean[thin].round(3)},
     }

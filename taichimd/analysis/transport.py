@@ -16,7 +16,7 @@ from taichimd.errors import AnalysisError
 from taichimd.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
 
 BLOCKS = 10
-"""Of all driven runs together, for the error of their mean current."""
+"""Pieces of a single driven run, for the error of its mean current."""
 
 
 def green_kubo_conductivity(
@@ -63,14 +63,16 @@ class Driven:
     Attributes:
         time: (m,) internal, ends of the running average.
         running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time.
-        kappa: W/(m K) along the driving force, with the error over blocks.
+        kappa: W/(m K) along the driving force, with the standard error over the runs, or over pieces of one.
         components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
+        of_runs: (runs,) W/(m K) along the driving force.
     """
 
     time: Array
     running: Array
     kappa: Mean
     components: Mean
+    of_runs: Array
 
 
 def hnemd_conductivity(
@@ -86,7 +88,8 @@ def hnemd_conductivity(
 
     Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
     Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
-    small enough for a linear response, which the reader checks by halving it.
+    small enough for a linear response, which the reader checks by halving it. Where correlations outlive a
+    piece of a single run its error is too small: take several.
 
     Args:
         current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
@@ -95,7 +98,7 @@ def hnemd_conductivity(
         temperature: K, of the thermostat.
         driving_force: (3,) 1/angstrom.
         skip: internal time at the start of each run that is left out: the response needs time to build up.
-        blocks: of each run, for the error; None: what makes ten samples of all runs together, two or more.
+        blocks: samples that each run makes, for the error; None: one of several runs, ten of a single one.
 
     Raises:
         AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
@@ -113,10 +116,13 @@ def hnemd_conductivity(
     shortest = min(len(run) for run in runs)
     if not 0 <= first < shortest:
         raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
-    blocks = blocks or max(2, -(-BLOCKS // len(runs)))
+    blocks = blocks or (BLOCKS if len(runs) == 1 else 1)
     kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
     direction = force / size
-    samples = np.concatenate([block_means(run, blocks) for run in kappa])
+    of_runs = np.array([run.mean(axis=0) for run in kappa])
+    samples = of_runs
+    if blocks != 1 or len(runs) == 1:
+        samples = np.concatenate([block_means(run, blocks) for run in kappa])
     along = np.array([run[: shortest - first] @ direction for run in kappa]).mean(axis=0)
     count: Array = np.arange(1.0, len(along) + 1)
     return Driven(
@@ -124,6 +130,7 @@ def hnemd_conductivity(
         running=np.cumsum(along) / count,
         kappa=mean_of(samples @ direction),
         components=mean_of(samples),
+        of_runs=of_runs @ direction,
     )
 
 

@@ -15,7 +15,7 @@ def kappa(
     ],
     potential: Annotated[str, typer.Option(help="Parameter file, shipped name or file.py:name.")],
     temperature: Annotated[float, typer.Option(help="Kelvin.")],
-    method: Annotated[str, typer.Option(help="green-kubo or hnemd.")] = "green-kubo",
+    method: Annotated[str, typer.Option(help="green-kubo, or hnemd (of solids).")] = "green-kubo",
     supercell: Annotated[
         tuple[int, int, int], typer.Option(help="Repetitions of the structure, such as 4 4 4.")
     ] = (1, 1, 1),

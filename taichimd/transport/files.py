@@ -55,7 +55,11 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
     else:
         assert found.driven is not None
         rows = _write_driven(found.driven, settings, files, title)
-        details = {"driving_force_per_A": settings.driving_force, "direction": settings.direction}
+        details = {
+            "driving_force_per_A": settings.driving_force,
+            "direction": settings.direction,
+            "of_runs_W_per_mK": found.driven.of_runs,
+        }
     write_report(folder / NAMES[0], {
         "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
         "directions": {"value": found.channels.value, "error": found.channels.error},

@@ -263,8 +263,7 @@ def _production(system: Atoms, potential: Any, settings: KappaSettings, common: 
 def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
     """Kappa of finished runs.
 
-    For the error of Green-Kubo each run is one sample, a single one is cut into five. Driven runs are cut
-    into ten in all.
+    For the error each run is one sample; a single one is cut into five, a single driven one into ten.
 
     Raises:
         AnalysisError: a window that the runs do not fill.
@@ -274,7 +273,7 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     of_all = volume, n_atoms, len(runs)
     decompositions = tuple(run.decomposition for run in runs)
     if settings.method == "hnemd":
-        # The kinetic part has no share in what the force drives in a solid, only in the noise.
+        # Of solids: there the kinetic part has no share in what the force drives, only in the noise.
         driven = hnemd_conductivity(
             [run.current[:, :3] for run in runs],
             dt,

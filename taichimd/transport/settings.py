@@ -19,7 +19,8 @@ class KappaSettings:
 
     Args:
         temperature: K.
-        method: green-kubo, from fluctuations in equilibrium; hnemd, from the response to a driving force.
+        method: green-kubo, from fluctuations in equilibrium; hnemd, of solids, from the response to a driving
+            force: energy that moving atoms carry along is neither driven nor counted.
         supercell: repetitions of the structure along its cell vectors.
         runs: independent runs, whose scatter is the error.
         equilibrate: fs with a Langevin thermostat before each run.
