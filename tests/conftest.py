@@ -1,11 +1,14 @@
 """Fixtures that several test files share, and how kernels are compiled in tests."""
 
 import os
+import signal
 
 import pytest
 
 # Most of the suite's time is compilation. Bits are the same without it (`test_engine` compares).
 os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
+# A shell starts what it sends to the background with Ctrl-C ignored; some tests press it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 ONCE = (
