@@ -197,12 +197,22 @@ def main() -> None:
     out = options.out or common.RESULTS / f"kappa_{options.material}_{options.method}.json"
     if found.green_kubo is not None:
         report["still_growing"] = growing(found.green_kubo)
+    if settings.driving_force:
+        kept = found.runs * (options.time - options.window)
+        report["error_expected"] = expected_error(found, kept, settings.driving_force)
     report |= course(found, options.window)
     common.write_json(out, report)
     plot(report, out.with_suffix(".png"))
     shown = ("kappa_W_per_mK", "error", "halves_W_per_mK", "published", "combined_errors_apart", "agrees")
     rows = [(key, report[key]) for key in shown if key in report]
     print(common.table(rows, (options.material, f"{found.runs} runs")))
+
+
+def expected_error(found: Any, kept: float, force: float) -> float:
+    """W/(m K), of a mean current over so many ps, by Green-Kubo's formula: sqrt(2 k_B kappa / (V t)) / F_e."""
+    return float(
+        np.sqrt(2 * 1.380649e-23 * found.mean.value / (found.volume * 1e-30 * kept * 1e-12)) / (force * 1e10)
+    )
 
 
 def verdict(mean: Any, published: list[float] | None) -> dict[str, Any]:
