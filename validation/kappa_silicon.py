@@ -209,7 +209,7 @@ def main() -> None:
 
 
 def expected_error(found: Any, kept: float, force: float) -> float:
-    """W/(m K), of a mean current over so many ps, by Green-Kubo's formula: sqrt(2 k_B kappa / (V t)) / F_e."""
+    """W/(m K), of a mean over so many ps, by Green-Kubo's formula: sqrt(2 k_B kappa / (V t)) / F_e."""
     return float(
         np.sqrt(2 * 1.380649e-23 * found.mean.value / (found.volume * 1e-30 * kept * 1e-12)) / (force * 1e10)
     )
