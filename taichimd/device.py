@@ -99,6 +99,7 @@ class Device:
             bound.cutoffs,
             bound.near_cutoffs,
             many_body=many_body,
+            bonds=bound.terms.bond_order is not None,
             per_atom=0 if by_tuple.bodies else bound.terms.per_atom,
             all_pairs=all_pairs,
             unroll=self.unroll,

@@ -44,7 +44,7 @@ class Lists:
         state: the atoms.
         cutoffs: (species, species) list cutoff of each pair, angstrom; not positive where nothing acts.
         near_cutoffs: the same of the near list, where it serves three-body terms alone; else `cutoffs`.
-        many_body: whether there are three-body terms.
+        many_body: whether there are three-body terms. bonds: whether they are bond orders.
         per_atom: numbers that their loops keep per atom; 0 if they keep partial forces per entry.
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
@@ -70,6 +70,7 @@ class Lists:
         near_cutoffs: NDArray[np.float64],
         *,
         many_body: bool,
+        bonds: bool,
         per_atom: int,
         all_pairs: bool,
         unroll: int,
@@ -94,7 +95,7 @@ class Lists:
         both = near_cutoffs is not cutoffs
         self.skins = Skins(
             self.cutoff, many_body, self.near_list, skin, small * idle[0], small * idle[1],
-            both=both, warps=on_cuda,
+            both=both, warps=on_cuda, bonds=bonds and small < 1.0,
         )  # fmt: skip
         self.verlet = VerletList(state, long_rows=both)
         self.tuples = PairRows(state) if both and not by_tuple.pairs else TupleRoom(state, bool(by_tuple))

@@ -27,9 +27,14 @@ PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
 BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
 """The same on a GPU (H200): a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
+BOND = Costs(0.1, 0.2, 3.0)
+"""Bond-order terms, on which a cut waits less: their near list holds bonds only."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
+MOST_INNER_OF_BONDS = 0.1
+"""The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has one more than
+its bonds. `list_settings_silicon.json`."""
 LEAST_SKIN = 0.005
 """Of a user's choice, angstrom. Searches compare in single precision, and may see a pair at their radius from one end only."""
 
@@ -44,6 +49,7 @@ class Skins:
         cutoff: longest cutoff, angstrom. many_body: whether there are three-body terms.
         near_list: whether there is a near list.
         both: whether pair terms have another one. warps: whether a GPU reads it.
+        bonds: whether the three-body term is a bond order, of so many atoms that work counts, not waiting.
         fixed: the user's outer skin, or None.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
@@ -57,10 +63,13 @@ class Skins:
     idle_build: float = 0.0
     both: bool = False
     warps: bool = False
+    bonds: bool = False
 
     def __post_init__(self) -> None:
         self.outer = self.fixed or (0.32 if self.near_list and not self.both else 0.13) * self.cutoff
-        self.inner = min(0.11 * self.cutoff, 0.4 * self.outer) if self.near_list else self.outer
+        most = MOST_INNER_OF_BONDS if self.bonds else MOST_INNER
+        self.inners = np.linspace(0.02, most, 13) * self.cutoff
+        self.inner = min(min(0.11, most) * self.cutoff, 0.4 * self.outer) if self.near_list else self.outer
 
     @property
     def near(self) -> float:
@@ -78,8 +87,7 @@ class Skins:
             return False
         outer = np.array([self.fixed]) if self.fixed else np.linspace(0.04, 0.8, 77) * self.cutoff
         if self.near_list:
-            inner = np.linspace(0.02, MOST_INNER, 13) * self.cutoff
-            outer, inner = (grid.ravel() for grid in np.meshgrid(outer, inner))
+            outer, inner = (grid.ravel() for grid in np.meshgrid(outer, self.inners))
         else:
             inner = outer
         best = int(np.argmin(self._cost(outer, inner, steps, cuts)))
@@ -93,7 +101,8 @@ class Skins:
     def _cost(self, outer: np.ndarray, inner: np.ndarray, steps: int, cuts: int) -> np.ndarray:
         """Of a step, with lists that outdate as fast as the last ones."""
         both = BOTH_IN_WARPS if self.warps else BOTH
-        costs = both if self.both else BODY if self.many_body else PAIR
+        of_body = BOND if self.bonds else BODY
+        costs = both if self.both else of_body if self.many_body else PAIR
         covered = _volume(outer / self.cutoff)
         cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
         if not self.near_list:

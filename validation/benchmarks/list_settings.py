@@ -4,13 +4,17 @@
     python -m validation.benchmarks.list_settings --case lj-melt --atoms 32000 --threads 1 2 4 8
 
 Every setting starts from one state, which some steps with the first one have left; medians of timed runs. A
-skin is "auto", learnt on the way, or outer/inner in angstrom, kept. Bits are the same whatever the setting.
+skin is "auto", learnt on the way, or outer/inner in angstrom, kept, or auto/inner: the outer is learnt. Bits
+are the same whatever the setting.
 """
 
 import argparse
+import itertools
 import statistics
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from validation import common
 from validation.benchmarks.stepping import seconds
@@ -21,13 +25,13 @@ def main() -> None:
     """Parse the command line, time each setting, write JSON as it grows, print a table last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--case", default="lj-melt", choices=CASES)
-    parser.add_argument("--atoms", type=int, default=32_000)
+    parser.add_argument("--atoms", nargs="+", type=int, default=[32_000])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--skins", nargs="+", default=["auto"], metavar="auto|OUTER/INNER")
+    parser.add_argument("--skins", nargs="+", default=["auto"], metavar="auto|auto/INNER|OUTER/INNER")
     parser.add_argument(
         "--threads", nargs="+", type=int, default=[0], help="per atom; 0: the engine's choice"
     )
-    parser.add_argument("--heat", type=float, default=1.0, help=HEAT)
+    parser.add_argument("--heat", nargs="+", type=float, default=[1.0], help=HEAT)
     parser.add_argument("--steps", type=int, default=500, help="of one timed run")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "list_settings.json")
@@ -35,21 +39,16 @@ def main() -> None:
     from taichimd import runtime
 
     runtime.start(options.backend)
-    system = heated(CASES[options.case].system(options.atoms), options.heat)
-    report: dict[str, Any] = {
-        **common.provenance(),
-        "case": options.case,
-        "atoms": options.atoms,
-        "heat": options.heat,
-        "results": [],
-    }
-    state: dict[str, Any] = {}
-    for threads in options.threads:
-        for skin in options.skins:
-            report["results"].append(measure(system, skin, threads, state, options))
+    report: dict[str, Any] = {**common.provenance(), "case": options.case, "results": []}
+    for atoms, heat in itertools.product(options.atoms, options.heat):
+        system = heated(CASES[options.case].system(atoms), heat)
+        state: dict[str, Any] = {}
+        for threads, skin in itertools.product(options.threads, options.skins):
+            found = measure(system, skin, threads, state, options)
+            report["results"].append({"atoms": atoms, "heat": heat, **found})
             common.write_json(options.out, report)
-    names = ("skins", "threads", "us_per_step", "builds", "outer_A", "inner_A")
-    rows = [[f"{r[name]:.4g}" if name != "skins" else r[name] for name in names] for r in report["results"]]
+    names = ("atoms", "heat", "skins", "threads", "us_per_step", "builds", "outer_A", "inner_A")
+    rows = [[r[name] if name == "skins" else f"{r[name]:.4g}" for name in names] for r in report["results"]]
     print(common.table(rows, names))
 
 
@@ -66,12 +65,17 @@ def measure(
         if threads:
             lanes.threads_for = lambda *_: threads
         if skin != "auto":
-            outer, inner = (float(part) for part in skin.split("/"))
+            outer, inner = skin.split("/")
 
             def fix(self: Any) -> None:
-                self.outer, self.inner = outer, inner
+                post_init(self)
+                self.inner, self.inners = float(inner), np.array([float(inner)])
+                if outer != "auto":
+                    self.outer = float(outer)
 
-            Skins.__post_init__, Skins.learn = fix, lambda *_: False
+            Skins.__post_init__ = fix
+            if outer != "auto":
+                Skins.learn = lambda *_: False
         engine = Engine(system.atoms, system.forcefield(), backend=options.backend)
         if not state:
             engine.advance(2 * options.steps, system.timestep)
