@@ -35,7 +35,7 @@ else:  # the standard library has a TOML reader from 3.11 on
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 _PATH_KEYS = ("structure", "output", "restart")
-_OF_RAMPS = ("temperature", "pressure")
+_RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
@@ -372,18 +372,23 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite", "profile"}
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
-    if ensemble != checkpoint.get("ensemble"):
-        dropped |= {*_OF_THERMOSTATS, "final_pressure"}
+    new_bath = ensemble != checkpoint.get("ensemble")
+    if new_bath:
+        dropped.add("coupling_time")
         # From one barostat to another, to equilibrate and then to sample, the pressure stays what it was.
         if ensemble not in BAROSTATS:
             dropped |= set(_OF_BAROSTATS)
     kept = {k: v for k, v in checkpoint.items() if k not in dropped}
-    for key in _OF_RAMPS:
-        final = f"final_{key}"
+    for final, key in _RAMPS.items():
         if key in own:
             kept.pop(final, None)
-        elif final in own and kept.get(final) is not None:
-            kept[key] = kept[final]  # a new ramp starts where the last one was to end
+    # With a new bath or a new ramp those of before are over: what comes begins where they were to end.
+    if new_bath or any(
+        _pressure({**kept, **own}.get(key)) != _pressure(checkpoint.get(key))
+        for key in (*_RAMPS, *_RAMPS.values())
+    ):
+        ends = {key: kept.pop(final, None) for final, key in _RAMPS.items()}
+        kept |= {key: end for key, end in ends.items() if end is not None}
     return kept
 
 

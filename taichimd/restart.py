@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
-from taichimd.dynamics.ensembles import Ensemble, Langevin
+from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.protocols import EngineLike
 from taichimd.simulation import Simulation
@@ -27,6 +27,18 @@ def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) ->
             return checkpoint.ramp[0], checkpoint.ramp[1]
     first = checkpoint.step if checkpoint is not None else 0
     return first, first + steps
+
+
+def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[str]:
+    """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
+    ramp = checkpoint.ramp
+    gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or settings.ensemble == NVE.name:
+        return []
+    return [
+        f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "
+        f"{checkpoint.step:,}: what is not given starts at its final value"
+    ]
 
 
 def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 
 import ase.io
@@ -62,8 +63,15 @@ def test_an_interrupted_ramp_goes_on_where_it_was(call, ensemble, monkeypatch):
         patched.setattr(Engine, "advance", interrupted)
         assert call(run + "--steps 200 --output cut")[0] == 143
     assert 80 <= read_checkpoint("cut/checkpoint.npz").step < 200
+    shutil.copy("cut/checkpoint.npz", "cut-copy.npz")
     assert call("run --restart cut/checkpoint.npz")[0] == 0
     same_files("straight", "cut")
+    again = "run --restart cut-copy.npz --ensemble nvt-berendsen --steps 20 --output other"
+    out = " ".join(call(again)[1].split())
+    assert re.search(
+        r"was to end at step 200, is given up at step \d+: what is not given starts at its f", out
+    )
+    assert "nvt-berendsen, 300 K" in out
     rows = read_thermo("straight/thermo.csv")
     assert rows["temperature_K"][-1] > 1.5 * rows["temperature_K"][:5].mean()
     drift = np.ptp(rows["conserved_eV"]) / np.ptp(rows["total_eV"])
@@ -157,7 +165,7 @@ def test_what_a_restart_takes_over():
     further = make_settings({"restart": "c", "final_temperature": 300.0}, None, old)
     assert (further.temperature, further.final_temperature) == (200.0, 300.0)
     other = make_settings({"restart": "c", "ensemble": "nvt-langevin"}, None, old)
-    assert (other.coupling_time, other.final_temperature) == (100.0, None)
+    assert (other.coupling_time, other.temperature, other.final_temperature) == (100.0, 200.0, None)
     with pytest.raises(SettingsError, match="nve has no thermostat"):
         make_settings({"restart": "c", "ensemble": "nve", "coupling_time": 10.0}, None, old)
 
