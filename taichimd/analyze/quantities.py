@@ -126,14 +126,16 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     interval, window = run.interval, run.window()
     lags = round(window / interval)
     everything = np.ones(len(frames.symbols), bool)
+    # A single atom is its centre of mass, relative to which it would rest.
+    velocities = without_drift(frames.velocities, frames.masses) if len(everything) > 1 else frames.velocities
     masks = {name: run.atoms(name) for name in run.species}
     correlations = {
-        name: velocity_autocorrelation(frames.velocities[:, mask], lags, blocks=run.blocks)
+        name: velocity_autocorrelation(velocities[:, mask], lags, blocks=run.blocks)
         for name, mask in masks.items()
     }
     densities = {
         name: density_of_states(
-            frames.velocities[:, mask], frames.masses[mask], interval * PS, window * PS, run.blocks
+            velocities[:, mask], frames.masses[mask], interval * PS, window * PS, run.blocks
         )
         for name, mask in (masks | {"all": everything} if len(masks) > 1 else masks).items()
     }
