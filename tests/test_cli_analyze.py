@@ -331,3 +331,17 @@ def test_vibrations_are_those_about_the_centre_of_mass(call, folder):
         at_rest, moving = (read_table(folder / name / table) for name in ("resting", "moving"))
         for column, values in at_rest.items():
             np.testing.assert_allclose(moving[column], values, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(("step", "folded"), [(0.01, ""), (0.052, "C, Si, all")])
+def test_vibrations_that_the_frames_fold_back_are_noted(call, step, folded):
+    # Of 10 THz; frames show up to 50 and 9.6 THz. What C does, Si does relative to the centre of mass.
+    save(frames(400, step=step))
+    out = " ".join(call("analyze t.extxyz --vacf --window 2ps")[1].split())
+    assert f"note: DOS {folded}: states reach" in out if folded else "note" not in out
+
+
+def test_atoms_that_stay_near_their_places_do_not_diffuse(call):
+    save(frames(400))
+    out = " ".join(call("analyze t.extxyz --msd")[1].split())
+    assert "(NOT DIFFUSIVE: atoms stay near their places; in a solid the slope means nothing)" in out

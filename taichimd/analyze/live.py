@@ -22,7 +22,15 @@ from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.analyze.plan import FILES, Plan, check_system
 from taichimd.analyze.quantities import normalised
-from taichimd.analyze.tables import Rows, growth_notes, write_green_kubo, write_msd, write_rdf, write_vacf
+from taichimd.analyze.tables import (
+    Rows,
+    folding_notes,
+    growth_notes,
+    write_green_kubo,
+    write_msd,
+    write_rdf,
+    write_vacf,
+)
 from taichimd.analyze.values import (
     Values,
     diffusion_values,
@@ -229,6 +237,7 @@ class Observations(Sampler):
             found["all"] = spectrum(
                 np.einsum("slkc,k->sl", vacf, weights), int(self._numbers.sum()), self._dt
             )
+        self.notes += folding_notes(found, "take a smaller --observe-every")
         self.values |= spectrum_values(found)
         return write_vacf(correlations, found, self.plan.interval, files, title)
 

@@ -15,7 +15,7 @@ from taichimd.analysis.motion import (
 )
 from taichimd.analysis.structure import RadialDistribution, radial_distribution
 from taichimd.analyze.request import Run
-from taichimd.analyze.tables import write_bonds, write_msd, write_rdf, write_vacf
+from taichimd.analyze.tables import folding_notes, write_bonds, write_msd, write_rdf, write_vacf
 from taichimd.io.frames import Frames
 from taichimd.protocols import Array
 from taichimd.units import PS
@@ -139,4 +139,5 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
         )
         for name, mask in (masks | {"all": everything} if len(masks) > 1 else masks).items()
     }
+    run.notes += folding_notes(densities, "write frames more often")
     return write_vacf(correlations, densities, interval, files, title)
