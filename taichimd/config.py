@@ -7,7 +7,6 @@ a one-line `SettingsError` that names the key, the value and what is expected.
 import difflib
 import math
 import re
-import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -25,17 +24,12 @@ from pydantic import (
 from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import SettingsError
+from taichimd.job_file import read_job_file
 from taichimd.units import FS
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # the standard library has a TOML reader from 3.11 on
-    import tomli as tomllib
 
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
-_PATH_KEYS = ("structure", "output", "restart")
-_OF_RAMPS = ("temperature", "pressure")
+_RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
@@ -301,37 +295,6 @@ def parse_time(text: str) -> float:
     return value
 
 
-def read_job_file(path: Path) -> dict[str, Any]:
-    """Keys and values of a TOML job file; relative paths are taken relative to the file's folder.
-
-    Raises:
-        SettingsError: the file is missing, is not TOML, or has an unknown key.
-    """
-    try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise SettingsError(f"job file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"job file {path} cannot be read: {error}") from None
-    except tomllib.TOMLDecodeError as error:
-        raise SettingsError(f"job file {path} is not valid TOML: {error}") from None
-    for key in values:
-        _check_key(key, str(path))
-    folder = path.parent
-    for key in _PATH_KEYS:
-        if isinstance(values.get(key), str) and values[key]:
-            values[key] = str(folder / values[key])
-    if isinstance(values.get("potential"), str):
-        values["potential"] = _potential_beside(folder, values["potential"])
-    return values
-
-
-def _potential_beside(folder: Path, spec: str) -> str:
-    """The spec with its path made relative to `folder`; shipped names stay as they are."""
-    file = spec.rpartition(":")[0] if ".py:" in spec else spec
-    return str(folder / spec) if (folder / file).exists() else spec
-
-
 def make_settings(
     flags: Mapping[str, Any] | None = None,
     job_file: Path | None = None,
@@ -351,7 +314,7 @@ def make_settings(
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     for key in given:
         _check_key(key, "settings")
-    job = read_job_file(job_file) if job_file is not None else {}
+    job = read_job_file(job_file, _check_key) if job_file is not None else {}
     for layer, name in ((given, "--steps and --time"), (job, f"{job_file}: steps and time")):
         if "steps" in layer and "time" in layer:
             raise SettingsError(f"{name} both say how long the run is; give one of them")
@@ -372,18 +335,23 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite", "profile"}
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
-    if ensemble != checkpoint.get("ensemble"):
-        dropped |= {*_OF_THERMOSTATS, "final_pressure"}
+    new_bath = ensemble != checkpoint.get("ensemble")
+    if new_bath:
+        dropped.add("coupling_time")
         # From one barostat to another, to equilibrate and then to sample, the pressure stays what it was.
         if ensemble not in BAROSTATS:
             dropped |= set(_OF_BAROSTATS)
     kept = {k: v for k, v in checkpoint.items() if k not in dropped}
-    for key in _OF_RAMPS:
-        final = f"final_{key}"
+    for final, key in _RAMPS.items():
         if key in own:
             kept.pop(final, None)
-        elif final in own and kept.get(final) is not None:
-            kept[key] = kept[final]  # a new ramp starts where the last one was to end
+    # With a new bath or a new ramp those of before are over: what comes begins where they were to end.
+    if new_bath or any(
+        _pressure({**kept, **own}.get(key)) != _pressure(checkpoint.get(key))
+        for key in (*_RAMPS, *_RAMPS.values())
+    ):
+        ends = {key: kept.pop(final, None) for final, key in _RAMPS.items()}
+        kept |= {key: end for key, end in ends.items() if end is not None}
     return kept
 
 

@@ -16,6 +16,7 @@ from taichimd.io.report import read_report
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import OutputFolder
+from taichimd.restart import at_rest, cut_ramp
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,10 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     if settings.potential is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    checkpoint, rested = at_rest(checkpoint, settings)
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
-    notes += before_run(settings, atoms)
+    notes += rested + cut_ramp(settings, checkpoint, steps) + before_run(settings, atoms)
     if "structure" in given.model_fields_set:
         structure = read_structure(str(given.structure))
         check_same_system(path, checkpoint, structure)

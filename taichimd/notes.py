@@ -7,9 +7,14 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.config import RunSettings
+from taichimd.dynamics.ensembles import Langevin
+from taichimd.velocities import drift_share
 
 _SAME = 1e-6
 """Angstrom: what a file may round away."""
+
+_DRIFTS = 1e-3
+"""Share of the kinetic energy beyond which the motion of the centre of mass is worth a remark."""
 
 TORN = 1.5
 """Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
@@ -28,6 +33,12 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         notes.append(
             f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
             "the volume of the whole cell, with any vacuum in it, and the cells are in trajectory.extxyz"
+        )
+    share = drift_share(atoms.get_masses(), atoms.get_velocities())
+    if share > _DRIFTS and settings.ensemble != Langevin.name:
+        notes.append(
+            f"the centre of mass moves, with {share:.2g} of the kinetic energy, which temperature_K counts, "
+            "too; what --observe measures is relative to it"
         )
     return notes
 

@@ -2,7 +2,7 @@
 
 from functools import cache
 from math import fsum
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,23 @@ m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic e
 VOIGT = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1))
 
 
+class Centre(NamedTuple):
+    """Where the centre of mass is, angstrom, and its velocity, angstrom per internal time."""
+
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+LABORATORY = Centre()
+"""For samplers: take positions and velocities as they are."""
+
+
 @cache
 def piece_sums(real: Any, what: str) -> Any:
-    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms, written from place `first` on."""
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms, written from place `first` on.
+
+    Velocities count relative to (vx, vy, vz).
+    """
     columns = COLUMNS[what]
     reals: Any = ti.types.ndarray(dtype=real, ndim=1)
     vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
@@ -57,12 +71,12 @@ def piece_sums(real: Any, what: str) -> Any:
     add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
 
     @ti.kernel
-    def add_up(n: ti.i32, first: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, sums: doubles):  # fmt: skip
+    def add_up(n: ti.i32, first: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, vx: ti.f64, vy: ti.f64, vz: ti.f64, sums: doubles):  # fmt: skip
         for b in range((n + PIECE - 1) // PIECE):
             total = ti.Vector.zero(ti.f64, columns)
             for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
                 i = sorted_of[k]
-                v = ti.cast(vel[i], ti.f64)
+                v = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz])
                 inverse = ti.cast(inverse_mass[i], ti.f64)
                 add(total, i, v, inverse, v.dot(v) / (2 * inverse), energy, virial)
             for c in ti.static(range(columns)):
@@ -71,13 +85,50 @@ def piece_sums(real: Any, what: str) -> Any:
     return add_up
 
 
+@cache
+def _centre_sums(real: Any) -> Any:
+    """Kernel: mass, mass times position and mass times velocity over pieces of PIECE atoms."""
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
+    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def add_up(n: ti.i32, sorted_of: ints, pos: vecs, vel: vecs, inverse_mass: reals, sums: doubles):
+        for b in range((n + PIECE - 1) // PIECE):
+            total = ti.Vector.zero(ti.f64, 7)
+            for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
+                i = sorted_of[k]
+                mass = 1.0 / ti.cast(inverse_mass[i], ti.f64)
+                x, v = ti.cast(pos[i], ti.f64), ti.cast(vel[i], ti.f64)
+                total[0] += mass
+                for a in ti.static(range(3)):
+                    total[1 + a] += mass * x[a]
+                    total[4 + a] += mass * v[a]
+            for c in ti.static(range(7)):
+                sums[7 * b + c] = total[c]
+
+    return add_up
+
+
+def centre_of_mass(state: State) -> Centre:
+    """Of all atoms, with the same bits for any spatial order."""
+    pieces = -(-state.n // PIECE)
+    sums = ti.ndarray(ti.f64, 7 * pieces)
+    with literals(ti.f64):
+        _centre_sums(state.real)(state.n, state.sorted_of, state.pos, state.vel, state.inverse_mass, sums)
+    mass, *rest = [fsum(column) for column in sums.to_numpy().reshape(pieces, 7).T.tolist()]
+    x, y, z, vx, vy, vz = (value / mass for value in rest)
+    return Centre((x, y, z), (vx, vy, vz))
+
+
 def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
     """Sums over all atoms; to the host come the COLUMNS of `what` for each `PIECE` atoms."""
     pieces, columns = -(-state.n // PIECE), COLUMNS[what]
     sums = ti.ndarray(ti.f64, pieces * columns)
     with literals(state.real):
         piece_sums(state.real, what)(
-            state.n, 0, state.sorted_of, state.vel, state.inverse_mass, energy, virial, sums
+            state.n, 0, state.sorted_of, state.vel, state.inverse_mass, energy, virial, 0.0, 0.0, 0.0, sums
         )
     found = sums.to_numpy().reshape(pieces, columns)
     return [fsum(found[:, c]) for c in range(columns)]

@@ -1,11 +1,14 @@
 """What a restart carries over from its checkpoint besides positions and velocities."""
 
+from dataclasses import replace
+
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
-from taichimd.dynamics.ensembles import Ensemble
+from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.protocols import EngineLike
 from taichimd.simulation import Simulation
+from taichimd.velocities import drift
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
@@ -24,6 +27,31 @@ def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) ->
             return checkpoint.ramp[0], checkpoint.ramp[1]
     first = checkpoint.step if checkpoint is not None else 0
     return first, first + steps
+
+
+def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[str]:
+    """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
+    ramp = checkpoint.ramp
+    gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or settings.ensemble == NVE.name:
+        return []
+    return [
+        f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "
+        f"{checkpoint.step:,}: what is not given starts at its final value"
+    ]
+
+
+def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:
+    """The checkpoint without the motion of the centre of mass that Langevin's noise has left, and a remark.
+
+    Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom.
+    """
+    left = checkpoint.settings.get("ensemble") == Langevin.name != settings.ensemble
+    if not left or len(checkpoint.numbers) == 1:
+        return checkpoint, []
+    velocities = checkpoint.velocities - drift(checkpoint.masses, checkpoint.velocities)
+    note = f"the centre of mass, which moves in {Langevin.name}, was brought to rest"
+    return replace(checkpoint, velocities=velocities), [note]
 
 
 def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:

@@ -14,6 +14,19 @@ def degrees_of_freedom(n_atoms: int) -> int:
     return 3 * n_atoms - 3 if n_atoms > 1 else 3
 
 
+def drift(masses: Array, velocities: Array) -> Array:
+    """Velocity of the centre of mass, (3,), of (n,) masses and (n, 3) velocities, in their unit."""
+    return np.asarray((masses[:, None] * velocities).sum(axis=0) / masses.sum())
+
+
+def drift_share(masses: Array, velocities: Array) -> float:
+    """Share of the kinetic energy that the centre of mass has; 0 for a single atom, and for atoms at rest."""
+    twice = float((masses[:, None] * velocities**2).sum())
+    if len(masses) == 1 or twice == 0.0:
+        return 0.0
+    return float(masses.sum() * (drift(masses, velocities) ** 2).sum()) / twice
+
+
 def maxwell_boltzmann(masses: Array, temperature: float, seed: int) -> Array:
     """Velocities with zero net momentum and exactly the given temperature.
 
@@ -37,7 +50,7 @@ def maxwell_boltzmann(masses: Array, temperature: float, seed: int) -> Array:
     random = np.random.Generator(np.random.PCG64(seed))
     velocities = random.standard_normal((len(masses), 3)) * np.sqrt(KB * temperature / masses)[:, None]
     if len(masses) > 1:
-        velocities -= (masses[:, None] * velocities).sum(axis=0) / masses.sum()
+        velocities -= drift(masses, velocities)
     kinetic = 0.5 * float((masses[:, None] * velocities**2).sum())
     wanted = 0.5 * degrees_of_freedom(len(masses)) * KB * temperature
     return velocities * np.sqrt(wanted / kinetic)

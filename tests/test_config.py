@@ -1,6 +1,6 @@
 import pytest
 
-from taichimd.config import make_settings, parse_time, read_job_file
+from taichimd.config import make_settings, parse_time
 from taichimd.errors import SettingsError
 
 
@@ -136,4 +136,4 @@ def test_mistakes_in_a_job_file(job, text, message):
 
 def test_missing_job_file(tmp_path):
     with pytest.raises(SettingsError, match=r"job file .*none\.toml does not exist"):
-        read_job_file(tmp_path / "none.toml")
+        make_settings(job_file=tmp_path / "none.toml")

@@ -154,12 +154,49 @@ def test_what_a_restart_takes_over():
     further = make_settings({"restart": "c", "final_pressure": 6.0}, None, old)
     assert (further.pressure, further.final_pressure) == (4.0, 6.0)
     other = make_settings({"restart": "c", "ensemble": "npt-mtk"}, None, old)
-    assert (other.pressure, other.final_pressure) == ((1.0, 2.0, 3.0), None)
+    assert (other.pressure, other.final_pressure) == (4.0, None)
     assert other.cell_control == "orthorhombic"
     fixed = make_settings({"restart": "c", "ensemble": "nvt-bussi"}, None, old)
     assert (fixed.pressure, fixed.bulk_modulus, fixed.cell_control) == (0.0, 50.0, "isotropic")
     with pytest.raises(SettingsError, match="nvt-bussi has no barostat"):
         make_settings({"restart": "c", "ensemble": "nvt-bussi", "pressure": 1.0}, None, old)
+
+
+@pytest.mark.parametrize(
+    ("options", "temperatures", "pressures"),
+    [
+        ({}, (600.0, 300.0), ((4.0, 2.0, 1.0), (0.0, 0.0, 1.0))),
+        # Said again, they are the same ramps.
+        (
+            {"final_temperature": 300.0, "pressure": "4,2,1", "final_pressure": "0,0,1"},
+            (600.0, 300.0),
+            ((4.0, 2.0, 1.0), (0.0, 0.0, 1.0)),
+        ),
+        ({"ensemble": "npt-mtk"}, (300.0, None), ((0.0, 0.0, 1.0), None)),
+        ({"ensemble": "npt-mtk", "final_temperature": 900.0}, (300.0, 900.0), ((0.0, 0.0, 1.0), None)),
+        ({"ensemble": "npt-mtk", "temperature": 50.0}, (50.0, None), ((0.0, 0.0, 1.0), None)),
+        (
+            {"ensemble": "npt-mtk", "final_pressure": "1,1,3"},
+            (300.0, None),
+            ((0.0, 0.0, 1.0), (1.0, 1.0, 3.0)),
+        ),
+        ({"ensemble": "nvt-langevin"}, (300.0, None), (0.0, None)),
+        ({"ensemble": "nvt-langevin", "final_temperature": 900.0}, (300.0, 900.0), (0.0, None)),
+        ({"ensemble": "nve"}, (300.0, None), (0.0, None)),
+        # A new ramp of one does not begin that of the other again.
+        ({"final_temperature": 900.0}, (300.0, 900.0), ((0.0, 0.0, 1.0), None)),
+        ({"temperature": 600.0}, (600.0, None), ((0.0, 0.0, 1.0), None)),
+        ({"pressure": 3.0}, (300.0, None), (3.0, None)),
+        ({"final_pressure": 5.0}, (300.0, None), ((0.0, 0.0, 1.0), 5.0)),
+    ],
+)
+def test_a_restart_goes_on_from_where_ramps_end(options, temperatures, pressures):
+    ramps = {"temperature": 600.0, "final_temperature": 300.0, "pressure": "4,2,1", "final_pressure": "0,0,1"}
+    control = {"ensemble": "npt-scr", "cell_control": "orthorhombic"}
+    old = json.loads(json.dumps(make_settings(ramps | control).model_dump()))
+    new = make_settings({"restart": "c", **options}, None, old)
+    assert (new.temperature, new.final_temperature) == temperatures
+    assert (new.pressure, new.final_pressure) == pressures
 
 
 def test_a_job_file_takes_three_pressures(folder):

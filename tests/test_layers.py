@@ -21,6 +21,7 @@ LAYERS = [
     ["device", "decomposition"],
     ["engine", "forcefields.check"],
     ["minimise"],
+    ["job_file"],
     ["protocols", "config", "signals", "velocities", "lattices", "io"],
     ["simulation"],
     ["outputs", "progress", "profile", "summary", "analyze", "restart", "notes"],

@@ -21,6 +21,7 @@ from taichimd.heat import heat_current
 from taichimd.io.analysis_files import read_table
 from taichimd.simulation import Sampler
 from taichimd.units import FS, KB
+from taichimd.velocities import drift, maxwell_boltzmann
 
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
@@ -116,12 +117,15 @@ def test_a_single_block_has_values_without_errors():
 class Host(Sampler):
     """Heat current and stress of each sample by NumPy, from the per-atom numbers."""
 
+    at_rest = False  # relative to the centre of mass
+
     def __init__(self, every):
         self.every, self.heat, self.stress, self.kinetic = every, [], [], []
 
     def sample(self, simulation):
         engine = simulation.engine
         found, v, m = engine.evaluate(), engine.velocities(), engine.masses
+        v = v - drift(m, v) if self.at_rest else v
         self.heat.append(np.ravel(heat_current(found.energies, found.virials, v, m)))
         full = found.virials.sum(axis=0)
         full = 0.5 * (full + full.T) + np.einsum("i,ia,ib->ab", m, v, v)
@@ -196,8 +200,9 @@ def interrupt(*_):
     raise KeyboardInterrupt
 
 
-def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch):
-    observe = f"--observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
+@pytest.mark.parametrize("ensemble", ["nve", "nvt-langevin"])
+def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, ensemble):
+    observe = f"--ensemble {ensemble} --observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
     monkeypatch.setattr(
         tables, "draw", lambda *_: None
     )  # pictures are not the point, and take most of the time
@@ -303,12 +308,36 @@ def test_cells_and_masses_that_cannot_be_observed():
         observations.load(Observations(simulation.engine, make_plan(("msd",), 0, 90, 1.0, 10)).save())
 
 
-def test_a_moving_centre_of_mass_is_noted():
-    atoms = bulk("Ar", a=5.6, cubic=True)
-    atoms.set_velocities(np.full((4, 3), 0.01))
-    simulation = Simulation(atoms, ARGON, backend="cpu")
-    plan = make_plan(("msd",), 0, 1000, 1.0, 10)
-    assert "motion of the centre of mass" in Observations(simulation.engine, plan).notes[0]
+def observed(velocities, ensemble=None):
+    """All sums of a short run of argon from given velocities, and the samples of `Host`."""
+    atoms = bulk("Ar", a=5.6, cubic=True) * 3
+    atoms.set_velocities(velocities)
+    simulation = Simulation(atoms, ARGON, timestep=4.0, ensemble=ensemble, backend="cpu")
+    plan = make_plan(("msd", "vacf", "heat", "viscosity"), 0, 80, 4.0, 4, 64.0)
+    observations, host = Observations(simulation.engine, plan), Host(4)
+    simulation.run(80, samplers=[observations, host])
+    observations.write(Path("."), "argon")
+    return observations, host
+
+
+def test_a_moving_centre_of_mass_is_in_nothing_that_is_observed():
+    rest = maxwell_boltzmann(np.full(108, 39.948), 150.0, 3)
+    at_rest, moving = observed(rest)[0], observed(rest + np.array([0.02, -0.01, 0.005]))[0]
+    for name, found in moving.values.items():
+        # Forces of atoms that move along differ in last digits, which grow.
+        assert found["value"] == pytest.approx(at_rest.values[name]["value"], rel=1e-5), name
+    for kind in ("heat", "viscosity"):
+        expected = at_rest.series(kind)
+        np.testing.assert_allclose(moving.series(kind), expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+
+
+def test_noise_that_moves_the_centre_of_mass_is_seen_through(monkeypatch):
+    monkeypatch.setattr(Host, "at_rest", True)
+    observations, host = observed(np.zeros((108, 3)), Langevin(300.0, coupling_time=50.0))
+    heat, stress = observations.series("heat"), observations.series("viscosity")
+    np.testing.assert_allclose(heat[:, :6], host.heat, rtol=0, atol=1e-11 * np.abs(host.heat).max())
+    np.testing.assert_allclose(stress[:, :6], host.stress, rtol=1e-10, atol=1e-10)
+    np.testing.assert_allclose(stress[:, 6], host.kinetic, rtol=1e-12)
 
 
 def test_an_integral_that_grows_is_noted():

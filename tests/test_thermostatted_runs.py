@@ -2,6 +2,8 @@
 
 import json
 import os
+import re
+import shutil
 import signal
 
 import ase.io
@@ -15,6 +17,7 @@ from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
+from taichimd.velocities import drift_share, maxwell_boltzmann
 
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 
@@ -60,8 +63,15 @@ def test_an_interrupted_ramp_goes_on_where_it_was(call, ensemble, monkeypatch):
         patched.setattr(Engine, "advance", interrupted)
         assert call(run + "--steps 200 --output cut")[0] == 143
     assert 80 <= read_checkpoint("cut/checkpoint.npz").step < 200
+    shutil.copy("cut/checkpoint.npz", "cut-copy.npz")
     assert call("run --restart cut/checkpoint.npz")[0] == 0
     same_files("straight", "cut")
+    again = "run --restart cut-copy.npz --ensemble nvt-berendsen --steps 20 --output other"
+    out = " ".join(call(again)[1].split())
+    assert re.search(
+        r"was to end at step 200, is given up at step \d+: what is not given starts at its f", out
+    )
+    assert "nvt-berendsen, 300 K" in out
     rows = read_thermo("straight/thermo.csv")
     assert rows["temperature_K"][-1] > 1.5 * rows["temperature_K"][:5].mean()
     drift = np.ptp(rows["conserved_eV"]) / np.ptp(rows["total_eV"])
@@ -84,6 +94,38 @@ def test_equilibrate_then_produce(call):
     assert "nvt-langevin, 90 K, coupling time 100 fs" in " ".join(out.split())
     rows = read_thermo("cold/thermo.csv")
     assert rows["conserved_eV"][0] == rows["total_eV"][0]
+
+
+def drifts(folder):
+    """Share of the kinetic energy that the centre of mass has, in each frame."""
+    return [
+        drift_share(atoms.get_masses(), atoms.get_velocities())
+        for atoms in ase.io.read(f"{folder}/trajectory.extxyz", index=":")
+    ]
+
+
+@pytest.mark.parametrize("ensemble", ["nve", "nvt-bussi"])
+def test_the_centre_of_mass_rests_behind_langevin(call, ensemble):
+    warm = RUN + "--ensemble nvt-langevin --temperature 120 --coupling-time 40 --steps 60 --output warm"
+    assert call(warm)[0] == 0
+    assert drifts("warm")[-1] > 1e-4
+    code, out, _ = call(f"run --restart warm/checkpoint.npz --ensemble {ensemble} --steps 40 --output on")
+    assert code == 0
+    assert "the centre of mass, which moves in nvt-langevin, was brought to rest" in " ".join(out.split())
+    assert max(drifts("on")) < 1e-12
+    # What goes on in the same ensemble keeps its bits, so nothing is taken out of it.
+    again = call("run --restart warm/checkpoint.npz --steps 4 --output again")
+    assert (again[0], "brought to rest" in again[1]) == (0, False)
+    assert drifts("again")[0] > 1e-4
+
+
+def test_a_file_whose_centre_of_mass_moves_is_noted(call):
+    atoms = ase.io.read("ar.extxyz")
+    atoms.set_velocities(maxwell_boltzmann(atoms.get_masses(), 100.0, 1) + np.array([0.01, 0.0, 0.0]))
+    atoms.write("moving.extxyz")
+    code, out, _ = call(RUN.replace("ar.extxyz", "moving.extxyz") + "--steps 4 --output moving")
+    assert code == 0
+    assert re.search(r"the centre of mass moves, with 0\.\d+ of the kinetic energy", " ".join(out.split()))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +165,7 @@ def test_what_a_restart_takes_over():
     further = make_settings({"restart": "c", "final_temperature": 300.0}, None, old)
     assert (further.temperature, further.final_temperature) == (200.0, 300.0)
     other = make_settings({"restart": "c", "ensemble": "nvt-langevin"}, None, old)
-    assert (other.coupling_time, other.final_temperature) == (100.0, None)
+    assert (other.coupling_time, other.temperature, other.final_temperature) == (100.0, 200.0, None)
     with pytest.raises(SettingsError, match="nve has no thermostat"):
         make_settings({"restart": "c", "ensemble": "nve", "coupling_time": 10.0}, None, old)
 

@@ -311,8 +311,16 @@ def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
     return x, jumps
 
 
-def without_drift(positions: Any, masses: Any) -> Array:
-    """Positions relative to the centre of mass, whose motion is no diffusion; (frames, atoms, 3)."""
-    x = finite(positions, "positions", 3)
+def without_drift(trajectory: Any, masses: Any) -> Array:
+    """Positions or velocities relative to the centre of mass, which neither diffuses nor vibrates.
+
+    Args:
+        trajectory: (frames, atoms, 3).
+        masses: (atoms,).
+
+    Raises:
+        AnalysisError: another shape, numbers that are not finite.
+    """
+    x = finite(trajectory, "trajectory", 3)
     w = np.asarray(masses, float) / np.sum(masses)
     return np.asarray(x - np.einsum("fac,a->fc", x, w)[:, None])

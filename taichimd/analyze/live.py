@@ -7,8 +7,8 @@
 
 Nothing of the size of the atoms comes to the host: distances are counted, displacements and velocity products
 added up, and heat current and stress summed on the device. Correlations are those of `taichimd.analysis`,
-within equal blocks of the run. Unlike `analyze`, msd is not relative to the centre of mass: a note says so
-where that moves.
+within equal blocks of the run. All is relative to the centre of mass, whose motion is neither diffusion, nor
+vibration, nor heat.
 """
 
 import json
@@ -22,7 +22,15 @@ from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.analyze.plan import FILES, Plan, check_system
 from taichimd.analyze.quantities import normalised
-from taichimd.analyze.tables import Rows, growth_notes, write_green_kubo, write_msd, write_rdf, write_vacf
+from taichimd.analyze.tables import (
+    Rows,
+    folding_notes,
+    growth_notes,
+    write_green_kubo,
+    write_msd,
+    write_rdf,
+    write_vacf,
+)
 from taichimd.analyze.values import (
     Values,
     diffusion_values,
@@ -30,22 +38,24 @@ from taichimd.analyze.values import (
     rdf_values,
     spectrum_values,
 )
-from taichimd.dynamics.ensembles import NVE, degrees_of_freedom
+from taichimd.dynamics.ensembles import NVE, Langevin
 from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
 from taichimd.observe.radial import RadialHistogram
 from taichimd.observe.sum_series import SumSeries
 from taichimd.observe.time_correlation import TimeCorrelation
 from taichimd.protocols import Array
+from taichimd.reduce import LABORATORY, centre_of_mass
 from taichimd.simulation import Sampler
 from taichimd.units import FS, KB, PS
+from taichimd.velocities import degrees_of_freedom, drift_share
 
 if TYPE_CHECKING:
     from taichimd.engine import Engine
     from taichimd.simulation import Simulation
 
-_STILL = 0.01
-"""Angstrom within a window: a centre of mass that moves less is at rest."""
+_STILL = 1e-12
+"""Share of the kinetic energy: a centre of mass with less is at rest, but for rounding."""
 
 
 class Observations(Sampler):
@@ -91,16 +101,10 @@ class Observations(Sampler):
         self._ends = set(
             np.cumsum([len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)])
         )
-        self._note_drift()
+        # Where it rests, looking for it in each sample would only cost time.
+        share = drift_share(engine.masses, engine.velocities())
+        self._moving = n > 1 and (share > _STILL or engine.ensemble.name == Langevin.name)
         self._note_bath()
-
-    def _note_drift(self) -> None:
-        engine, plan = self._engine, self.plan
-        speed = np.linalg.norm(engine.masses @ engine.velocities()) / engine.masses.sum()
-        if "msd" not in plan.kinds:
-            return
-        if speed * plan.lags * plan.interval * PS > _STILL or engine.ensemble.name == "nvt-langevin":
-            self.notes.append("MSD: the motion of the centre of mass is in it; taichimd analyze takes it out")
 
     def _note_bath(self) -> None:
         bath, kinds = self._engine.ensemble.name, [kind for kind in _SUMS if kind in self.plan.kinds]
@@ -132,12 +136,13 @@ class Observations(Sampler):
             self._motion.clear()
 
     def _take(self, state: Any, energies: Any, virials: Any) -> None:
+        centre = centre_of_mass(state) if self._moving and self.plan.correlated else LABORATORY
         if self._radial is not None:
             self._radial.sample(state.pos, state.kind, state.ident, self._engine.cell)
         if self._motion is not None and self.taken >= self.plan.samples - self.plan.blocks * self.plan.length:
-            self._motion.sample(state.pos, state.vel, state.kind, state.ident)
+            self._motion.sample(state.pos, state.vel, state.kind, state.ident, centre)
         for series in self._sums.values():
-            series.sample(state, energies, virials)
+            series.sample(state, energies, virials, centre)
 
     # Checkpoints.
 
@@ -146,6 +151,7 @@ class Observations(Sampler):
         saved: dict[str, Any] = {
             "plan": np.array(json.dumps(self.plan.to_json())),
             "taken": np.array([self.taken, self._seen]),
+            "moving": np.array(self._moving),
             "counts": np.array(self._counts),
             **{f"blocks.{name}": np.array(values) for name, values in self._blocks.items()},
         }
@@ -162,6 +168,8 @@ class Observations(Sampler):
         if saved_plan(saved) != self.plan:
             raise AnalysisError("observations of another plan cannot be continued")
         self.taken, self._seen = (int(k) for k in saved["taken"])
+        # Of the samples that are there: earlier versions took all of them as they were.
+        self._moving = bool(saved.get("moving", False))
         self._counts = list(saved["counts"])
         self._blocks = {name: list(saved[f"blocks.{name}"]) for name in self._blocks}
         for name, sampler in self._samplers().items():
@@ -229,6 +237,7 @@ class Observations(Sampler):
             found["all"] = spectrum(
                 np.einsum("slkc,k->sl", vacf, weights), int(self._numbers.sum()), self._dt
             )
+        self.notes += folding_notes(found, "take a smaller --observe-every")
         self.values |= spectrum_values(found)
         return write_vacf(correlations, found, self.plan.interval, files, title)
 
@@ -271,8 +280,7 @@ class Observations(Sampler):
 
     def _temperature(self, rows: Array) -> float:
         """Mean over the run, K."""
-        freedom = degrees_of_freedom(self._engine.ensemble, self._engine.n_atoms)
-        return float(2.0 * rows[:, 6].mean() / (freedom * KB))
+        return float(2.0 * rows[:, 6].mean() / (degrees_of_freedom(self._engine.n_atoms) * KB))
 
     @property
     def _dt(self) -> float:

@@ -15,7 +15,7 @@ from taichimd.analysis.motion import (
 )
 from taichimd.analysis.structure import RadialDistribution, radial_distribution
 from taichimd.analyze.request import Run
-from taichimd.analyze.tables import write_bonds, write_msd, write_rdf, write_vacf
+from taichimd.analyze.tables import folding_notes, write_bonds, write_msd, write_rdf, write_vacf
 from taichimd.io.frames import Frames
 from taichimd.protocols import Array
 from taichimd.units import PS
@@ -126,15 +126,18 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     interval, window = run.interval, run.window()
     lags = round(window / interval)
     everything = np.ones(len(frames.symbols), bool)
+    # A single atom is its centre of mass, relative to which it would rest.
+    velocities = without_drift(frames.velocities, frames.masses) if len(everything) > 1 else frames.velocities
     masks = {name: run.atoms(name) for name in run.species}
     correlations = {
-        name: velocity_autocorrelation(frames.velocities[:, mask], lags, blocks=run.blocks)
+        name: velocity_autocorrelation(velocities[:, mask], lags, blocks=run.blocks)
         for name, mask in masks.items()
     }
     densities = {
         name: density_of_states(
-            frames.velocities[:, mask], frames.masses[mask], interval * PS, window * PS, run.blocks
+            velocities[:, mask], frames.masses[mask], interval * PS, window * PS, run.blocks
         )
         for name, mask in (masks | {"all": everything} if len(masks) > 1 else masks).items()
     }
+    run.notes += folding_notes(densities, "write frames more often")
     return write_vacf(correlations, densities, interval, files, title)

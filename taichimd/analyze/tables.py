@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 Rows = list[tuple[str, str]]
 
+_BOUND = 0.2
+"""Share of diffusion in a mean square displacement, 6 D t, below which motion about fixed places makes it."""
+_FOLDED = 0.1
+"""States in the last tenth of the frequencies, relative to as many evenly spread: more may be folded back."""
+
 
 def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path], title: str) -> Rows:
     """Radial distributions of every pair (a, b) of species; files: the CSV, and the PNG last."""
@@ -100,7 +105,10 @@ def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Row
         first, last = (t / PS for t in one.fit)
         d = Mean(one.mean.value / CM2_PER_S, one.mean.error / CM2_PER_S, one.mean.samples)
         where = f"slope from {first:.3g} to {last:.3g} ps"
-        where += "" if one.diffusive else " (NOT DIFFUSIVE: atoms still fly freely within the window)"
+        if not one.diffusive:
+            where += " (NOT DIFFUSIVE: atoms still fly freely within the window)"
+        elif 6.0 * one.mean.value * one.fit[1] < _BOUND * one.total.value[round(one.fit[1] / one.time[1])]:
+            where += " (NOT DIFFUSIVE: atoms stay near their places; in a solid the slope means nothing)"
         rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, {where}"))
     write_table(files[0], columns)
     draw(files[-1], title, [
@@ -157,6 +165,25 @@ def write_vacf(
         rows.append((f"DOS {name}", f"highest at {top:.3g} THz, integral {total:.6g}"))
     reach = f"lines {1 / (lags * interval):.2g} THz wide; faster than {f[-1]:.3g} THz folds back"
     return [*rows, ("", reach)]
+
+
+def folding_notes(found: dict[str, DensityOfStates], how: str) -> list[str]:
+    """That vibrations seem to be faster than the spacing of the samples shows; empty if they are not.
+
+    Args:
+        found: as for `write_vacf`.
+        how: to take samples more often.
+    """
+    folded = []
+    for name, dos in found.items():
+        density, fastest = dos.density.value, dos.frequency[-1]
+        even = running_integral(density, dos.frequency[1])[-1] / fastest
+        if density[dos.frequency >= 0.9 * fastest].mean() > _FOLDED * even:
+            folded.append(name)
+    if not folded:
+        return []
+    reach = f"states reach {fastest / THZ:.3g} THz, where the spacing of the samples folds faster ones back"
+    return [f"DOS {', '.join(folded)}: {reach}: peaks may not be where they seem; {how}"]
 
 
 def write_green_kubo(

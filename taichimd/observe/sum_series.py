@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import AnalysisError
-from taichimd.reduce import COLUMNS, PIECE, piece_sums
+from taichimd.reduce import COLUMNS, LABORATORY, PIECE, Centre, piece_sums
 from taichimd.runtime import literals, ti
 from taichimd.state import State
 
@@ -49,14 +49,14 @@ class SumSeries:
     def __len__(self) -> int:
         return len(self._rows) + self._waiting
 
-    def sample(self, state: State, energies: Any, virials: Any) -> None:
-        """Add one sample, from what `Engine.observe` lends."""
+    def sample(self, state: State, energies: Any, virials: Any, centre: Centre = LABORATORY) -> None:
+        """Add one sample, from what `Engine.observe` lends; velocities count relative to the centre's."""
         if self._buffer is None:
             self._buffer = ti.ndarray(ti.f64, self._capacity * self._size)
         with literals(state.real):
             piece_sums(state.real, self._what)(
                 state.n, self._waiting * self._size, state.sorted_of, state.vel, state.inverse_mass, energies,
-                virials, self._buffer,
+                virials, *centre.velocity, self._buffer,
             )  # fmt: skip
         self._waiting += 1
         if self._waiting == self._capacity:

@@ -20,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import AnalysisError
+from taichimd.reduce import LABORATORY, Centre
 from taichimd.runtime import PRECISIONS, literals, ti
 
 PIECE = 64
@@ -48,13 +49,14 @@ def _kernels(real: Any) -> tuple[Any, Any]:
         return k, bad
 
     @ti.kernel
-    def keep(n: ti.i32, slot: ti.i32, ident: ints, pos: vecs, vel: vecs, old_pos: vecs, old_vel: vecs):
+    def keep(n: ti.i32, slot: ti.i32, ident: ints, pos: vecs, vel: vecs, x: ti.f64, y: ti.f64, z: ti.f64, vx: ti.f64, vy: ti.f64, vz: ti.f64, old_pos: vecs, old_vel: vecs):  # fmt: skip
         for i in range(n):
-            old_pos[slot * n + ident[i]] = pos[i]
-            old_vel[slot * n + ident[i]] = vel[i]
+            k = slot * n + ident[i]
+            old_pos[k] = ti.cast(ti.cast(pos[i], ti.f64) - ti.Vector([x, y, z]), real)
+            old_vel[k] = ti.cast(ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz]), real)
 
     @ti.kernel
-    def compare(n: ti.i32, slots: ti.i32, n_kinds: ti.i32, lag_of: ints, ident: ints, kind: ints, pos: vecs, vel: vecs, old_pos: vecs, old_vel: vecs, scale_d: ti.f64, scale_v: ti.f64, limit: ti.f64, squares: longs, products: longs, overflow: ints):  # fmt: skip
+    def compare(n: ti.i32, slots: ti.i32, n_kinds: ti.i32, lag_of: ints, ident: ints, kind: ints, pos: vecs, vel: vecs, x: ti.f64, y: ti.f64, z: ti.f64, vx: ti.f64, vy: ti.f64, vz: ti.f64, old_pos: vecs, old_vel: vecs, scale_d: ti.f64, scale_v: ti.f64, limit: ti.f64, squares: longs, products: longs, overflow: ints):  # fmt: skip
         pieces = (n + PIECE - 1) // PIECE
         for item in range(slots * pieces):
             slot = item // pieces
@@ -72,8 +74,8 @@ def _kernels(real: Any) -> tuple[Any, Any]:
                             square[c], product[c] = ti.i64(0), ti.i64(0)
                         here = kind[i]
                     k = slot * n + ident[i]
-                    d = ti.cast(pos[i], ti.f64) - ti.cast(old_pos[k], ti.f64)
-                    v, w = ti.cast(vel[i], ti.f64), ti.cast(old_vel[k], ti.f64)
+                    d = ti.cast(pos[i], ti.f64) - ti.Vector([x, y, z]) - ti.cast(old_pos[k], ti.f64)
+                    v, w = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz]), ti.cast(old_vel[k], ti.f64)
                     for c in ti.static(range(3)):
                         dd, bad_d = fixed(d[c] * d[c], scale_d, limit)
                         vw, bad_v = fixed(v[c] * w[c], scale_v, limit)
@@ -160,7 +162,7 @@ class TimeCorrelation:
         for sums in self._sums:
             sums.fill(0)
 
-    def sample(self, pos: Any, vel: Any, kind: Any, ident: Any) -> None:
+    def sample(self, pos: Any, vel: Any, kind: Any, ident: Any, centre: Centre = LABORATORY) -> None:
         """Add one sample; call at equal time intervals.
 
         Args:
@@ -168,19 +170,21 @@ class TimeCorrelation:
             vel: n vectors, angstrom / internal time.
             kind: n species numbers.
             ident: n user's numbers.
+            centre: positions and velocities count relative to it.
 
         Raises:
             AnalysisError: as `results`.
         """
         now = self.samples
+        relative = *centre.position, *centre.velocity
         with literals(ti.f64):
             if now % self.every == 0:
-                self._keep(self._n, now // self.every % self._slots, ident, pos, vel, *self._old)
+                self._keep(self._n, now // self.every % self._slots, ident, pos, vel, *relative, *self._old)
             lags = self._lags(now)
             self._lag_of.from_numpy(lags)
             self._compare(
-                self._n, self._slots, self._n_kinds, self._lag_of, ident, kind, pos, vel, *self._old, *self._scale,
-                self._limit, *self._sums, self._overflow,
+                self._n, self._slots, self._n_kinds, self._lag_of, ident, kind, pos, vel, *relative, *self._old,
+                *self._scale, self._limit, *self._sums, self._overflow,
             )  # fmt: skip
         self._origins[lags[lags >= 0]] += 1
         self.samples += 1
