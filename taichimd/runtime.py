@@ -24,6 +24,7 @@ import numpy as np
 
 import taichimd
 from taichimd.errors import BackendError, ParameterFileError, SettingsError
+from taichimd.signals import interrupted
 from taichimd.tracing import keep_lookups
 
 NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
@@ -96,6 +97,8 @@ def start(backend: str = "auto") -> str:
         with redirect_stdout(StringIO()):
             ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
         _backend = chosen
+        if interrupted():
+            raise KeyboardInterrupt
     elif backend not in ("auto", _backend):
         raise BackendError(
             f"backend {backend} was asked for, but this process already runs on {_backend}; "

@@ -2,10 +2,44 @@
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
 _WATCHED = (signal.SIGINT, signal.SIGTERM)
+_interrupted = False
+
+
+@contextmanager
+def keep_interrupts() -> Iterator[None]:
+    """Context in which a Ctrl-C raises `KeyboardInterrupt`, as ever, and is kept beside.
+
+    Imports of compiled modules turn the exception into an ImportError, callbacks of C++ swallow it.
+    """
+    global _interrupted
+    # Whoever ignores the signal, or has another handler, keeps that; only the main thread may have one.
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if not ours or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    signal.signal(signal.SIGINT, _keep)
+    try:
+        yield
+    finally:
+        _interrupted = False
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def _keep(number: int, frame: FrameType | None) -> None:
+    global _interrupted
+    _interrupted = True
+    raise KeyboardInterrupt
+
+
+def interrupted() -> bool:
+    """Whether a Ctrl-C came within `keep_interrupts`; not one that `StopRequest` has noted."""
+    return _interrupted
 
 
 class StopRequest:
@@ -13,6 +47,9 @@ class StopRequest:
 
     Attributes:
         received: the signal's number, or None.
+
+    Raises:
+        KeyboardInterrupt: on entry, if a Ctrl-C before was lost.
     """
 
     def __init__(self) -> None:
@@ -20,6 +57,8 @@ class StopRequest:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopRequest":
+        if interrupted():
+            raise KeyboardInterrupt
         # Python allows handlers in the main thread only; elsewhere signals stay with whoever has them.
         if threading.current_thread() is threading.main_thread():
             for number in _WATCHED:

@@ -11,7 +11,7 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing", "scalars"],
+    ["errors", "units", "tracing", "scalars", "signals"],
     ["runtime"],
     ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],
@@ -22,13 +22,14 @@ LAYERS = [
     ["engine", "forcefields.check"],
     ["minimise"],
     ["job_file"],
-    ["protocols", "config", "signals", "velocities", "lattices", "io"],
+    ["protocols", "config", "velocities", "lattices", "io"],
     ["simulation"],
     ["outputs", "progress", "profile", "summary", "analyze", "restart", "notes"],
     ["observing", "transport"],
     ["job", "relaxation"],
     ["driver"],
     ["calculator", "ase_plugin", "cli"],
+    ["__main__"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 

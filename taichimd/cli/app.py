@@ -60,7 +60,10 @@ def _code_of(arguments: Sequence[str]) -> int:
         return _fail("interrupted", 130)
     except Exception as error:
         from taichimd.errors import TaichimdError
+        from taichimd.signals import interrupted
 
+        if interrupted():
+            return _fail("interrupted", 130)
         if isinstance(error, TaichimdError):
             from taichimd.io.files import remove_empty_folders
 

@@ -1,0 +1,91 @@
+"""A Ctrl-C before a run looks for it: never lost, never told as something else."""
+
+import importlib
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from taichimd import __main__ as program
+from taichimd.signals import StopRequest, interrupted, keep_interrupts
+
+
+def swallowed():
+    """What a callback of C++ does with the exception."""
+    try:
+        signal.raise_signal(signal.SIGINT)
+    except KeyboardInterrupt:
+        return
+    pytest.fail("the signal must raise")
+
+
+@pytest.fixture(autouse=True)
+def python_handles_interrupts():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_that_was_swallowed_stops_the_run_before_it_begins():
+    with keep_interrupts():
+        swallowed()
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt), StopRequest():
+            pytest.fail("the run must not begin")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    with keep_interrupts(), StopRequest() as stop:
+        assert not interrupted()
+        assert not stop()
+
+
+def test_who_ignores_the_signal_goes_on_ignoring_it():
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with keep_interrupts():
+        signal.raise_signal(signal.SIGINT)
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+        assert not interrupted()
+
+
+@pytest.mark.parametrize("where", ["the program", "a command"])
+def test_an_import_that_fails_because_of_an_interrupt_says_interrupted(where, monkeypatch, capsys):
+    """Compiled modules then raise ImportError, of which nothing is true."""
+    app = importlib.import_module("taichimd.cli.app")
+
+    def failing(*_, **__):
+        swallowed()
+        raise ImportError("initialization failed")
+
+    monkeypatch.setattr(app, "main" if where == "the program" else "app", failing)
+    with pytest.raises(SystemExit) as caught:
+        program.main(["info"])
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
+def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
+    code = (
+        "import os, signal, sys\n"
+        "from taichimd.signals import keep_interrupts\n"
+        "with keep_interrupts():\n"
+        "    from taichimd import runtime\n"
+        "    def start(**_):\n"
+        "        try:\n"
+        "            os.kill(os.getpid(), signal.SIGINT)\n"
+        "        except KeyboardInterrupt:\n"
+        "            pass\n"
+        "    runtime.ti.init = start\n"
+        "    try:\n"
+        "        runtime.start('cpu')\n"
+        "    except KeyboardInterrupt:\n"
+        "        print('raised')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "raised\n"
+
+
+def test_the_module_is_the_program():
+    done = subprocess.run(
+        [sys.executable, "-m", "taichimd", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("taichimd ")
