@@ -18,7 +18,7 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.checks import require_atoms
+from taichimd.checks import check_options, require_atoms
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
 from taichimd.results import require_finite
@@ -117,13 +117,15 @@ class TaichiMD(Calculator):
             The settings that changed.
 
         Raises:
-            SettingsError: an unknown setting.
+            SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
         known = ("potential", *self.default_parameters)
         for name in kwargs:
             if name not in known:
                 raise SettingsError(f"TaichiMD: unknown setting {name!r}; expected one of {', '.join(known)}")
+        now = {**self.default_parameters, **self.parameters, **kwargs}
+        check_options(now["precision"], now["skin"])
         forcefield = self._forcefield
         if "potential" in kwargs:
             if isinstance(kwargs["potential"], os.PathLike):

@@ -1,11 +1,15 @@
 """Input that no simulation can start from, told before one does."""
 
+from typing import Any
+
 import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.errors import SettingsError, StructureError
 from taichimd.neighbours.box import Frame
+from taichimd.neighbours.skins import LEAST_SKIN
+from taichimd.scalars import is_number
 
 Array = NDArray[np.float64]
 
@@ -40,16 +44,30 @@ def check_shape(values: Array, n: int, what: str) -> None:
         raise StructureError(f"{what} have shape {values.shape}, expected ({n}, 3)")
 
 
-def check_positions(positions: Array, n: int) -> None:
+def check_options(precision: str, skin: Any) -> None:
+    """A precision there is, and a skin that is a length or None, or a SettingsError."""
+    from taichimd.runtime import PRECISIONS
+
+    if precision not in PRECISIONS:
+        raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
+    if skin is not None and not (is_number(skin) and skin >= LEAST_SKIN):
+        raise SettingsError(f"skin is {skin!r} angstrom, expected a length of {LEAST_SKIN} or more")
+
+
+def check_vectors(values: Array, n: int, one: str, many: str) -> None:
     """Finite numbers of shape (n, 3), or a StructureError."""
-    check_shape(positions, n, "positions")
-    bad = ~np.isfinite(positions).all(axis=1)
+    check_shape(values, n, many)
+    bad = ~np.isfinite(values).all(axis=1)
     if bad.any():
         atom = int(np.argmax(bad))
         raise StructureError(
-            f"the position of atom {atom} (counted from 0) is {positions[atom].tolist()}, "
-            "expected finite numbers"
+            f"the {one} of atom {atom} (counted from 0) is {values[atom].tolist()}, expected finite numbers"
         )
+
+
+def check_positions(positions: Array, n: int) -> None:
+    """Finite numbers of shape (n, 3), or a StructureError."""
+    check_vectors(positions, n, "position", "positions")
 
 
 def check_turns(positions: Array, frame: Frame) -> None:

@@ -8,7 +8,15 @@ import numpy as np
 from ase import Atoms
 
 from taichimd import units
-from taichimd.checks import check_all_pairs, check_atoms, check_positions, check_shape, check_turns
+from taichimd.checks import (
+    check_all_pairs,
+    check_atoms,
+    check_options,
+    check_positions,
+    check_shape,
+    check_turns,
+    check_vectors,
+)
 from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
@@ -20,11 +28,9 @@ from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
-from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.reduce import heat_flows
 from taichimd.results import Array, Evaluation, Thermo
-from taichimd.runtime import PRECISIONS, start, ti
-from taichimd.scalars import is_number
+from taichimd.runtime import start, ti
 from taichimd.state import State
 
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
@@ -68,10 +74,7 @@ class Engine:
         driving_force: tuple[float, float, float] | None = None,
         decomposition: str = "auto",
     ) -> None:
-        if precision not in PRECISIONS:
-            raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
-        if skin is not None and not (is_number(skin) and skin >= LEAST_SKIN):
-            raise SettingsError(f"skin is {skin!r} angstrom, expected a length of {LEAST_SKIN} or more")
+        check_options(precision, skin)
         if not isinstance(forcefield, ForceField):
             raise SettingsError(
                 f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"
@@ -189,7 +192,7 @@ class Engine:
             self._state.set("pos", positions)
             device.moved()
         if velocities is not None:
-            check_shape(np.asarray(velocities), self.n_atoms, "velocities")
+            check_vectors(np.asarray(velocities, float), self.n_atoms, "velocity", "velocities")
             self._state.set("vel", np.asarray(velocities, float))
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")

@@ -10,6 +10,7 @@ import os
 import platform
 import re
 import subprocess
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from copy import copy
@@ -37,6 +38,8 @@ try:
     ti: Any = import_module(NAME)
 except ImportError as error:
     raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
+# Where that matters, an error follows, with file and line.
+warnings.filterwarnings("ignore", "(?s).*Calling non-", SyntaxWarning)
 keep_lookups(NAME)
 _impl: Any = import_module(f"{NAME}.lang.impl")
 _COMPILATION_ERROR: Any = getattr(ti, f"{NAME.capitalize()}CompilationError")
@@ -230,12 +233,21 @@ def literals(real: Any) -> Iterator[None]:
     try:
         yield
     except _COMPILATION_ERROR as error:
+        if told := _told(error):
+            raise told from None
         place = _place_outside(str(error))
         if place is None:
             raise  # a fault of ours: all of the runtime's message is wanted
         raise ParameterFileError(place) from error
     finally:
         runtime.default_fp = before
+
+
+def _told(error: BaseException | None) -> ParameterFileError | None:
+    """What a compilation within this one has said already: the runtime wraps it once more."""
+    while error is not None and not isinstance(error, ParameterFileError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _place_outside(message: str) -> str | None:

@@ -49,6 +49,10 @@ def test_bad_settings_leave_the_calculator_as_it_was(tmp_path):
     calc = TaichiMD("Si.tersoff")
     with pytest.raises(SettingsError, match=r"unknown setting 'precison'.*precision"):
         calc.set(precison="float32")
+    with pytest.raises(SettingsError, match="precision is 'f16', expected one of float64"):
+        TaichiMD("Si.tersoff", precision="f16")
+    with pytest.raises(SettingsError, match="skin is -1 angstrom"):
+        calc.set(skin=-1)
     with pytest.raises(ParameterFileError) as caught:
         calc.set(potential=tmp_path / "missing.tersoff")
     assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
@@ -176,3 +180,13 @@ def test_values_that_make_no_sense(setting):
         TaichiMD("Si.tersoff", **setting).get_potential_energy(bulk("Si"))
     assert isinstance(caught.value, ase_calculator.CalculatorSetupError)
     assert "\n" not in str(caught.value)
+
+
+def test_velocities_that_are_not_numbers_are_told_before_anything_moves():
+    atoms = crystal()
+    atoms.set_velocities(np.full((len(atoms), 3), 0.1))
+    momenta = atoms.get_momenta()
+    momenta[2, 1] = np.nan
+    atoms.set_momenta(momenta)
+    with pytest.raises(StructureError, match=r"the velocity of atom 2 \(counted from 0\) is \[.*nan"):
+        Simulation(atoms, argon().forcefield, backend="cpu")

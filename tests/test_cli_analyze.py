@@ -243,7 +243,7 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
         (lambda: frames(12), "--interval 20fs", "interval of 0.02 ps, but the file says 0.01 ps"),
         (lambda: frames(12), "--skip 12", "t.extxyz has 12 frames; skip = 12 leaves none"),
         (lambda: frames(12), "--blocks 13", "12 frames make no 13 blocks"),
-        (lambda: frames(12), "--blocks 0", "12 frames make no 0 blocks"),
+        (lambda: frames(12), "--blocks 0", "blocks = 0: expected 1 or more"),
         (lambda: frames(12), "--rdf --r-max 0", "expected numbers above 0"),
         (lambda: frames(12), "--rdf --bins 0", "expected numbers above 0"),
         (lambda: frames(12), "--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),

@@ -127,7 +127,7 @@ def test_equilibrate_then_sample_then_hold(call):
             "--ensemble npt-mtk --final-pressure 1,1,2",
             'final_pressure = (1.0, 1.0, 2.0): control "isotropic"',
         ),
-        ("--ensemble npt-scr --cell-axes ab", "axes = 'ab': expected some of x, y and z"),
+        ("--ensemble npt-scr --cell-axes ab", "axes (--cell-axes) = 'ab': expected some of x, y and z"),
     ],
 )
 def test_mistakes_are_one_line(call, folder, options, words):

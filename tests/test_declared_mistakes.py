@@ -1,5 +1,8 @@
 """Mistakes in a user's own function: one line with file, line and what to do, whatever the runtime says."""
 
+import subprocess
+import sys
+
 import pytest
 
 from taichimd.cli.app import main
@@ -28,6 +31,8 @@ def complaint(tmp_path, monkeypatch, capsys):
         assert caught.value.code == 2, captured.out
         assert captured.err.startswith("error: ")
         assert captured.err.count("\n") == 1
+        assert captured.err.count("own.py") <= 1
+        assert "ParameterFileError" not in captured.err
         return captured.err
 
     return of
@@ -61,3 +66,12 @@ def test_a_function_made_without_source_is_not_judged():
     space = {}
     exec("def f(r, p):\n    return r", space)
     check_returns(space["f"], 2, derive=False)
+
+
+def test_the_runtime_does_not_warn_of_what_the_error_says(tmp_path):
+    (tmp_path / "own.py").write_text(TOP + PAIR + "    return p.k * np.exp(-r), 0.0\n" + END)
+    line = [sys.executable, "-m", "taichimd", "check", "own.py:potential"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1

@@ -11,6 +11,7 @@ from ase.build import bulk, graphene
 from ase.constraints import FixAtoms
 
 from taichimd.analysis.green_kubo import growing
+from taichimd.analysis.series import Mean
 from taichimd.analysis.transport import green_kubo_conductivity
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.engine import Engine
@@ -18,8 +19,9 @@ from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.forcefields.load import load_forcefield
 from taichimd.heat import heat_current
 from taichimd.io.analysis_files import read_table
-from taichimd.transport import kappa
-from taichimd.transport.kappa import conductivity, sample_run, supercell, thermal_conductivity
+from taichimd.transport import files, kappa
+from taichimd.transport.job import _notes
+from taichimd.transport.kappa import Kappa, conductivity, sample_run, supercell, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
 
@@ -168,6 +170,36 @@ def test_hnemd_is_the_mean_current_over_the_force():
     assert found.mean.value == pytest.approx(size / WATT_PER_METRE_KELVIN, rel=1e-9)
     assert found.mean.samples == 2
     assert found.mean.error == pytest.approx(np.ptp(found.driven.of_runs) / 2, rel=1e-9)
+
+
+def hot(method, temperature, error=0.0, **more):
+    settings = KappaSettings(temperature=500.0, time=1000.0, method=method, **more)
+    mean = Mean(temperature, error, 2)
+    found = Kappa(Mean(1.0, 0.1, 2), Mean(np.ones(3), np.ones(3), 2), mean, 1000.0, 8, 2)
+    return _notes(found, bulk("Si", cubic=True), settings)
+
+
+def test_runs_at_another_temperature_are_not_told_as_if_nothing_were():
+    """A driving force that heats more than the thermostats take away gives a number all the same."""
+    assert hot("hnemd", 500.0) == []
+    assert hot("hnemd", 540.0, error=20.0) == []
+    assert "571 K on average, not 500: so large a --driving-force" in hot("hnemd", 571.0)[0]
+    assert "300 K on average, not 500: take a longer --equilibrate" in hot("green-kubo", 300.0, np.nan)[0]
+
+
+def test_a_crystal_is_no_sheet():
+    assert "reach over 4.07 Å across the sheet" in hot("hnemd", 500.0, thickness=3.0)[0]
+    assert hot("hnemd", 500.0, thickness=6.0) == []
+
+
+def test_the_error_of_one_run_is_null(tmp_path):
+    """JSON has no NaN."""
+    settings = KappaSettings(600.0, time=2000.0)
+    found = conductivity([kappa.RunSamples(np.ones((200, 6)), 600.0)], settings, 1.0, 8)
+    files.write(tmp_path, found, settings, {}, "title")
+    text = (tmp_path / "kappa.json").read_text()
+    assert "NaN" not in text
+    assert json.loads(text)["temperature_K"] == {"value": 600.0, "error": None}
 
 
 LINE = "kappa s.extxyz --potential Ar.lj --temperature 60 --equilibrate 20fs --backend cpu --every 5 "

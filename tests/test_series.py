@@ -10,6 +10,7 @@ from taichimd.analysis.series import (
     block_average,
     block_means,
     integrated_time,
+    mean_of,
     running_integral,
 )
 from taichimd.errors import AnalysisError
@@ -76,3 +77,11 @@ def test_blocks_leave_the_rest_out_at_the_start():
 def test_mistakes(call, message):
     with pytest.raises(AnalysisError, match=message):
         call()
+
+
+def test_samples_that_agree_have_no_error_of_rounding():
+    """The mean of five times a number rounds; the scatter is none."""
+    same = np.full((5, 2), 0.9350724237877682)
+    assert (same.std(axis=0) > 0.0).all()
+    assert (mean_of(same).error == 0.0).all()
+    assert mean_of(np.array([1.0, 1.0 + 1e-9])).error > 0.0

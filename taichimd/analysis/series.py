@@ -37,6 +37,8 @@ def mean_of(samples: Array) -> Mean:
     n = len(samples)
     value = samples.mean(axis=0)
     error = samples.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(np.shape(value), np.nan)
+    # Where all samples agree, the mean rounds: no scatter.
+    error = np.where(error <= 4 * np.finfo(float).eps * np.abs(value), 0.0, error)
     if np.ndim(value) == 0:
         return Mean(float(value), float(error), n)
     return Mean(value, error, n)

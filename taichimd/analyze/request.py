@@ -60,7 +60,9 @@ class Run:
         self.interval = self._interval()
         n = len(self.frames.positions)
         self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
-        if not 1 <= self.blocks <= n:
+        if self.blocks < 1:
+            raise AnalysisError(f"blocks = {self.blocks}: expected 1 or more")
+        if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         self.species = sorted(set(frames.symbols.tolist()))
 

@@ -23,7 +23,10 @@ def kappa(
     equilibrate: Annotated[str, typer.Option(help="Of each run, with a thermostat.")] = "20ps",
     time: Annotated[str, typer.Option(help="Of each run, after that.")] = "500ps",
     window: Annotated[
-        str | None, typer.Option(help="Longest correlation time; default a tenth of --time.")
+        str | None,
+        typer.Option(
+            help="Longest correlation time; of hnemd what is left out at first. Default: a tenth of --time."
+        ),
     ] = None,
     plateau: Annotated[
         str | None, typer.Option(help='Where the integral is read off: "40ps,60ps"; default its second half.')

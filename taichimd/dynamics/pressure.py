@@ -78,9 +78,13 @@ class Barostat(Thermostat):
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
         if not _are_axes(self.axes):
-            raise SettingsError(f'axes = {self.axes!r}: expected some of x, y and z, such as "xy"')
+            raise SettingsError(
+                f'axes (--cell-axes) = {self.axes!r}: expected some of x, y and z, such as "xy"'
+            )
         if self.control == "triclinic" and len(self.axes) != 3:
-            raise SettingsError(f'axes = {self.axes!r}: control "triclinic" is of all three axes')
+            raise SettingsError(
+                f'axes (--cell-axes) = {self.axes!r}: control "triclinic" is of all three axes'
+            )
         for key in ("pressure", "final_pressure") if self.control == "isotropic" else ():
             value = getattr(self, key)
             wanted = [] if value is None else three(value)
@@ -138,7 +142,7 @@ class Barostat(Thermostat):
             if np.abs(frame.vectors[~frame.pbc][:, a]).max(initial=0.0) > 1e-9:
                 periodic = [bool(p) for p in pbc]
                 raise SettingsError(
-                    f"axes = {self.axes!r}: the pressure along {axis} cannot be controlled, because the cell is "
+                    f"axes (--cell-axes) = {self.axes!r}: the pressure along {axis} cannot be controlled, because the cell is "
                     f"not periodic there (pbc {periodic}); leave {axis} out, or make it periodic"
                 )
         if abs(float(np.linalg.det(cell))) < 1e-9:

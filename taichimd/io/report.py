@@ -1,6 +1,7 @@
 """run.json: every setting, version and figure of a run, so that a number can be traced and repeated."""
 
 import json
+import math
 import os
 import platform
 from collections.abc import Mapping
@@ -75,12 +76,12 @@ def pressure_and_volume(rows: Mapping[str, Array]) -> dict[str, float]:
 
 
 def write_report(path: Path, report: dict[str, Any]) -> None:
-    """Write run.json atomically.
+    """Write run.json atomically; a number that is not one, such as the error of a single run, as null.
 
     Raises:
         OutputError: it cannot be written.
     """
-    text = json.dumps(report, indent=2, default=_plain) + "\n"
+    text = json.dumps(_finite(report), indent=2, allow_nan=False) + "\n"
     write_atomically(path, lambda file: file.write(text.encode()))
 
 
@@ -93,10 +94,14 @@ def read_report(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _plain(value: Any) -> Any:
-    """JSON form of what json does not know: NumPy values, paths."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, np.generic):
-        return value.item()
-    return str(value)
+def _finite(value: Any) -> Any:
+    """JSON form, also of what json does not know, NumPy values and paths; JSON has no NaN."""
+    if isinstance(value, np.ndarray | np.generic):
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, int | str) else str(value)

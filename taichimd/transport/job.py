@@ -3,6 +3,8 @@
 import time
 from pathlib import Path
 
+import numpy as np
+from ase import Atoms
 from rich.console import Console
 
 from taichimd.analyze.job import Outcome
@@ -13,8 +15,11 @@ from taichimd.progress import duration
 from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
 from taichimd.transport import files
-from taichimd.transport.kappa import supercell, thermal_conductivity
+from taichimd.transport.kappa import Kappa, supercell, thermal_conductivity
 from taichimd.transport.settings import KappaSettings
+
+_OFF = 0.05
+"""Share of the temperature by which runs may be off it without a remark."""
 
 
 def run_kappa(
@@ -57,7 +62,7 @@ def run_kappa(
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
         rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
         rows.append(("error", "standard error over the runs" if found.runs > 1 else "over pieces of one run"))
-        notes = [] if found.green_kubo is None else growth_notes(found.green_kubo, "kappa", "--window")
+        notes = _notes(found, system, settings)
         print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
     if stop.received is None:
         return 0
@@ -66,3 +71,24 @@ def run_kappa(
         f"stopped with {kept} of {settings.runs} runs finished; the same command goes on", highlight=False
     )
     return 128 + stop.received
+
+
+def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
+    """What makes the result doubtful."""
+    notes = [] if found.green_kubo is None else growth_notes(found.green_kubo, "kappa", "--window")
+    mean, wanted = found.temperature, settings.temperature
+    if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
+        note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "
+        if settings.method == "hnemd":
+            note += "so large a --driving-force heats them, and the response is not linear; try a tenth of it"
+        else:
+            note += "take a longer --equilibrate, or relax the structure first"
+        notes.append(note)
+    if settings.thickness is not None:
+        across = float(np.ptp(system.positions[:, 2]))
+        if across > settings.thickness:
+            notes.append(
+                f"the atoms reach over {across:.3g} Å across the sheet, more than --thickness; of what "
+                "fills its cell leave that out"
+            )
+    return notes

@@ -160,6 +160,8 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
             f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
         )
     n = len(atoms) * prod(settings.supercell)
+    if n < 2:
+        raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
     if n > MOST_ATOMS:
         raise StructureError(
             f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
