@@ -37,6 +37,8 @@ _OF_BAROSTATS = (
 )  # fmt: skip
 
 
+MOST_STEPS = 10**15
+"""Of a run: centuries of computing, and time in fs still has its last digit."""
 PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
 
@@ -51,6 +53,11 @@ def _per_atom(value: str | None) -> str | None:
     if not set(parts) <= set(PER_ATOM) or len(set(parts)) != len(parts):
         raise ValueError
     return value
+
+
+def _checkpoint(path: str | None) -> str | None:
+    """Of a run's folder its checkpoint."""
+    return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
 
 
 def _pressure(value: Any) -> Any:
@@ -127,7 +134,9 @@ class RunSettings(BaseModel):
         10, gt=0, description="a whole number above 0: steps between actions of the barostat"
     )
     timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
-    steps: int | None = Field(None, gt=0, description="a whole number above 0: the steps of this run")
+    steps: int | None = Field(
+        None, gt=0, le=MOST_STEPS, description="a whole number above 0, at most 1e15: the steps of this run"
+    )
     time: str | None = Field(
         None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"'
     )
@@ -151,8 +160,10 @@ class RunSettings(BaseModel):
         "float64", description="float64, mixed or float32"
     )
     decomposition: Literal["particle", "tuple", "auto"] = Field("auto", description="particle, tuple or auto")
-    seed: int = Field(1, ge=0, lt=2**63, description="a whole number, 0 or above")
-    restart: str | None = Field(None, description="a checkpoint file")
+    seed: int = Field(1, ge=0, lt=2**63, description="a whole number from 0 to 2^63 - 1 (9.2e18)")
+    restart: Annotated[str | None, AfterValidator(_checkpoint)] = Field(
+        None, description="a checkpoint file, or the folder of a run"
+    )
     overwrite: bool = Field(False, description="true or false")
     profile: bool = Field(False, description="true or false")
     checkpoint_interval: float = Field(
@@ -163,14 +174,17 @@ class RunSettings(BaseModel):
         """Steps of this run, from `steps` or `time`; None when neither is given.
 
         Raises:
-            SettingsError: `time` cannot be read or is shorter than half a time step.
+            SettingsError: `time` cannot be read, is shorter than half a time step, or takes too many.
         """
         if self.time is None:
             return self.steps
-        steps = round(parse_time(self.time) / self.timestep)
-        if steps < 1:
+        steps = parse_time(self.time) / self.timestep
+        if steps > MOST_STEPS:
+            many = f"{steps:.2g} steps of {self.timestep:g} fs"
+            raise SettingsError(f"time {self.time!r} takes {many}; expected {MOST_STEPS:.0e} at most")
+        if round(steps) < 1:
             raise SettingsError(f"time {self.time!r} is shorter than the time step of {self.timestep:g} fs")
-        return steps
+        return round(steps)
 
     def make_ensemble(self, ramp: tuple[int, int] | None) -> Ensemble:
         """The ensemble that these settings describe.

@@ -144,7 +144,7 @@ class _Run:
         """Step, write, report; the exit code."""
         files = FileObserver(
             self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from(),
-            parts_of(self.job.settings.per_atom),
+            parts_of(self.job.settings.per_atom), self.job.settings.moves_cell,
         )  # fmt: skip
         keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,

@@ -28,7 +28,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
-from taichimd.reduce import heat_flows
+from taichimd.reduce import heat_flows, momentum_flows
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import start, ti
 from taichimd.state import State
@@ -256,6 +256,16 @@ class Engine:
         """
         self.device.need_outputs()
         return HeatCurrent(*heat_flows(self._state, *self.device.outputs))
+
+    def pressures(self) -> Array | None:
+        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) eV/angstrom^3.
+
+        None unless periodic in three directions. The mean of the first three is `thermo().pressure`.
+        """
+        if self.volume is None:
+            return None
+        self.device.need_outputs()
+        return momentum_flows(self._state, *self.device.outputs) / self.volume
 
     def observe(self, take: Callable[[State, Any, Any], None]) -> None:
         """Lend the device's arrays to a sampler (`taichimd.observe`) without copying them.

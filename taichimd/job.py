@@ -91,6 +91,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     if settings.potential is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
@@ -98,7 +99,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     if "structure" in given.model_fields_set:
         structure = read_structure(str(given.structure))
         check_same_system(path, checkpoint, structure)
-        notes += where_it_goes_on(atoms, structure)
+        notes += where_it_goes_on(saved, structure)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 

@@ -64,9 +64,17 @@ def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
         atoms: of the checkpoint.
         structure: the same system.
     """
-    if np.allclose(atoms.positions, structure.positions, rtol=0, atol=_SAME):
+    v = atoms.get_velocities()
+    as_fast = np.allclose(v, structure.get_velocities(), rtol=0, atol=_SAME * abs(v).max())
+    other = {
+        "positions": not np.allclose(atoms.positions, structure.positions, rtol=0, atol=_SAME),
+        "cell": not np.allclose(atoms.cell.array, structure.cell.array, rtol=0, atol=_SAME),
+        "velocities": structure.has("momenta") and not as_fast,
+    }
+    if not any(other.values()):
         return []
-    return ["positions and velocities are those of the checkpoint: those of the structure are not used"]
+    what = ", ".join(name for name, differs in other.items() if differs)
+    return [f"the run goes on from the checkpoint: of the structure, which differs, not used: {what}"]
 
 
 def after_run(report: dict[str, Any]) -> list[str]:

@@ -42,7 +42,8 @@ def plan_of_restart(
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
     saved = _saved(checkpoint)
-    if saved is not None and settings.observe is not None:
+    same = checkpoint.settings.get("ensemble") == settings.ensemble
+    if saved is not None and settings.observe is not None and same:
         whole = checkpoint.step + steps - saved.first_step
         if plan_of(settings, saved.first_step, whole) == saved:
             return saved, []

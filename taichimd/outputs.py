@@ -97,6 +97,7 @@ class FileObserver(Observer):
         pbc: (3,).
         drop_from: None starts new files; a step keeps what came before it (restart into the same folder).
         per_atom: what else frames have of each atom (`TrajectoryWriter`).
+        moving_cell: whether a new table has cell and pressures (`ThermoWriter`).
     """
 
     def __init__(
@@ -106,13 +107,16 @@ class FileObserver(Observer):
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
         per_atom: tuple[str, ...] = (),
+        moving_cell: bool = False,
     ) -> None:
-        self._thermo = ThermoWriter(folder.thermo, drop_from)
+        self._thermo = ThermoWriter(folder.thermo, drop_from, moving_cell)
         self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from, per_atom)
 
     def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         """Write one row and one frame."""
-        self._thermo.write(thermo, simulation.time_ps)
+        engine = simulation.engine
+        more = (engine.cell, engine.pressures()) if self._thermo.has_cell else ()
+        self._thermo.write(thermo, simulation.time_ps, *more)
         self._trajectory.write(simulation.engine, thermo, simulation.time_ps)
 
     def sync(self) -> None:

@@ -107,6 +107,9 @@ class EngineLike(Protocol):
     def thermo(self) -> ThermoLike:
         """State functions at the present step; leaves the state alone."""
 
+    def pressures(self) -> Array | None:
+        """(6,) eV/Å^3, xx yy zz yz xz xy, with the kinetic part; None without a volume."""
+
     def observe(self, take: Callable[[Any, Any, Any], None]) -> None:
         """Lend state, energies and virials on the device to a sampler."""
 

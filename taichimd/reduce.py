@@ -140,6 +140,11 @@ def totals(state: State, energy: Any, virial: Any) -> tuple[float, float, NDArra
     return total[0], total[1], np.array(total[2:]).reshape(3, 3)
 
 
+def momentum_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
+    """Pressure times volume, xx yy zz yz xz xy, with the kinetic part, (6,) eV, added up in float64."""
+    return np.array(_sums(state, energy, virial, "stress")[:6])
+
+
 def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
     """The heat current of `taichimd.heat`, (2, 3): its potential and its kinetic part, added up in float64."""
     return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)

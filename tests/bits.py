@@ -61,17 +61,23 @@ def samplers():
 
 
 def sums():
-    """Heat current and stress of a short run, sampled on the device."""
+    """Heat current and stress of a short run, sampled on the device; relative to the centre of mass, too."""
     from taichimd.observe.sum_series import SumSeries
+    from taichimd.reduce import centre_of_mass
 
     atoms = structures.with_velocities(structures.silicon_carbide_512(), 600.0, 4)
     engine = Engine(atoms, load_forcefield("SiC_1989.tersoff"), backend="cpu")
     series = [SumSeries(what, len(atoms)) for what in ("heat", "stress")]
+    relative = SumSeries("heat", len(atoms))
+
+    def sample_relative(state, energies, virials):
+        relative.sample(state, energies, virials, centre_of_mass(state))
+
     for _ in range(3):
         engine.advance(4, units.fs)
-        for one in series:
-            engine.observe(one.sample)
-    return [one.rows() for one in series]
+        for sample in (*(one.sample for one in series), sample_relative):
+            engine.observe(sample)
+    return [one.rows() for one in (*series, relative)]
 
 
 def _trajectory(atoms, forcefield, timestep, steps, seed):

@@ -27,8 +27,13 @@ def test_time_that_cannot_be_read(text):
             -5.0,
             "temperature = -5.0: expected a number above 0 (K), for velocities and thermostat",
         ),
-        ("steps", 0, "steps = 0: expected a whole number above 0: the steps of this run"),
-        ("steps", 1.5, "steps = 1.5: expected a whole number above 0: the steps of this run"),
+        ("steps", 0, "steps = 0: expected a whole number above 0, at most 1e15: the steps of this run"),
+        ("steps", 1.5, "steps = 1.5: expected a whole number above 0, at most 1e15: the steps of this run"),
+        (
+            "steps",
+            10**15 + 1,
+            f"steps = {10**15 + 1}: expected a whole number above 0, at most 1e15: the steps of this run",
+        ),
         ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
         ("precision", "float16", "precision = 'float16': expected float64, mixed or float32"),
@@ -40,7 +45,8 @@ def test_time_that_cannot_be_read(text):
             "ensemble = 'npt': expected nve, nvt-langevin, nvt-berendsen, nvt-bussi, "
             "nvt-nose-hoover, npt-berendsen, npt-scr or npt-mtk",
         ),
-        ("seed", -1, "seed = -1: expected a whole number, 0 or above"),
+        ("seed", -1, "seed = -1: expected a whole number from 0 to 2^63 - 1 (9.2e18)"),
+        ("seed", 2**63, f"seed = {2**63}: expected a whole number from 0 to 2^63 - 1 (9.2e18)"),
         (
             "per_atom",
             "energy,mass",
@@ -68,6 +74,12 @@ def test_time_gives_the_number_of_steps():
     assert make_settings({"time": "1ps", "timestep": 0.5}).number_of_steps() == 2000
     with pytest.raises(SettingsError, match="time '1fs' is shorter than the time step of 4 fs"):
         make_settings({"time": "1fs", "timestep": 4.0})
+    with pytest.raises(
+        SettingsError, match=r"time '1e30us' takes 1e\+39 steps of 1 fs; expected 1e\+15 at most"
+    ):
+        make_settings({"time": "1e30us"})
+    with pytest.raises(SettingsError, match=r"takes inf steps of 1e-300 fs; expected 1e\+15 at most"):
+        make_settings({"time": "1us", "timestep": 1e-300})
 
 
 def test_both_steps_and_time_are_refused():

@@ -12,7 +12,7 @@ from taichimd import BerendsenNPT, LennardJones, Simulation
 from taichimd.config import make_settings
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import check_same_system, read_checkpoint
-from taichimd.io.thermo import read_thermo
+from taichimd.io.thermo import CELL_COLUMNS, read_thermo
 from taichimd.units import GPA
 
 RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
@@ -67,12 +67,22 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     assert one.cell.tobytes() == other.cell.tobytes()
     assert (one.bath, one.first_total) == (other.bath, other.first_total)
 
+    report = json.loads(open("cut/run.json").read())
     frames, rows = ase.io.read("cut/trajectory.extxyz", ":"), read_thermo("cut/thermo.csv")
     np.testing.assert_allclose([frame.get_volume() for frame in frames], rows["volume_A3"], rtol=1e-12)
     assert np.ptp(rows["volume_A3"]) > 1.0
     np.testing.assert_array_equal(frames[-1].cell.array, one.cell)
+    assert [rows[name][-1] for name in CELL_COLUMNS[:6]] == frames[-1].cell.cellpar().tolist()
+    pressures = np.array([rows[name] for name in CELL_COLUMNS[6:]])
+    np.testing.assert_allclose(pressures[:3].mean(axis=0), rows["pressure_GPa"], rtol=0, atol=1e-12)
+    v, m, volume = frames[-1].get_velocities(), frames[-1].get_masses(), frames[-1].get_volume()
+    kinetic = np.einsum("i,ia,ib->ab", m, v, v)[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] / volume
+    expected = (kinetic - frames[-1].get_stress()) / GPA
+    np.testing.assert_allclose(pressures[:, -1], expected, rtol=0, atol=1e-12)
+    # A table that goes on keeps its columns, whatever moves.
+    assert call("run --restart cut/checkpoint.npz --ensemble nve --steps 20")[0] == 0
+    assert read_thermo("cut/thermo.csv")["a_A"].tolist() == [*rows["a_A"], rows["a_A"][-1]]
     assert np.isnan(rows["conserved_eV"]).all() == (ensemble == "npt-berendsen")
-    report = json.loads(open("cut/run.json").read())
     np.testing.assert_array_equal(report["last_cell_A"], one.cell)
     assert report["last_volume_A3"] == rows["volume_A3"][-1]
     assert report["mean_pressure_GPa"] == rows["pressure_GPa"].mean()
@@ -237,7 +247,9 @@ def test_a_slab_is_told_why_its_pressure_is_empty(call):
     code, out, _ = call(run + "--output slab")
     assert code == 0
     assert note in " ".join(out.split())
-    assert np.isnan(read_thermo("slab/thermo.csv")["volume_A3"]).all()
+    rows = read_thermo("slab/thermo.csv")
+    assert np.isnan([rows["volume_A3"], rows["pxx_GPa"]]).all()
+    assert np.isfinite(rows["a_A"]).all()
     sides = [frame.cell.lengths() for frame in ase.io.read("slab/trajectory.extxyz", ":")]
     assert sides[0][0] != sides[-1][0]
     assert sides[0][2] == sides[-1][2]

@@ -336,13 +336,26 @@ def test_what_velocities_of_a_file_leave_without_effect_is_refused(key):
 
 
 def test_restart_says_that_it_does_not_begin_at_another_structure():
-    note = "note: positions and velocities are those of the checkpoint: those of the structure are not used"
+    note = "note: the run goes on from the checkpoint: of the structure, which differs, not used: positions"
     drive(steps=10, output="out")
     shown = drive(restart="out/checkpoint.npz", structure="s.extxyz", steps=5)[1]
     assert note in " ".join(shown.split())
     assert note[6:] in json.loads(open("out/run.json").read())["notes"]
     shown = drive(restart="out/checkpoint.npz", structure="out/trajectory.extxyz", steps=5)[1]
-    assert "those of the structure" not in shown
+    assert "of the structure" not in shown
+    faster = ase.io.read("out/trajectory.extxyz")
+    faster.set_momenta(1.1 * faster.get_momenta())
+    faster.write("faster.extxyz")
+    shown = drive(restart="out/checkpoint.npz", structure="faster.extxyz", steps=5)[1]
+    assert "of the structure, which differs, not used: velocities" in " ".join(shown.split())
+
+
+def test_a_restart_takes_the_folder_of_a_run():
+    drive(steps=10, output="out")
+    assert drive(restart="out", steps=5)[0] == 0
+    assert read_checkpoint("out/checkpoint.npz").step == 15
+    with pytest.raises(CheckpointError, match=r"checkpoint \S*checkpoint.npz does not exist"):
+        drive(restart=".", steps=5)
 
 
 def test_restart_works_from_another_folder(tmp_path, monkeypatch):

@@ -220,6 +220,9 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     assert "19 of 41 samples" in out
     assert not os.path.exists("cut/rdf.csv")
     monkeypatch.setattr(Observations, "sample", plain)
+    # Another ensemble samples another thing.
+    out = call("run --restart cut/checkpoint.npz --ensemble nvt-bussi --output other")[1]
+    assert "observations start anew at step 90" in out
     code, out, err = call("run --restart cut/checkpoint.npz")
     assert (code, err) == (0, "")
     for name in TABLES:

@@ -262,6 +262,10 @@ def test_other_system_says_what_differs():
     ):
         check_same_system("c.npz", checkpoint, other)
     other = atoms.copy()
+    other.set_masses([*atoms.get_masses()[:2], 14.0])
+    with pytest.raises(CheckpointError, match=r"atom 2 has a mass of \S+, in the structure 14"):
+        check_same_system("c.npz", checkpoint, other)
+    other = atoms.copy()
     other.cell[0, 0] += 0.1
     with pytest.raises(CheckpointError, match="the cell differs"):
         check_same_system("c.npz", checkpoint, other)

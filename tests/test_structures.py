@@ -38,6 +38,14 @@ def test_formats_are_read(tmp_path, silicon, name, options):
     assert not has_velocities(atoms)
 
 
+def test_lammps_data_without_elements_says_what_to_add(tmp_path, silicon):
+    write(tmp_path / "a.data", silicon, format="lammps-data")
+    with pytest.raises(StructureError, match=r"a.data: LAMMPS data without a section Masses.* 1 28\.0855$"):
+        read_structure(tmp_path / "a.data")
+    write(tmp_path / "b.data", silicon, format="lammps-data", atom_type_labels=True)
+    assert read_structure(tmp_path / "b.data").symbols.get_chemical_formula() == "Si8"
+
+
 def test_lammps_velocities_arrive_in_internal_units(tmp_path, silicon):
     silicon.set_velocities(np.full((8, 3), 0.02))
     write(tmp_path / "v.data", silicon, format="lammps-data", masses=True, velocities=True, units="metal")

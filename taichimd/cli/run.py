@@ -88,7 +88,7 @@ def run(
     seed: Annotated[int | None, typer.Option(help="Seed of velocities and noise; default 1.")] = None,
     restart: Annotated[
         str | None,
-        typer.Option(help="Checkpoint to go on from; what is not given comes from it."),
+        typer.Option(help="Checkpoint to go on from, or its folder; what is not given comes from it."),
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run's files.")] = False,
     profile: Annotated[

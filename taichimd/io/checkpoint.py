@@ -153,6 +153,11 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
     if other.size:
         theirs, ours = Atoms([checkpoint.numbers[other[0]], atoms.numbers[other[0]]]).symbols
         raise differs(f"atom {other[0]} is {theirs}, in the structure {ours}")
+    # Files that give no masses mean nothing by those of the elements.
+    heavy = np.flatnonzero(~np.isclose(atoms.get_masses(), checkpoint.masses, rtol=1e-4))
+    if atoms.has("masses") and heavy.size:
+        theirs, ours = checkpoint.masses[heavy[0]], atoms.get_masses()[heavy[0]]
+        raise differs(f"atom {heavy[0]} has a mass of {theirs:g}, in the structure {ours:g}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
     moved = checkpoint.settings.get("ensemble") in BAROSTATS

@@ -15,6 +15,8 @@ UNUSED = ("vel", "velo", "velocities")
 """Columns that look like velocities and say no unit."""
 _WITH_VELOCITIES = (".xyz", ".extxyz")
 _LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
+_ELEMENTS = re.compile(rb"^\s*(Masses|Atom Type Labels)\b", re.MULTILINE)
+"""Sections of LAMMPS data that say which elements the atom types are."""
 _ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
 
 
@@ -29,7 +31,7 @@ def read_structure(path: str | Path) -> Atoms:
 
     Raises:
         StructureError: the file is missing, empty or unreadable, or holds no atoms, an unknown element, a
-            mass that is not above zero, or a number that is not finite.
+            mass that is not above zero, a number that is not finite, or LAMMPS data without masses.
     """
     path = Path(path)
     if not path.exists():
@@ -94,13 +96,23 @@ def _read(path: Path) -> Atoms:
 
 
 def _lammps_options(path: Path) -> dict[str, Any]:
-    """ASE knows LAMMPS data files only if told: they have no fixed name and no magic first line."""
+    """ASE knows LAMMPS data files only if told: they have no fixed name and no magic first line.
+
+    Raises:
+        StructureError: a data file that does not say which elements its atom types are: ASE would take their
+            numbers for atomic ones, 1 for hydrogen.
+    """
     if not path.is_file():
         return {}
     with open(path, "rb") as file:
         text = file.read(20_000).decode("utf-8", errors="replace")
     if not _LAMMPS_DATA.search(text):
         return {}
+    if not _ELEMENTS.search(path.read_bytes()):
+        raise StructureError(
+            f"structure file {path}: LAMMPS data without a section Masses, so the elements of its atom types "
+            'are not known; add one with a line "type mass" for each: Masses, an empty line, 1 28.0855'
+        )
     style = _ATOM_STYLE.search(text)
     return {"format": "lammps-data", "units": "metal", "atom_style": style.group(1) if style else "atomic"}
 

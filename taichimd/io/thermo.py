@@ -2,8 +2,11 @@
 
 from pathlib import Path
 
+import numpy as np
+from ase.cell import Cell
+
 from taichimd.errors import OutputError
-from taichimd.io.files import AppendedFile
+from taichimd.io.files import AppendedFile, writing
 from taichimd.protocols import Array, ThermoLike
 from taichimd.units import GPA
 
@@ -18,7 +21,11 @@ COLUMNS = (
     "pressure_GPa",
     "volume_A3",
 )
-_HEADER = ",".join(COLUMNS) + "\n"
+CELL_COLUMNS = (
+    "a_A", "b_A", "c_A", "alpha_deg", "beta_deg", "gamma_deg",
+    "pxx_GPa", "pyy_GPa", "pzz_GPa", "pyz_GPa", "pxz_GPa", "pxy_GPa",
+)  # fmt: skip
+"""More, where the cell moves: its lengths and angles, and the pressures that move it."""
 
 
 class ThermoWriter(AppendedFile):
@@ -28,16 +35,38 @@ class ThermoWriter(AppendedFile):
         path: the table.
         drop_from: None starts a new table. A step keeps the rows before it and drops the others: a restart
             drops what came after its checkpoint, so that no row is there twice.
+        moving_cell: whether a new table has the CELL_COLUMNS; one that goes on keeps what it has.
 
     Raises:
         OutputError: it cannot be written, or what is there is no such table.
+
+    Attributes:
+        columns: names.
     """
 
-    def __init__(self, path: Path, drop_from: int | None = None) -> None:
-        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from), _HEADER)
+    def __init__(self, path: Path, drop_from: int | None = None, moving_cell: bool = False) -> None:
+        self.columns: tuple[str, ...] = COLUMNS + CELL_COLUMNS if moving_cell else COLUMNS
+        if drop_from is not None and path.exists():
+            self.columns = _columns_of(path)
+        header = ",".join(self.columns) + "\n"
+        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from), header)
 
-    def write(self, thermo: ThermoLike, time_ps: float) -> None:
-        """Append one row; a pressure or volume that is not defined is an empty field."""
+    @property
+    def has_cell(self) -> bool:
+        """Whether rows have the CELL_COLUMNS."""
+        return len(self.columns) > len(COLUMNS)
+
+    def write(
+        self, thermo: ThermoLike, time_ps: float, cell: Array | None = None, pressures: Array | None = None
+    ) -> None:
+        """Append one row; what is not defined is an empty field.
+
+        Args:
+            thermo: of the step.
+            time_ps: ps.
+            cell: (3, 3) Å, needed where the table has CELL_COLUMNS.
+            pressures: (6,) eV/Å^3, xx yy zz yz xz xy, likewise; None without a volume.
+        """
         pressure = None if thermo.pressure is None else thermo.pressure / GPA
         total = thermo.potential + thermo.kinetic
         values = (
@@ -50,8 +79,25 @@ class ThermoWriter(AppendedFile):
             pressure,
             thermo.volume,
         )
+        if cell is not None and self.has_cell:
+            found = [None] * 6 if pressures is None else (pressures / GPA).tolist()
+            values = (*values, *Cell(cell).cellpar().tolist(), *found)
         fields = ["" if value is None else repr(float(value)) for value in values]
         self.append(",".join([str(thermo.step), *fields]) + "\n")
+
+
+def _columns_of(path: Path) -> tuple[str, ...]:
+    """Of a table that is there.
+
+    Raises:
+        OutputError: it is none of this version.
+    """
+    with writing(path), open(path, "rb") as file:
+        header = file.readline()
+    for columns in (COLUMNS, COLUMNS + CELL_COLUMNS):
+        if header == f"{','.join(columns)}\n".encode():
+            return columns
+    raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
 
 
 def _offset_of(path: Path, step: int) -> int:
@@ -59,12 +105,7 @@ def _offset_of(path: Path, step: int) -> int:
     offset = 0
     with open(path, "rb") as file:
         for line in file:
-            if offset == 0:
-                if line != _HEADER.encode():
-                    raise OutputError(
-                        f"{path} is not a thermo table of this version; choose another --output"
-                    )
-            elif not line.endswith(b"\n") or int(line.split(b",", 1)[0]) >= step:
+            if offset and (not line.endswith(b"\n") or int(line.split(b",", 1)[0]) >= step):
                 break
             offset += len(line)
     return offset
@@ -72,7 +113,5 @@ def _offset_of(path: Path, step: int) -> int:
 
 def read_thermo(path: Path) -> dict[str, Array]:
     """Columns of a thermo.csv by name; an empty field is NaN."""
-    import numpy as np
-
     table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
-    return {name: table[:, i] for i, name in enumerate(COLUMNS)}
+    return {name: table[:, i] for i, name in enumerate(_columns_of(path))}
