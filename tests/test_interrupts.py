@@ -63,6 +63,22 @@ def test_an_import_that_fails_because_of_an_interrupt_says_interrupted(where, mo
     assert capsys.readouterr().err == "error: interrupted\n"
 
 
+@pytest.mark.parametrize("code", [130, 0])
+def test_an_interrupt_that_ends_as_a_bare_exit_code_is_told(code, monkeypatch, capsys):
+    """The option parser catches the exception; or nothing has looked since it was swallowed."""
+    app = importlib.import_module("taichimd.cli.app")
+
+    def quiet(*_, **__):
+        swallowed()
+        return code
+
+    monkeypatch.setattr(app, "app", quiet)
+    with pytest.raises(SystemExit) as caught:
+        program.main(["info"])
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "error: interrupted\n"
+
+
 def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
     code = (
         "import os, signal, sys\n"

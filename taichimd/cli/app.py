@@ -8,6 +8,7 @@ import typer
 
 from taichimd import __version__
 from taichimd.cli import analyze, build, check, demo, energy, info, kappa, potentials, relax, run
+from taichimd.signals import interrupted
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -60,7 +61,6 @@ def _code_of(arguments: Sequence[str]) -> int:
         return _fail("interrupted", 130)
     except Exception as error:
         from taichimd.errors import TaichimdError
-        from taichimd.signals import interrupted
 
         if interrupted():
             return _fail("interrupted", 130)
@@ -75,6 +75,9 @@ def _code_of(arguments: Sequence[str]) -> int:
         if type(error).__name__ == "Abort":
             return _fail("interrupted", 130)
         raise
+    if interrupted():
+        # The option parser has made a bare exit code of it, or nobody has looked.
+        return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
 
 
