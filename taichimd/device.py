@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.checks import check_positions, check_turns
 from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate import lanes
 from taichimd.forcefields.base import Bound
@@ -25,20 +26,24 @@ SHORT_STEPS = 40_000
 """Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
 
 
-def steps_per_pass(backend: str, n_atoms: int, terms: Terms, moves_cell: bool) -> int:
+def steps_per_pass(backend: str, n_atoms: int, terms: Terms, coupling: Coupling) -> int:
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
     positions swap between two arrays (`dynamics.verlet`) steps come in pairs. Of Tersoff on an H100 two steps
     a round take 3 % less time than one for 8,000 and 27,000 atoms, as much for 64,000, 2 % more for 512,000.
-    On a full device the host's part of a call passes while the device works. A barostat's serial part takes
-    as long to compile as everything else.
+    Nine steps between two actions of a barostat are three rounds of three, but five of two, the last with an
+    idle step. On a full device the host's part of a call passes while the device works. A barostat's serial
+    part takes as long to compile as everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, terms.many_body
     if DEVICE_LOOPS:
         swap = not many_body or terms.angle is not None or terms.short_body
-        return 2 if backend == "cuda" and (swap or n_atoms < SHORT_STEPS) else 1
-    if moves_cell or (many_body and (backend == "cpu" or full)):
+        if backend == "cpu" or not (swap or n_atoms < SHORT_STEPS):
+            return 1
+        between = coupling.period - 1
+        return 3 if not swap and coupling.moves_cell and between > 0 and between % 3 == 0 else 2
+    if coupling.moves_cell or (many_body and (backend == "cpu" or full)):
         return 1
     if backend == "cpu" or full:
         return 2 if QUICK_COMPILE else 4
@@ -87,7 +92,7 @@ class Device:
         self._cell_known = True
         self.set_cell(cell)
         many_body = bound.terms.many_body
-        self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.moves_cell)
+        self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.coupling)
         shared = lanes.threads_for(bound.terms, backend, state.n, all_pairs, by_tuple)
         self._blocks = blocks_for(state.n * shared)
         self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]

@@ -7,6 +7,8 @@ from ase import units
 from ase.build import bulk
 
 from taichimd import runtime
+from taichimd.device import steps_per_pass
+from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE, Bussi, Langevin
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
 from taichimd.engine import Engine
@@ -59,7 +61,7 @@ def test_builds_on_the_device_leave_no_trace(name, skin, monkeypatch):
     assert same(found[0], found[63])
 
 
-@pytest.mark.parametrize("name", ["nve", "langevin", "berendsen"])
+@pytest.mark.parametrize("name", ["nve", "langevin", "berendsen", "mtk"])
 def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
     """As on CUDA, where a round costs as much as three loops."""
     one = argon(ENSEMBLES[name])
@@ -70,6 +72,15 @@ def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
         for engine in (one, three):
             engine.advance(steps, 4.0 * units.fs)
         assert same(one, three)
+
+
+def test_rounds_on_cuda_fit_between_two_actions_of_a_barostat():
+    tersoff = load_forcefield("Si.tersoff").bind(["Si"]).terms
+    npt = {period: Coupling(BerendsenNPT.name, "isotropic", "xyz", period) for period in (1, 9, 10)}
+    found = [steps_per_pass("cuda", 8_000, tersoff, npt[period]) for period in npt]
+    assert found == [2, 2, 3]
+    assert steps_per_pass("cuda", 8_000, tersoff, Coupling()) == 2
+    assert steps_per_pass("cpu", 8_000, tersoff, npt[10]) == 1
 
 
 def test_a_build_on_the_device_with_too_little_room_is_mended_by_the_host():
