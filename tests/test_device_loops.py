@@ -111,18 +111,25 @@ def test_a_near_list_with_too_little_room_is_mended_by_the_host():
 
 
 def test_forced_builds_are_counted_and_teach_nothing():
-    engine = argon()
-    engine.advance(60, 4.0 * units.fs)
+    engine, free = argon(), argon()
+    for each in (engine, free):
+        each.advance(60, 4.0 * units.fs)
     lists = engine.device.lists
-    before, skins = lists.verlet.builds, (lists.skins.outer, lists.skins.inner)
-    lists.most_age = 5
-    engine.advance(101, 4.0 * units.fs)
+    before, learnt = lists.verlet.builds, (lists.skins.outer, lists.skins.inner)
+    for _ in range(2):
+        lists.force_builds(5)
+        assert lists.skins.inner == lists.skins.first_inner != learnt[1]
+        engine.advance(50, 4.0 * units.fs)
+        free.advance(50, 4.0 * units.fs)
+        assert same(engine, free)
     assert 18 <= lists.verlet.builds - before <= 24
-    assert (lists.skins.outer, lists.skins.inner) == skins
-    lists.most_age = NEVER
-    other = argon()
-    other.advance(161, 4.0 * units.fs)
-    assert same(engine, other)
+    lists.force_builds(None)
+    assert (lists.skins.outer, lists.skins.inner) == learnt
+    lists.force_builds(None)
+    assert (lists.skins.outer, lists.skins.inner) == learnt
+    for each in (engine, free):
+        each.advance(50, 4.0 * units.fs)
+    assert same(engine, free)
 
 
 def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():

@@ -17,7 +17,6 @@ from taichimd import Simulation
 from taichimd.analysis.transport import hnemd_conductivity
 from taichimd.enumerate.exact import RANGE
 from taichimd.lattices import build_lattice
-from taichimd.neighbours.lists import NEVER
 from taichimd.units import PS
 from validation import (
     common,
@@ -239,15 +238,18 @@ class FakeEngine:
 
     def __init__(self, clock):
         self.clock, self.n_atoms, self.builds = clock, 1000, 0
-        self.device = SimpleNamespace(lists=SimpleNamespace(most_age=NEVER))
+        self.device, self.every = SimpleNamespace(lists=self), None
+
+    def force_builds(self, every):
+        self.every = every
 
     def advance(self, n, timestep):
-        builds = n // min(20, self.device.lists.most_age)
+        builds = n // (self.every or 20)
         self.clock.now += 1e-3 * (n + 4 * builds)
         self.builds += builds
 
     def statistics(self):
-        return {"rebuilds": self.builds, "outer_skin_A": 1.0, "inner_skin_A": 0.3}
+        return {"rebuilds": self.builds, "outer_skin_A": 1.0, "inner_skin_A": 0.4 if self.every else 0.3}
 
 
 def test_cost_of_a_rebuild_is_free_of_those_that_motion_asks_for(monkeypatch):
@@ -259,7 +261,8 @@ def test_cost_of_a_rebuild_is_free_of_those_that_motion_asks_for(monkeypatch):
     assert found["ms_per_rebuild"] == pytest.approx(4.0, rel=1e-2)
     assert found["rebuilds_forced"] == pytest.approx(4 * found["rebuilds"], rel=1e-2)
     assert found["ms_per_step"] == pytest.approx(1.0, rel=1e-2)
-    assert engine.device.lists.most_age == NEVER
+    assert engine.every is None
+    assert (found["skins_A"], found["skins_forced_A"]) == ([1.0, 0.3], [1.0, 0.4])
     assert found["loss_of_speed"] == pytest.approx(0.8 / 1.8, rel=1e-2)
 
 

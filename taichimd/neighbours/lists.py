@@ -59,8 +59,7 @@ class Lists:
         control: what kernels tell each other and the host (see `control`).
         expected: steps that a list lasts, by experience.
         age: steps since the last build.
-        most_age: steps after which a loop on the device builds anew without need, and learns nothing from that; for
-            measurements.
+        most_age: steps after which a loop on the device builds anew without need (`force_builds`), or `NEVER`.
     """
 
     def __init__(
@@ -108,6 +107,7 @@ class Lists:
         self._pace = float(unroll)
         self._trust = 0
         self.most_age = NEVER
+        self._learnt: float | None = None
         n = state.n
         self._limits2 = ti.ndarray(state.real, limits_size(len(cutoffs)))
         self._near_count = ti.ndarray(ti.i32, n if self.near_list else 1)
@@ -179,6 +179,20 @@ class Lists:
         # Where atoms can leave the bins, the host lays them out anew.
         allowed = self._trust if self.most_age == NEVER else MOST_BUILDS
         return allowed if self.verlet.periodic else 0
+
+    def force_builds(self, every: int | None) -> None:
+        """From now on build anew after so many steps, without need, and learn nothing from that; for measurements.
+
+        Meanwhile near lists have the skin that they begin with: a shorter one, which pays where builds are rare, would
+        need a cut between two builds. None: as atoms ask for it, with what was learnt before.
+        """
+        if self._learnt is None:
+            self._learnt = self.skins.inner
+        self.skins.inner, self.most_age = self.skins.first_inner, every or NEVER
+        if every is None:
+            self.skins.inner, self._learnt = self._learnt, None
+        self._set_limits()
+        self.outdate()
 
     def due(self) -> bool:
         """Whether `renew` has anything to do."""

@@ -69,7 +69,14 @@ class Skins:
         self.outer = self.fixed or (0.32 if self.near_list and not self.both else 0.13) * self.cutoff
         most = MOST_INNER_OF_BONDS if self.bonds else MOST_INNER
         self.inners = np.linspace(0.02, most, 13) * self.cutoff
-        self.inner = min(min(0.11, most) * self.cutoff, 0.4 * self.outer) if self.near_list else self.outer
+        self.inner = self.first_inner
+
+    @property
+    def first_inner(self) -> float:
+        """The inner skin to begin with: many a step until a cut."""
+        if not self.near_list:
+            return self.outer
+        return min(0.11 * self.cutoff, float(self.inners[-1]), 0.4 * self.outer)
 
     @property
     def near(self) -> float:
