@@ -51,11 +51,14 @@ def main() -> None:
     run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
     picture.add_argument(
-        "results", type=Path, nargs="*", help="the first one is also that of machine and figure 4; of one "
-        "point the first measurement counts",
+        "results", type=Path, nargs="*", help="the first one is also that of the machine, the first with "
+        "figure 4 that of figure 4; of one point the first measurement counts",
         default=[
             common.RESULTS / f"gpumd_figures{end}.json"
-            for end in ("_h100", "_h100_large", "_h100_large_float32", "_same_state", "_sw", "_float32")
+            for end in (
+                "_h100_three_steps", "_h100_short_rows", "_h100", "_h100_large", "_h100_large_float32",
+                "_same_state", "_sw", "_float32",
+            )
         ],
     )  # fmt: skip
     picture.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.png", help="PNG")
@@ -65,6 +68,7 @@ def main() -> None:
     else:
         first, *others = (json.loads(path.read_text()) for path in options.results)
         first["results"] = together([first, *others])
+        first["figure_4"] = next((r["figure_4"] for r in (first, *others) if r["figure_4"]), [])
         gpumd_plot.draw(first, options.out)
         print(f"written: {options.out.name}")
 
