@@ -68,13 +68,16 @@ def published(axis: Any, paper: dict[str, Any], number: int, unit: dict[str, flo
 
 def draw_speed(axis: Any, report: dict[str, Any], paper: dict[str, Any], peers: dict[str, Any]) -> None:
     """Figure 1: speed over the number of atoms."""
-    gpus = {(r["potential"], r["precision"], r["ensemble"]): r["gpu"] for r in report["results"]}
+    gpus: dict[tuple[str, ...], set[str]] = {}
+    for result in report["results"]:
+        curve = result["potential"], result["precision"], result["ensemble"]
+        gpus.setdefault(curve, set()).add(result["gpu"])
     for (potential, precision, ensemble), points in curves(report).items():
         axis.plot(
             *zip(*points, strict=True), color=COLOURS[potential], linestyle=LINES[precision],
             marker=MARKERS[ensemble], markersize=5,
             label=f"taichimd {NAMES[potential]} {precision} {ensemble.split('-')[0].upper()}, "
-            + gpus[potential, precision, ensemble],
+            + "/".join(sorted(gpus[potential, precision, ensemble])),
         )  # fmt: skip
     gpumd = {int(n): v for n, v in peers["gpumd_atom_steps_per_second"]["tersoff-si"].items()}
     kokkos = {int(n): 1e3 * int(n) / ms for n, ms in peers["ms_per_step"]["tersoff-si"].items()}
@@ -86,7 +89,7 @@ def draw_speed(axis: Any, report: dict[str, Any], paper: dict[str, Any], peers: 
     published(axis, paper, 1, {"tersoff": 1.0, "sw": 1.0})
     axis.set(xscale="log", yscale="log", xlabel="atoms", ylabel="atom × step / s", title="Figure 1: speed")
     axis.grid(alpha=0.3)
-    axis.legend(fontsize=7, handlelength=4)
+    axis.legend(fontsize=7, handlelength=4, ncols=2, loc="upper center", bbox_to_anchor=(0.5, -0.12))
 
 
 def draw_speedup(axis: Any, report: dict[str, Any], paper: dict[str, Any]) -> None:
