@@ -23,14 +23,22 @@ from taichimd.io.report import (
     write_report,
 )
 from taichimd.io.structures import has_velocities
-from taichimd.io.thermo import read_thermo
+from taichimd.io.thermo import lacks_cell, read_thermo
 from taichimd.job import Job, same_path
 from taichimd.notes import after_run, faster_runtime
 from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
 from taichimd.protocols import EngineLike, ThermoLike
-from taichimd.restart import changes_of_machine, continue_clock, first_energy, machine, ramp_of, resume
+from taichimd.restart import (
+    changes_of_machine,
+    continue_clock,
+    counted_from,
+    first_energy,
+    machine,
+    ramp_of,
+    resume,
+)
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
@@ -52,6 +60,11 @@ def run_job(job: Job, console: Console) -> int:
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     earlier = read_report(folder.report) if appending else {}
+    if appending and settings.moves_cell and lacks_cell(folder.thermo):
+        job.notes.append(
+            "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
+            "--output for them; cells are in trajectory.extxyz"
+        )
     simulation, forcefield, before = _start(job, console)
     if not appending:
         folder.clear()
@@ -135,6 +148,7 @@ class _Run:
         self.first_step = simulation.step
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
+        self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
         self.fingerprint = potential_hash(forcefield, job.settings.potential)
         self.observations = observing.start(simulation, job.plan, job.checkpoint)
         self.started = time.time()
@@ -144,7 +158,7 @@ class _Run:
         """Step, write, report; the exit code."""
         files = FileObserver(
             self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from(),
-            parts_of(self.job.settings.per_atom), self.job.settings.moves_cell,
+            parts_of(self.job.settings.per_atom), self.job.settings.moves_cell, self.simulation.engine.masses,
         )  # fmt: skip
         keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
@@ -220,6 +234,7 @@ class _Run:
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=self.first_total.value,
+            counted_from=self.counted_from,
             versions={**versions(), **machine(engine)},
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
@@ -237,6 +252,7 @@ class _Run:
             self.folder.plot,
             len(self.job.atoms),
             f"{title}, {self.forcefield.name}, {self.job.settings.ensemble}",
+            self.counted_from,
         )
         rows += [("note", note) for note in after_run(report)]
         print_summary(self.console, report, self.folder, rows)
@@ -302,7 +318,10 @@ class _Run:
         if len(rows["step"]):
             figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
             figures["last_temperature_K"] = float(rows["temperature_K"][-1])
-            figures["energy"] = energy_drift(rows["time_ps"], rows["conserved_eV"], engine.n_atoms)
+            of_ensemble = rows["step"] >= self.counted_from
+            figures["energy"] = energy_drift(
+                rows["time_ps"][of_ensemble], rows["conserved_eV"][of_ensemble], engine.n_atoms
+            )
             figures |= pressure_and_volume(rows)
         figures["last_cell_A"] = engine.cell
         if self.job.settings.profile:

@@ -17,6 +17,7 @@ from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import OutputFolder
 from taichimd.restart import at_rest, cut_ramp
+from taichimd.velocities import temperature
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure))
     if has_velocities(atoms):
-        given.check_velocities(
-            given.model_fields_set, f"the structure file ({atoms.get_temperature():.0f} K)"
-        )
+        given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
     notes = remarks(atoms) + before_run(given, atoms)

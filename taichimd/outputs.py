@@ -14,7 +14,7 @@ from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import make_folder, writing
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
-from taichimd.protocols import ThermoLike
+from taichimd.protocols import Array, ThermoLike
 from taichimd.simulation import Observer
 
 if TYPE_CHECKING:
@@ -98,6 +98,7 @@ class FileObserver(Observer):
         drop_from: None starts new files; a step keeps what came before it (restart into the same folder).
         per_atom: what else frames have of each atom (`TrajectoryWriter`).
         moving_cell: whether a new table has cell and pressures (`ThermoWriter`).
+        masses: (n,) amu (`TrajectoryWriter`).
     """
 
     def __init__(
@@ -108,9 +109,10 @@ class FileObserver(Observer):
         drop_from: int | None = None,
         per_atom: tuple[str, ...] = (),
         moving_cell: bool = False,
+        masses: Array | None = None,
     ) -> None:
         self._thermo = ThermoWriter(folder.thermo, drop_from, moving_cell)
-        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from, per_atom)
+        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from, per_atom, masses)
 
     def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         """Write one row and one frame."""

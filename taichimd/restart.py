@@ -73,6 +73,15 @@ def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float 
     return checkpoint.first_total
 
 
+def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
+    """First step whose conserved energy is of this ensemble: each counts what its own bath has received."""
+    if checkpoint is None:
+        return 0
+    if checkpoint.settings.get("ensemble", "nve") != settings.ensemble:
+        return checkpoint.step + 1
+    return checkpoint.counted_from
+
+
 def machine(engine: EngineLike) -> dict[str, str]:
     """Runtime, backend and decomposition, on which the last bits may depend."""
     from taichimd.runtime import info

@@ -12,6 +12,7 @@ from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
 from taichimd.profile import profile_rows
 from taichimd.progress import duration
+from taichimd.velocities import temperature
 
 if TYPE_CHECKING:
     from taichimd.analyze.job import Outcome
@@ -29,7 +30,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
     if job.checkpoint is not None:
         velocities = f"from {settings.restart}, step {job.checkpoint.step:,}"
     elif has_velocities(atoms):
-        velocities = f"from the structure file ({atoms.get_temperature():.1f} K)"
+        velocities = f"from the structure file ({temperature(atoms):.1f} K)"
     else:
         velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"
     rows = [

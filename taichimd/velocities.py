@@ -14,6 +14,14 @@ def degrees_of_freedom(n_atoms: int) -> int:
     return 3 * n_atoms - 3 if n_atoms > 1 else 3
 
 
+def temperature(atoms: Atoms) -> float:
+    """Of the velocities of atoms, K, as thermo.csv has it: of the degrees of freedom of `degrees_of_freedom`.
+
+    ASE's `get_temperature` counts 3N.
+    """
+    return float(2.0 * atoms.get_kinetic_energy() / (degrees_of_freedom(len(atoms)) * KB))
+
+
 def drift(masses: Array, velocities: Array) -> Array:
     """Velocity of the centre of mass, (3,), of (n,) masses and (n, 3) velocities, in their unit."""
     return np.asarray((masses[:, None] * velocities).sum(axis=0) / masses.sum())

@@ -101,6 +101,17 @@ def test_restart_in_the_same_folder_equals_an_uncut_run(half):
     assert report["previous_runs"][0]["last_step"] == half
 
 
+def test_a_run_of_heavy_atoms_goes_on_from_its_frames_as_from_its_checkpoint():
+    atoms = ase.io.read("s.extxyz")
+    atoms.set_masses([45.0] * len(atoms))
+    atoms.write("heavy.extxyz")
+    drive(structure="heavy.extxyz", steps=20, output="heavy")
+    frame = ase.io.read("heavy/trajectory.extxyz", index=-1)
+    checkpoint = read_checkpoint("heavy/checkpoint.npz")
+    assert frame.get_masses().tolist() == checkpoint.masses.tolist()
+    np.testing.assert_allclose(frame.get_velocities(), checkpoint.velocities, rtol=1e-12)
+
+
 def test_restart_in_another_folder_starts_new_files():
     drive(steps=100, output="straight", every=20)
     drive(steps=50, output="first", every=20)

@@ -16,6 +16,7 @@ from taichimd.io.checkpoint import (
     write_checkpoint,
 )
 from taichimd.io.files import write_atomically
+from taichimd.io.frames import read_frames
 from taichimd.io.plots import plot_thermo
 from taichimd.io.report import energy_drift, read_report, write_report
 from taichimd.io.thermo import ThermoWriter, read_thermo
@@ -56,6 +57,23 @@ def test_ase_reads_a_frame_back_exactly(tmp_path):
     assert np.array_equal(frame.get_stress(), engine.thermo().stress)
     assert frame.info["step"] == 40
     assert frame.info["time_ps"] == 0.04
+
+
+def test_masses_that_are_not_ases_come_with_the_frame(tmp_path):
+    atoms = Atoms("SiCSi", positions=[[0, 0, 0], [2, 0, 0], [0, 2, 0]], cell=[9, 9, 9], pbc=True)
+    for masses, there in ((atoms.get_masses(), False), ([28.0855, 13.5, 30.0], True)):
+        atoms.set_masses(masses)
+        engine = FakeEngine(atoms, FakeForceField())
+        engine.set_state(velocities=maxwell_boltzmann(engine.masses, 300, 1))
+        path = tmp_path / f"{there}.extxyz"
+        writer = TrajectoryWriter(path, engine.symbols, atoms.pbc, per_atom=("energy",), masses=engine.masses)
+        writer.write(engine, engine.thermo(), 0.0)
+        writer.close()
+        assert ("masses:R:1" in path.read_text()) == there
+        frame = ase.io.read(path)
+        np.testing.assert_array_equal(frame.get_masses(), atoms.get_masses())
+        np.testing.assert_allclose(frame.get_velocities(), engine.velocities(), rtol=1e-14)
+        np.testing.assert_allclose(read_frames(path).velocities[0], engine.velocities(), rtol=1e-14)
 
 
 def test_stress_is_written_as_ase_writes_it(tmp_path):

@@ -96,6 +96,54 @@ def test_equilibrate_then_produce(call):
     assert rows["conserved_eV"][0] == rows["total_eV"][0]
 
 
+def test_the_drift_counts_from_where_the_ensemble_was_changed(call):
+    assert (
+        call(RUN + "--ensemble nvt-bussi --temperature 120 --coupling-time 40 --steps 100 --output on")[0]
+        == 0
+    )
+    before = read_thermo("on/thermo.csv")["conserved_eV"]
+    assert call("run --restart on/checkpoint.npz --ensemble nve --steps 60")[0] == 0
+    rows = read_thermo("on/thermo.csv")
+    leap = abs(rows["conserved_eV"][6] - rows["conserved_eV"][5])
+    assert leap > 100 * np.ptp(before), "the bath's account ends, so what is conserved leaps"
+    drift = json.loads(open("on/run.json").read())["energy"]
+    of_nve = rows["conserved_eV"][rows["step"] > 100]
+    assert drift["change_ev_per_atom"] == pytest.approx((of_nve[-1] - of_nve[0]) / 108, abs=1e-12)
+    assert read_checkpoint("on/checkpoint.npz").counted_from == 101
+    # The same ensemble goes on with that; another folder has no other rows.
+    assert call("run --restart on/checkpoint.npz --steps 40")[0] == 0
+    rows = read_thermo("on/thermo.csv")
+    of_nve = rows["conserved_eV"][rows["step"] > 100]
+    drift = json.loads(open("on/run.json").read())["energy"]
+    assert drift["change_ev_per_atom"] == pytest.approx((of_nve[-1] - of_nve[0]) / 108, abs=1e-12)
+    assert call("run --restart on/checkpoint.npz --ensemble nvt-bussi --steps 40 --output other")[0] == 0
+    assert read_checkpoint("other/checkpoint.npz").counted_from == 0
+
+
+def test_the_temperature_of_a_file_is_that_of_the_table(call):
+    atoms = ase.io.read("ar.extxyz")[:3]
+    atoms.pbc = False
+    atoms.set_velocities(maxwell_boltzmann(atoms.get_masses(), 90.0, 1))
+    atoms.write("three.extxyz")
+    run = RUN.replace("ar.extxyz", "three.extxyz") + "--steps 20 --output three"
+    code, out, _ = call(run)
+    assert code == 0
+    assert "(90.0 K)" in out
+    assert read_thermo("three/thermo.csv")["temperature_K"][0] == pytest.approx(90.0)
+    refused = call(run + "b --temperature 50")
+    assert (refused[0], "(90 K)" in refused[2]) == (2, True)
+
+
+def test_a_table_without_cell_columns_is_noted_where_a_barostat_joins(call):
+    assert call(RUN + "--steps 40 --temperature 60 --output on")[0] == 0
+    barostat = "--ensemble npt-scr --temperature 60 --pressure 0.1 --bulk-modulus 2"
+    for more, noted in ((" --output other", False), ("", True)):
+        code, out, _ = call(f"run --restart on/checkpoint.npz {barostat} --steps 40{more}")
+        assert (code, "begun without a barostat" in " ".join(out.split())) == (0, noted)
+    assert "a_A" not in read_thermo("on/thermo.csv")
+    assert "a_A" in read_thermo("other/thermo.csv")
+
+
 def drifts(folder):
     """Share of the kinetic energy that the centre of mass has, in each frame."""
     return [

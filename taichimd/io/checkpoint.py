@@ -21,6 +21,7 @@ from taichimd.protocols import Array
 FORMAT = 1
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
+    "counted_from",
 )  # fmt: skip
 _OBSERVED = "observed."
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
@@ -50,6 +51,7 @@ class Checkpoint:
         versions: programs that wrote it, the backend that they ran on, and the decomposition.
         bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
         ramp: first and last step of the ramps of temperature and pressure, or None.
+        counted_from: first step of the run's files whose conserved energy is of its present ensemble.
         observed: arrays of what the run observes (`Observations.save`); empty without.
     """
 
@@ -69,6 +71,7 @@ class Checkpoint:
     versions: dict[str, str] = field(default_factory=dict)
     bath: dict[str, Any] = field(default_factory=dict)
     ramp: Sequence[int] | None = None
+    counted_from: int = 0
     observed: dict[str, Any] = field(default_factory=dict)
 
     def atoms(self) -> Atoms:

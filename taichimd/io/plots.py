@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _BLUE, _RED, _GREEN, _GREY = "#1f6fb4", "#c8402f", "#3a8f4d", "#555555"
 
 
-def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
+def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_from: int = 0) -> None:
     """Draw thermo.csv.
 
     Args:
@@ -23,6 +23,7 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
         picture: PNG to write.
         n_atoms: energies are shown per atom.
         title: above the panels.
+        counted_from: step from which the conserved energy counts: rows before it are of another ensemble.
 
     Raises:
         OutputError: the picture cannot be written.
@@ -33,7 +34,7 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
 
     columns = read_thermo(table)
     time = columns["time_ps"]
-    panels = _panels(columns, n_atoms)
+    panels = _panels(columns, n_atoms, counted_from)
     across = 2 if len(panels) <= 4 else 3
     figure = Figure(
         figsize=(4.5 * across, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
@@ -62,7 +63,9 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str) -> None:
     write_atomically(picture, lambda file: figure.savefig(file, format="png"))
 
 
-def _panels(columns: dict[str, Array], n_atoms: int) -> dict[str, dict[str, tuple[Array, str]]]:
+def _panels(
+    columns: dict[str, Array], n_atoms: int, counted_from: int
+) -> dict[str, dict[str, tuple[Array, str]]]:
     """Lines of each panel, by its label: what the run has, and the volume where it changes."""
 
     def since_start(name: str, unit: float) -> Array:
@@ -76,8 +79,11 @@ def _panels(columns: dict[str, Array], n_atoms: int) -> dict[str, dict[str, tupl
             "total": (since_start("total_eV", 1e3), _GREY),
         },
     }
-    if np.isfinite(columns["conserved_eV"]).any():
-        panels["drift of conserved energy (µeV/atom)"] = {"": (since_start("conserved_eV", 1e6), _GREY)}
+    conserved = np.where(columns["step"] >= counted_from, columns["conserved_eV"], np.nan)
+    known = conserved[np.isfinite(conserved)]
+    if known.size:
+        drift = (conserved - known[0]) / n_atoms * 1e6
+        panels["drift of conserved energy (µeV/atom)"] = {"": (drift, _GREY)}
     if np.isfinite(columns["pressure_GPa"]).any():
         panels["pressure (GPa)"] = {"": (columns["pressure_GPa"], _GREEN)}
     if np.ptp(columns["volume_A3"]) > 0.0:

@@ -50,9 +50,9 @@ def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float 
     Returns:
         `change_ev_per_atom` from the first to the last row; `slope_ev_per_atom_per_ns`, a least-squares line
         (None below three rows); `fluctuation_ev_per_atom`, the standard deviation. None where nothing is
-        conserved: rows that are not numbers.
+        conserved, rows that are not numbers, and without a row.
     """
-    if not np.isfinite(total).all():
+    if not (len(total) and np.isfinite(total).all()):
         return None
     per_atom = (total - total[0]) / n_atoms
     slope = float(np.polyfit(time_ps / 1000.0, per_atom, 1)[0]) if len(total) > 2 else None

@@ -86,6 +86,15 @@ class ThermoWriter(AppendedFile):
         self.append(",".join([str(thermo.step), *fields]) + "\n")
 
 
+def lacks_cell(path: Path) -> bool:
+    """Whether a table is there that has no CELL_COLUMNS.
+
+    Raises:
+        OutputError: it is no table of this version.
+    """
+    return path.exists() and _columns_of(path) == COLUMNS
+
+
 def _columns_of(path: Path) -> tuple[str, ...]:
     """Of a table that is there.
 

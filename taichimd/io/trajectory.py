@@ -5,7 +5,8 @@ gives the same double, and about as fast. Columns: `species`, `pos` (Å), `momen
 velocities of them), `vel` (Å/fs, for OVITO and GPUMD tools) and `forces` (eV/Å). The comment line has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
-components of each row after row).
+components of each row after row). Where atoms do not have the masses that ASE gives their elements, there is
+a column `masses` (amu): without it ASE would make other velocities of the momenta.
 
 Format: https://github.com/libAtoms/extxyz
 """
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
 from taichimd.errors import OutputError
@@ -35,6 +37,7 @@ class TrajectoryWriter(AppendedFile):
         pbc: (3,) whether a direction is periodic.
         drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
         per_atom: columns more, some of "energy", "virial".
+        masses: (n,) amu; None: those that ASE gives the elements.
 
     Raises:
         OutputError: it cannot be written, or what is there is no such trajectory.
@@ -47,11 +50,15 @@ class TrajectoryWriter(AppendedFile):
         pbc: NDArray[np.bool_],
         drop_from: int | None = None,
         per_atom: Sequence[str] = (),
+        masses: Array | None = None,
     ) -> None:
         self._per_atom = tuple(per_atom)
         self._symbols = list(symbols)
+        usual = atomic_masses[[atomic_numbers[symbol] for symbol in symbols]]
+        self._own_masses = masses is not None and not np.array_equal(masses, usual)
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
-        properties = ":".join([_PROPERTIES, *(_COLUMNS[name] for name in self._per_atom)])
+        more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
+        properties = ":".join([_PROPERTIES, *more])
         self._fixed = f'Properties={properties} pbc="{flags}"'
         super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from))
 
@@ -65,6 +72,8 @@ class TrajectoryWriter(AppendedFile):
             now = engine.evaluate()
             more = {"energy": now.energies[:, None], "virial": now.virials.reshape(-1, 9)}
             columns += [more[name] for name in self._per_atom]
+        if self._own_masses:
+            columns.append(np.asarray(engine.masses)[:, None])
         lattice = f'Lattice="{_numbers(engine.cell)}" ' if np.any(engine.cell) else ""
         comment = f"{lattice}{self._fixed} step={thermo.step} time_ps={time_ps!r}"
         comment += f" energy={float(thermo.potential)!r}"
