@@ -6,10 +6,14 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.analysis.structure import mean_neighbours
 from taichimd.errors import SettingsError, StructureError
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.scalars import is_number
+
+MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 10_000
+"""Neighbours of an atom within the cutoff, of pair and three-body terms: more take hours a step."""
 
 Array = NDArray[np.float64]
 
@@ -81,6 +85,18 @@ def check_turns(positions: Array, frame: Frame) -> None:
         raise StructureError(
             f"atom {atom} (counted from 0) lies {turns.max():.2g} cells away from the origin; "
             "wrap the positions into the cell"
+        )
+
+
+def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Array) -> None:
+    """Not so many neighbours that a step would take hours, or a SettingsError: a length in the wrong unit."""
+    found = mean_neighbours(frame.vectors, frame.pbc, positions, cutoff)
+    most = MOST_OF_ANGLES if many_body else MOST_OF_PAIRS
+    if found > most:
+        raise SettingsError(
+            f"the cutoff of {cutoff:.4g} angstrom reaches about {found:.2g} neighbours of each atom, "
+            f"expected {most:,} or fewer{' for three-body terms' if many_body else ''}; check the lengths of "
+            "the potential and of the structure"
         )
 
 

@@ -41,6 +41,8 @@ MOST_STEPS = 10**15
 """Of a run: centuries of computing, and time in fs still has its last digit."""
 PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
+NONE = "none"
+"""For a restart: nothing of what its checkpoint has."""
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -50,9 +52,15 @@ def parts_of(text: str | None) -> tuple[str, ...]:
 
 def _per_atom(value: str | None) -> str | None:
     parts = parts_of(value)
+    if value == NONE:
+        return None
     if not set(parts) <= set(PER_ATOM) or len(set(parts)) != len(parts):
         raise ValueError
     return value
+
+
+def _observe(value: str | None) -> str | None:
+    return None if value == NONE else value
 
 
 def _checkpoint(path: str | None) -> str | None:
@@ -143,11 +151,11 @@ class RunSettings(BaseModel):
     output: str = Field("taichimd-run", min_length=1, description="the name of a folder")
     every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
     per_atom: Annotated[str | None, AfterValidator(_per_atom)] = Field(
-        None, description="energy, virial or both as energy,virial: more columns"
+        None, description="energy, virial or both as energy,virial: more columns; or none"
     )
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
-    observe: str | None = Field(
-        None, description="some of rdf, msd, vacf, heat, viscosity, with commas between"
+    observe: Annotated[str | None, AfterValidator(_observe)] = Field(
+        None, description="some of rdf, msd, vacf, heat, viscosity, with commas between; or none"
     )
     observe_every: int = Field(10, gt=0, description="a whole number above 0: steps between samples")
     observe_window: str | None = Field(
@@ -348,6 +356,8 @@ def make_settings(
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
     dropped = {"steps", "time", "output", "restart", "overwrite", "profile"}
+    if own.get("observe") == NONE:
+        dropped |= {"observe_every", "observe_window", "observe_r_max"}
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
     new_bath = ensemble != checkpoint.get("ensemble")
     if new_bath:

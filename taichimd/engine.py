@@ -11,6 +11,7 @@ from taichimd import units
 from taichimd.checks import (
     check_all_pairs,
     check_atoms,
+    check_neighbours,
     check_options,
     check_positions,
     check_shape,
@@ -33,6 +34,10 @@ from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import start, ti
 from taichimd.state import State
 
+_CURE_OF_CELLS = (
+    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
+    "it bears, or relax the structure first"
+)
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
@@ -93,6 +98,7 @@ class Engine:
         cell = atoms.cell.array
         frame = make_frame(cell, self.pbc)
         check_turns(atoms.positions, frame)
+        check_neighbours(forcefield.cutoff, bound.terms.many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(frame, forcefield.cutoff, bound.terms.many_body)
@@ -342,7 +348,7 @@ class Engine:
             return
         if atom == RAN_AWAY:
             what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
-            raise self._blow_up(what, 0, "use a longer pressure_coupling_time, or relax the structure first")
+            raise self._blow_up(what, 0, _CURE_OF_CELLS)
         jump, x = self.device.most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)

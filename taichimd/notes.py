@@ -37,7 +37,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     if share > _DRIFTS and settings.ensemble != Langevin.name:
         notes.append(
-            f"the centre of mass moves, with {share:.2g} of the kinetic energy, which temperature_K counts, "
+            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"
         )
     return notes

@@ -145,6 +145,28 @@ def test_bonds_of_a_length(call, folder):
     np.testing.assert_array_equal(table["fraction_C_around_C"], table["neighbours"] == 0)
 
 
+def without_cell_far_apart():
+    """4,000 atoms of a cluster, in a ball of about the bonds' length."""
+    atoms = Atoms("Ar4000", positions=np.random.default_rng(0).uniform(0, 100, (4000, 3)))
+    return [atoms]
+
+
+def test_one_block_is_a_choice_and_not_a_short_run(call):
+    save(frames(12))
+    assert (
+        "note: too few blocks for errors: take two blocks or more" in call("analyze t.extxyz --blocks 1")[1]
+    )
+
+
+@pytest.mark.parametrize("make", [lambda: frames(4), without_cell_far_apart])
+def test_bonds_as_long_as_a_town_are_refused_before_they_are_counted(call, make):
+    save(make())
+    code, _, err = call("analyze t.extxyz --angles 100")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "bonds of 100 Å: about" in err
+    assert "expected 300 or fewer: take a shorter bond length" in err
+
+
 def test_bonds_need_no_periodic_cell(call):
     save(without_cell())
     code, out, _ = call("analyze t.extxyz --angles 2.2 --interval 10fs")
@@ -209,6 +231,8 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
 @pytest.mark.parametrize(
     ("make", "options", "message"),
     [
+        (lambda: frames(4), "--skip -1", "skip = -1: expected a number of frames, 0 or more"),
+        (lambda: frames(4), "--angles 0", "angles = 0: expected a bond length above 0 (Å)"),
         (lambda: frames(1), "--msd", "MSD needs 4 frames or more, the file has 1"),
         (lambda: frames(3), "--msd", "MSD needs 4 frames or more, the file has 3"),
         (lambda: frames(1), "--vacf", "VACF needs 4 frames or more, the file has 1"),
@@ -247,7 +271,6 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
         (lambda: frames(12), "--rdf --r-max 0", "expected numbers above 0"),
         (lambda: frames(12), "--rdf --bins 0", "expected numbers above 0"),
         (lambda: frames(12), "--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
-        (lambda: frames(12), "--angles 0", "length = 0.0: expected a number above 0"),
         (lambda: frames(12), "--angles 1.2", "no atom has two bonds shorter than 1.2 Å; take a longer"),
         (without_cell, "--rdf", "RDF needs a cell that is periodic in three directions"),
         (uneven, "--msd", "MSD needs frames equally spaced in time, but not all are 0.01 ps apart"),

@@ -11,6 +11,9 @@ def test_time_texts_are_read_in_fs():
     assert parse_time("1e2ps") == 100_000
 
 
+EITHER = "expected energy, virial or both as energy,virial: more columns; or none"
+
+
 @pytest.mark.parametrize("text", ["10", "ps", "-1ps", "0ps", "1.2.3ps", "10 parsec"])
 def test_time_that_cannot_be_read(text):
     with pytest.raises(SettingsError, match=r"time .*: expected a length of time with its unit, such as"):
@@ -50,17 +53,17 @@ def test_time_that_cannot_be_read(text):
         (
             "per_atom",
             "energy,mass",
-            "per_atom = 'energy,mass': expected energy, virial or both as energy,virial: more columns",
+            f"per_atom = 'energy,mass': {EITHER}",
         ),
         (
             "per_atom",
             "energy,energy",
-            "per_atom = 'energy,energy': expected energy, virial or both as energy,virial: more columns",
+            f"per_atom = 'energy,energy': {EITHER}",
         ),
         (
             "per_atom",
             "",
-            "per_atom = '': expected energy, virial or both as energy,virial: more columns",
+            f"per_atom = '': {EITHER}",
         ),
     ],
 )

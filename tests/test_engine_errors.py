@@ -6,7 +6,7 @@ import structures
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import runtime
+from taichimd import library, runtime
 from taichimd.engine import Engine
 from taichimd.errors import BackendError, BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -73,6 +73,24 @@ def test_a_bad_structure_is_refused(build, message):
 def test_a_bad_setting_is_refused(options, message):
     with pytest.raises(SettingsError, match=message):
         Engine(argon(), LennardJones(**LJ), **options)
+
+
+def test_lengths_that_no_step_would_survive_are_refused(tmp_path):
+    far = LennardJones(**LJ | {"cutoff": 3000.0})
+    with pytest.raises(
+        SettingsError, match=r"the cutoff of 3000 angstrom reaches about .* expected 1,000,000"
+    ):
+        Engine(argon(), far)
+    text = library.find("Si.sw").read_text().replace("2.0951 1.8 ", "2.0951 180 ")
+    (tmp_path / "wide.sw").write_text(text)
+    with pytest.raises(
+        SettingsError, match="expected 10,000 or fewer for three-body terms; check the lengths"
+    ):
+        Engine(bulk("Si", cubic=True), load_forcefield(str(tmp_path / "wide.sw")))
+    # Of a cluster there are no images: it has no more neighbours than atoms.
+    cluster = argon()
+    cluster.pbc = False
+    assert Engine(cluster, far).n_atoms == len(cluster)
 
 
 def test_what_is_not_a_force_field_is_refused():

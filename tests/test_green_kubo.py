@@ -104,7 +104,7 @@ def test_driven_conductivity_by_hand_and_its_error():
         found = hnemd_conductivity(runs, 1.0, 5000.0, 300.0, [0, 0, 1e-4], skip=100.0, blocks=5)
         assert found.kappa.samples == 10
         assert found.time[0] == 101
-        assert found.running[-1] == pytest.approx(found.kappa.value, rel=0.01)
+        assert found.running.value[-1] == pytest.approx(found.kappa.value, rel=0.01)
         return found.kappa.value, found.kappa.error, 2.0
 
     assert covers(z_scores(estimate, 200), 10)

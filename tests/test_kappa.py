@@ -127,6 +127,21 @@ def test_a_stopped_run_leaves_the_finished_ones(folder):
     assert thermal_conductivity(ARGON, "Ar.lj", settings, should_stop=lambda: True) is None
 
 
+def test_one_finished_run_of_several_is_enough_to_say_so(tmp_path, folder):
+    """Its fifths are too short for the window: no error, but no failure."""
+    settings = KappaSettings(**SHORT, runs=3, window=50.0)
+    system = supercell(ARGON, settings)
+    run = sample_run(system, load_forcefield("Ar.lj"), settings, 0)
+    found = conductivity([run], settings, system.cell.volume, len(system))
+    assert found.runs == 1
+    assert np.isfinite(found.mean.value)
+    assert np.isnan(found.mean.error)
+    assert files.error_is(found).startswith("unknown: one run")
+    both = conductivity([run, run], settings, system.cell.volume, len(system))
+    assert files.error_is(both) == "standard error, over independent runs"
+    assert found.mean.value == pytest.approx(both.mean.value)
+
+
 def test_an_integral_that_grows_is_told():
     rng = np.random.default_rng(0)
     runs = [
@@ -170,6 +185,14 @@ def test_hnemd_is_the_mean_current_over_the_force():
     assert found.mean.value == pytest.approx(size / WATT_PER_METRE_KELVIN, rel=1e-9)
     assert found.mean.samples == 2
     assert found.mean.error == pytest.approx(np.ptp(found.driven.of_runs) / 2, rel=1e-9)
+    # Of the running mean at each time; at the end that of kappa.
+    means = [np.cumsum(run.current[-17:, 1])[4] / 5 for run in runs]
+    scale = size / mean / WATT_PER_METRE_KELVIN
+    assert found.driven.running.value[4] == pytest.approx(np.mean(means) * scale, rel=1e-9)
+    assert found.driven.running.error[4] == pytest.approx(abs(means[0] - means[1]) / 2 * abs(scale), rel=1e-9)
+    assert found.driven.running.error[-1] == pytest.approx(found.mean.error, rel=1e-9)
+    single = conductivity(runs[:1], settings, system.cell.volume, len(system)).driven.running
+    assert np.isnan(single.error).all()
 
 
 def hot(method, temperature, error=0.0, **more):
@@ -210,7 +233,7 @@ def test_the_command(call, folder):
     code, out, err = call(line)
     assert (code, err) == (0, "")
     assert "Ar, 16 atoms, 60 K, Ar.lj" in out
-    assert "standard error over the runs" in out
+    assert "standard error, over independent runs" in out
     assert len(out.splitlines()) < 20
     report = json.load(open("k/kappa.json"))
     table = read_table(Path("k/kappa.csv"))

@@ -221,6 +221,8 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     assert not os.path.exists("cut/rdf.csv")
     monkeypatch.setattr(Observations, "sample", plain)
     # Another ensemble samples another thing.
+    code, out, err = call("run --restart cut/checkpoint.npz --observe none --output without")
+    assert (code, err, os.path.exists("without/rdf.csv")) == (0, "", False)
     out = call("run --restart cut/checkpoint.npz --ensemble nvt-bussi --output other")[1]
     assert "observations start anew at step 90" in out
     code, out, err = call("run --restart cut/checkpoint.npz")
@@ -355,7 +357,8 @@ def test_an_integral_that_grows_is_noted():
         observations.write(Path("."), "argon")
         assert [note.split(":")[0] for note in observations.notes] == expected
         assert all(
-            "still grows at the end of the window: take a longer --observe-w" in n for n in observations.notes
+            "still changes at the end of the window: take a longer --observe-w" in n
+            for n in observations.notes
         )
 
 

@@ -352,7 +352,9 @@ def test_a_cell_may_shrink_below_the_cutoff():
 @pytest.mark.parametrize("kind", [BerendsenNPT, MartynaTobiasKlein])
 def test_a_cell_that_runs_away_stops_the_run(kind):
     engine = made(kind, "isotropic", pressure=-500.0, pressure_coupling_time=40.0, bulk_modulus=0.1)
-    with pytest.raises(BlowUpError, match="the barostat changed the cell by more than 5% in one step"):
+    with pytest.raises(
+        BlowUpError, match=r"the barostat changed the cell by more than 5% in one step.*bulk_modulus"
+    ):
         engine.advance(200, 4.0 * units.FS)
 
 
@@ -361,6 +363,10 @@ def test_a_cell_that_runs_away_stops_the_run(kind):
     [
         ({"pressure": "high"}, "pressure = 'high': expected one number or three (GPa)"),
         ({"pressure": (1.0, 2.0)}, "pressure = (1.0, 2.0): expected one number or three (GPa)"),
+        (
+            {"pressure": (1.0, 1.0, 3.0), "axes": "xy"},
+            "axes (--cell-axes) = 'xy' leave z as it is; expected 0 for z, or more axes",
+        ),
         ({"pressure": float("nan")}, "pressure = nan"),
         ({"final_pressure": 1.0}, "final_pressure = 1.0 needs the ramp's first and last step"),
         (

@@ -279,7 +279,7 @@ def course(found: Any, window: float) -> dict[str, Any]:
             "kappa": curve.running_mean.value[thin].round(3),
             "error": curve.running_mean.error[thin].round(3),
         }}  # fmt: skip
-    t, mean = found.driven.time / PS, found.driven.running
+    t, mean = found.driven.time / PS, found.driven.running.value
     n = len(mean)
     first, all_ = mean[n // 2 - 1], mean[-1]
     thin = slice(None, None, max(1, n // 200))

@@ -11,12 +11,16 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
+from ase.cell import Cell
 from ase.neighborlist import neighbor_list
 
 from taichimd.analysis.green_kubo import positive
 from taichimd.analysis.series import Array, Mean, finite, mean_of
-from taichimd.analysis.structure import count_angles
+from taichimd.analysis.structure import count_angles, mean_neighbours
 from taichimd.errors import AnalysisError
+
+MOST_BONDS = 300
+"""Of an atom, on average: with more, angles of a few thousand atoms take minutes and all memory."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +73,8 @@ def bond_structure(
 
     Raises:
         AnalysisError: shapes that do not fit, a length not above zero, more blocks than frames, numbers that
-            are not finite, atoms on top of each other, or no atom with two bonds.
+            are not finite, atoms on top of each other, no atom with two bonds, or more of them than anybody
+            can count: more than `MOST_BONDS` an atom.
     """
     positive(length=length, bins=bins)
     x, boxes, names = finite(positions, "positions", 3), finite(cells, "cells", 3), np.asarray(symbols)
@@ -80,6 +85,12 @@ def bond_structure(
         )
     if not 1 <= blocks <= len(x):
         raise AnalysisError(f"{len(x)} frames make no {blocks} blocks; take fewer blocks or a longer run")
+    around = mean_neighbours(Cell(boxes[0]).complete().array, pbc, x[0], float(length))
+    if around > MOST_BONDS:
+        raise AnalysisError(
+            f"bonds of {length:g} Å: about {around:.2g} around each atom, with images; expected {MOST_BONDS} "
+            "or fewer: take a shorter bond length"
+        )
     species = sorted(set(names.tolist()))
     triples = [(a, c, b) for c in species for a in species for b in species if a <= b]
     angles = {triple: np.zeros((blocks, bins)) for triple in triples}
@@ -98,8 +109,8 @@ def bond_structure(
                     ends = (is_end[a][mine], is_end[b][mine])
                     angles[a, c, b][block] += count_angles(i[mine], d[mine], bins, ends)
                 for b in species:
-                    around = np.bincount(i[mine & is_end[b]], minlength=len(names))[names == c]
-                    numbers[c, b][block].update(around.tolist())
+                    each = np.bincount(i[mine & is_end[b]], minlength=len(names))[names == c]
+                    numbers[c, b][block].update(each.tolist())
     there = {triple: counts for triple, counts in angles.items() if counts.any()}
     if not there:
         raise AnalysisError(f"no atom has two bonds shorter than {length:g} Å; take a longer bond length")

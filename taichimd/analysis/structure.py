@@ -48,9 +48,26 @@ def check_reach(n: int, volume: float, r_max: float) -> None:
     most = max(MOST_PAIRS, n * MOST_NEIGHBOURS)
     if pairs > most:
         raise AnalysisError(
-            f"r_max = {r_max:g} Å: {n} atoms in {volume:.4g} Å3 have {pairs:.1g} distances up to it, "
-            f"with images; expected {most:.1g} or fewer: take a smaller r_max"
+            f"r_max = {r_max:g} Å: {n} atoms in {volume:.4g} Å3 have {pairs:.2g} distances up to it, "
+            f"with images; expected {most:.2g} or fewer: take a smaller r_max"
         )
+
+
+def mean_neighbours(vectors: Array, pbc: Any, positions: Array, radius: float) -> float:
+    """Atoms and images around an atom, on average, if all were evenly spread; before anybody counts them.
+
+    Args:
+        vectors: (3, 3) angstrom, rows; where not periodic any that is not in the plane of the others.
+        pbc: (3,) whether a direction is periodic; of the others counts how far atoms are apart.
+        positions: (n, 3) angstrom.
+        radius: angstrom.
+    """
+    if not len(positions):
+        return 0.0
+    inverse = np.linalg.inv(vectors)
+    spans = np.ptp(positions @ inverse, axis=0) + 2.0 * radius * np.linalg.norm(inverse, axis=0)
+    volume = abs(float(np.linalg.det(vectors))) * np.where(pbc, 1.0, spans).prod()
+    return float(len(positions) * 4.0 / 3.0 * np.pi * radius**3 / volume)
 
 
 def radial_distribution(

@@ -62,14 +62,15 @@ class Driven:
 
     Attributes:
         time: (m,) internal, ends of the running average.
-        running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time.
+        running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time,
+            with the standard error over the runs at that time; NaN of a single run.
         kappa: W/(m K) along the driving force, with the standard error over the runs, or over pieces of one.
         components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
         of_runs: (runs,) W/(m K) along the driving force.
     """
 
     time: Array
-    running: Array
+    running: Mean
     kappa: Mean
     components: Mean
     of_runs: Array
@@ -123,11 +124,11 @@ def hnemd_conductivity(
     samples = of_runs
     if blocks != 1 or len(runs) == 1:
         samples = np.concatenate([block_means(run, blocks) for run in kappa])
-    along = np.array([run[: shortest - first] @ direction for run in kappa]).mean(axis=0)
-    count: Array = np.arange(1.0, len(along) + 1)
+    along = np.array([run[: shortest - first] @ direction for run in kappa])
+    count: Array = np.arange(1.0, along.shape[1] + 1)
     return Driven(
         time=dt * (first + count),
-        running=np.cumsum(along) / count,
+        running=mean_of(np.cumsum(along, axis=1) / count),
         kappa=mean_of(samples @ direction),
         components=mean_of(samples),
         of_runs=of_runs @ direction,

@@ -61,5 +61,8 @@ def analyze(
         for kind in kinds:
             rows += {"rdf": rdf, "angles": angles, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
     if run.blocks == 1:
-        notes.append("too few frames for errors: take a longer run, or frames more often")
+        why = (
+            "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"
+        )
+        notes.append(f"too few {'frames' if request.blocks is None else 'blocks'} for errors: {why}")
     return Outcome(rows, run.notes + notes, files)

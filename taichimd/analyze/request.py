@@ -62,6 +62,8 @@ class Run:
         self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
         if self.blocks < 1:
             raise AnalysisError(f"blocks = {self.blocks}: expected 1 or more")
+        if request.bond_length is not None and not request.bond_length > 0:
+            raise AnalysisError(f"angles = {request.bond_length:g}: expected a bond length above 0 (Å)")
         if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         self.species = sorted(set(frames.symbols.tolist()))

@@ -244,7 +244,7 @@ def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:
     if not growing(found):
         return []
     return [
-        f"{quantity}: the running integral still grows at the end of the window: take a longer {option}, "
+        f"{quantity}: the running integral still changes at the end of the window: take a longer {option}, "
         f"longer or more runs; see {quantity}.png"
     ]
 

@@ -66,11 +66,15 @@ def run(
     every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
     per_atom: Annotated[
         str | None,
-        typer.Option(help="Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V)."),
+        typer.Option(
+            help="Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none."
+        ),
     ] = None,
     observe: Annotated[
         str | None,
-        typer.Option(help="While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures."),
+        typer.Option(
+            help="While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures. Or none."
+        ),
     ] = None,
     observe_every: Annotated[int | None, typer.Option(help="Steps between samples; default 10.")] = None,
     observe_window: Annotated[

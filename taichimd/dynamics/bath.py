@@ -85,7 +85,8 @@ class Bath:
         if self.moves_cell and not found < MOST_SUM:
             raise CapacityError(
                 f"{self.ensemble.name}: virial or kinetic energy of the whole system, {found:.2g} eV, is more than the "
-                f"{MOST_SUM:.2g} eV that the barostat's sums are made for; use fewer atoms"
+                f"{MOST_SUM:.2g} eV that the barostat's sums are made for; check pressure and bulk_modulus, relax the "
+                "structure first, or use fewer atoms"
             )
 
     def received(self) -> float | None:

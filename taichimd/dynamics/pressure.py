@@ -85,6 +85,15 @@ class Barostat(Thermostat):
             raise SettingsError(
                 f'axes (--cell-axes) = {self.axes!r}: control "triclinic" is of all three axes'
             )
+        for key in ("pressure", "final_pressure"):
+            value = getattr(self, key)
+            if isinstance(value, tuple | list):
+                for axis, of_axis in zip("xyz", value, strict=True):
+                    if axis not in self.axes and of_axis != 0:
+                        raise SettingsError(
+                            f"{key} = {value}: axes (--cell-axes) = {self.axes!r} leave {axis} as it is; expected 0 "
+                            f"for {axis}, or more axes"
+                        )
         for key in ("pressure", "final_pressure") if self.control == "isotropic" else ():
             value = getattr(self, key)
             wanted = [] if value is None else three(value)

@@ -73,7 +73,9 @@ def read_frames(path: str | Path, skip: int = 0) -> Frames:
         ) from None
     if not images or len(images[0]) == 0:
         raise StructureError(f"trajectory {path} holds no atoms")
-    if not 0 <= skip < len(images):
+    if skip < 0:
+        raise StructureError(f"skip = {skip}: expected a number of frames, 0 or more")
+    if skip >= len(images):
         raise StructureError(f"trajectory {path} has {len(images)} frames; skip = {skip} leaves none")
     images = images[skip:]
     first = images[0]

@@ -63,7 +63,7 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
     write_report(folder / NAMES[0], {
         "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
         "directions": {"value": found.channels.value, "error": found.channels.error},
-        "error_is": "standard error, over independent runs" if found.runs > 1 else "over pieces of one run",
+        "error_is": error_is(found),
         "runs": found.runs,
         "temperature_K": {"value": found.temperature.value, "error": found.temperature.error},
         "volume_A3": found.volume,
@@ -78,12 +78,25 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
     return rows
 
 
+def error_is(found: Kappa) -> str:
+    """What the error of a conductivity comes from."""
+    if found.runs > 1:
+        return "standard error, over independent runs"
+    if np.isnan(found.mean.error):
+        return "unknown: one run, whose fifths are too short for the window"
+    return "over pieces of one run"
+
+
 def _write_driven(found: "Driven", settings: KappaSettings, files: list[Path], title: str) -> Rows:
     time = found.time / PS
-    write_table(files[0], {"time_ps": time, "kappa_W_per_mK": found.running})
-    error = np.full_like(time, found.kappa.error)
+    error = found.running.error
+    write_table(files[0], {"time_ps": time, "kappa_W_per_mK": found.running.value, "error_W_per_mK": error})
     panel: Callable[[Any], None] = lambda axis: curves(  # noqa: E731
-        axis, time, {"": (found.running, error)}, "time (ps)", "running mean of kappa (W/(m K))"
+        axis,
+        time,
+        {"": (found.running.value, np.nan_to_num(error))},
+        "time (ps)",
+        "running mean of kappa (W/(m K))",
     )
     draw(files[1], title, [panel])
     along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"

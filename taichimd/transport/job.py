@@ -61,7 +61,7 @@ def run_kappa(
         temperature = found.temperature
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
         rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
-        rows.append(("error", "standard error over the runs" if found.runs > 1 else "over pieces of one run"))
+        rows.append(("error", files.error_is(found)))
         notes = _notes(found, system, settings)
         print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
     if stop.received is None:

@@ -265,7 +265,8 @@ def _production(system: Atoms, potential: Any, settings: KappaSettings, common: 
 def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
     """Kappa of finished runs.
 
-    For the error each run is one sample; a single one is cut into five, a single driven one into ten.
+    For the error each run is one sample; a single one is cut into five, a single driven one into ten. It is
+    not a number where only one of several has been finished, and the window does not fit its fifths.
 
     Raises:
         AnalysisError: a window that the runs do not fill.
@@ -286,9 +287,10 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions)
     across = len(settings.axes)
+    fits = settings.lags <= len(runs[0].current) // 5 - 2
     found = green_kubo_conductivity(
         [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
-        settings.lags * dt, _plateau(settings), 1 if several else None,
+        settings.lags * dt, _plateau(settings), 1 if several or not fits else None,
     )  # fmt: skip
     return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions)
 
