@@ -91,6 +91,14 @@ def test_diffusion_of_wrapped_brownian_motion(call, folder):
     assert sorted(f.name for f in (folder / "o").iterdir()) == ["msd.csv", "msd.png"]
 
 
+def test_folded_atoms_without_their_cell_are_suspected(call):
+    x = np.random.default_rng(1).uniform(0, 10, (20, 3)) + 0.3 * np.arange(40)[:, None, None]
+    for name, positions in (("whole.xyz", x), ("folded.xyz", x % 10.0)):
+        ase.io.write(name, [Atoms("Ar20", positions=p) for p in positions], format="xyz")
+        out = call(f"analyze {name} --msd --interval 10fs --output {name[:-4]}")[1]
+        assert ("the file has no cell, and atoms jump" in " ".join(out.split())) == (name == "folded.xyz")
+
+
 def test_atoms_that_fly_freely_do_not_diffuse(call):
     velocities = np.random.default_rng(1).normal(size=(8, 3))
     images = frames(40)

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from pathlib import Path
 
 import numpy as np
@@ -208,6 +209,17 @@ def test_runs_at_another_temperature_are_not_told_as_if_nothing_were():
     assert hot("hnemd", 540.0, error=20.0) == []
     assert "571 K on average, not 500: so large a --driving-force" in hot("hnemd", 571.0)[0]
     assert "300 K on average, not 500: take a longer --equilibrate" in hot("green-kubo", 300.0, np.nan)[0]
+
+
+def test_what_flows_is_not_driven_as_it_should(call, folder):
+    """Atoms of a gas carry energy along, of which the driving force knows nothing."""
+    times = "--time 1ps --window 30fs --runs 1 --output "
+    text = LINE.replace("--temperature 60", "--temperature 3000") + times
+    out = call(text + "flow --method hnemd")[1]
+    assert re.search(r"atoms moved by [\d.]+ Å: .*take --method green-kubo", " ".join(out.split()))
+    assert call(text + "flow --method hnemd")[1] == out
+    assert "atoms moved" not in call(text + "other")[1]
+    assert "atoms moved" not in call(LINE + times + "solid --method hnemd")[1]
 
 
 def test_a_crystal_is_no_sheet():

@@ -107,6 +107,12 @@ def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
             run.notes.append(
                 f"{jumps:,} jumps of more than half a cell between frames were taken for wrapping"
             )
+        farthest = np.abs(np.diff(frames.positions, axis=0)).max(initial=0.0)
+        if not frames.pbc.any() and farthest > 0.5 * np.ptp(frames.positions[0], axis=0).max() > 0.0:
+            run.notes.append(
+                "the file has no cell, and atoms jump by more than half of the system between frames: if "
+                "they were folded into a cell, displacements are wrong; write the cell to the file"
+            )
     positions = without_drift(positions, frames.masses)
     found = {
         name: diffusion_from_msd(

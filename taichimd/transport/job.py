@@ -20,6 +20,8 @@ from taichimd.transport.settings import KappaSettings
 
 _OFF = 0.05
 """Share of the temperature by which runs may be off it without a remark."""
+_SOLID = 2.0
+"""Angstrom that atoms may move in a run of a solid: they swing by a tenth of a bond, and drift a little."""
 
 
 def run_kappa(
@@ -84,6 +86,11 @@ def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
         else:
             note += "take a longer --equilibrate, or relax the structure first"
         notes.append(note)
+    if settings.method == "hnemd" and found.moved > _SOLID:
+        notes.append(
+            f"atoms moved by {found.moved:.2g} Å: what they carry along, as in a liquid, is neither driven "
+            "nor counted; take --method green-kubo"
+        )
     if settings.thickness is not None:
         across = float(np.ptp(system.positions[:, 2]))
         if across > settings.thickness:

@@ -57,11 +57,14 @@ class RunSamples:
         current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
         temperature: K, mean over the run.
         decomposition: of the engine that ran it.
+        moved: angstrom, root mean square displacement from the run's first to its last step; NaN of a run of
+            an earlier version.
     """
 
     current: Array
     temperature: float
     decomposition: str = PARTICLE
+    moved: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,7 @@ class Kappa:
         green_kubo: correlation and running integral, or None.
         driven: running average, or None.
         decompositions: of the runs.
+        moved: angstrom, mean over the runs of how far atoms moved in one.
     """
 
     mean: Mean
@@ -90,6 +94,7 @@ class Kappa:
     green_kubo: GreenKubo | None = None
     driven: Driven | None = None
     decompositions: tuple[str, ...] = ()
+    moved: float = float("nan")
 
 
 def thermal_conductivity(
@@ -242,14 +247,18 @@ def sample_run(
     # The noise has left the centre of mass moving, which would carry energy along.
     velocities -= masses @ velocities / masses.sum()
     simulation = _production(system, potential, settings, common)
-    simulation.engine.set_state(positions=warm.positions(), velocities=velocities)
+    before = warm.positions()
+    simulation.engine.set_state(positions=before, velocities=velocities)
     current = _Current(len(system), settings.every)
     if not go(simulation, settings.steps, settings.method, (current,)):
         return None
     rows = current.series.rows()
     kinetic = float(rows[:, 6].mean())
     measured = 2.0 * kinetic / (max(3 * len(system) - 3, 3) * KB)
-    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition)
+    # Ripples of a sheet are no flow.
+    step = (simulation.positions() - before)[:, : len(settings.axes)]
+    moved = float(np.sqrt(((step - step.mean(axis=0)) ** 2).sum(axis=1).mean()))
+    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved)
 
 
 def _production(system: Atoms, potential: Any, settings: KappaSettings, common: Any) -> Simulation:
@@ -275,6 +284,7 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     measured = mean_of(np.array([run.temperature for run in runs]))
     of_all = volume, n_atoms, len(runs)
     decompositions = tuple(run.decomposition for run in runs)
+    moved = float(np.mean([run.moved for run in runs]))
     if settings.method == "hnemd":
         # Of solids: there the kinetic part has no share in what the force drives, only in the noise.
         driven = hnemd_conductivity(
@@ -285,14 +295,14 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
             settings.force,
             settings.lags * dt,
         )
-        return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions)
+        return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions, moved)
     across = len(settings.axes)
     fits = settings.lags <= len(runs[0].current) // 5 - 2
     found = green_kubo_conductivity(
         [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
         settings.lags * dt, _plateau(settings), 1 if several or not fits else None,
     )  # fmt: skip
-    return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions)
+    return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions, moved)
 
 
 def _plateau(settings: KappaSettings) -> tuple[float, float]:
@@ -314,6 +324,7 @@ def _write(file: Path, identity: dict[str, Any], samples: RunSamples) -> None:
         "current": samples.current,
         "temperature": np.array(samples.temperature),
         "decomposition": np.array(samples.decomposition),
+        "moved": np.array(samples.moved),
     }
     write_atomically(file, lambda handle: np.savez(handle, **arrays))
 
@@ -331,7 +342,8 @@ def _read(file: Path, identity: dict[str, Any]) -> RunSamples | None:
             own = json.loads(str(saved["identity"]))
             # Runs of earlier versions do not say: they knew only this one.
             decomposition = str(saved["decomposition"]) if "decomposition" in saved else PARTICLE
-            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition)
+            moved = float(saved["moved"]) if "moved" in saved else float("nan")
+            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition, moved)
     except (OSError, ValueError, KeyError):
         raise OutputError(
             f"{file} cannot be read as a finished run; remove it, and it is run again"
