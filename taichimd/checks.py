@@ -14,6 +14,8 @@ from taichimd.scalars import is_number
 
 MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 10_000
 """Neighbours of an atom within the cutoff, of pair and three-body terms: more take hours a step."""
+COARSEST = 1e-4
+"""Angstrom: forces of bonds then come out with errors of a thousandth."""
 
 Array = NDArray[np.float64]
 
@@ -34,8 +36,9 @@ def check_atoms(atoms: Atoms) -> None:
         raise StructureError("the structure has no atoms")
     check_positions(atoms.positions, len(atoms))
     masses = atoms.get_masses()
-    if not (masses > 0).all():
-        atom = int(np.argmin(masses > 0))
+    fine = (masses > 0) & np.isfinite(masses)
+    if not fine.all():
+        atom = int(np.argmin(fine))
         raise StructureError(
             f"the mass of atom {atom} ({atoms.symbols[atom]}) is {masses[atom]} amu, "
             "expected a positive number"
@@ -85,6 +88,17 @@ def check_turns(positions: Array, frame: Frame) -> None:
         raise StructureError(
             f"atom {atom} (counted from 0) lies {turns.max():.2g} cells away from the origin; "
             "wrap the positions into the cell"
+        )
+
+
+def check_digits(positions: Array, precision: str) -> None:
+    """In single precision no atom so far away that its position is rounded by more than `COARSEST`."""
+    farthest = float(abs(positions).max(initial=0.0))
+    if precision == "float32" and farthest > COARSEST * 2.0**24:
+        atom = int(np.argmax(abs(positions).max(axis=1)))
+        raise StructureError(
+            f"atom {atom} (counted from 0) has a coordinate of {farthest:.6g} angstrom, which float32 rounds "
+            f"by more than {COARSEST:g}; wrap the positions into the cell, or take precision mixed"
         )
 
 

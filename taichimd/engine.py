@@ -11,6 +11,7 @@ from taichimd import units
 from taichimd.checks import (
     check_all_pairs,
     check_atoms,
+    check_digits,
     check_neighbours,
     check_options,
     check_positions,
@@ -32,6 +33,7 @@ from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.reduce import heat_flows, momentum_flows
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import start, ti
+from taichimd.scalars import is_whole
 from taichimd.state import State
 
 _CURE_OF_CELLS = (
@@ -98,6 +100,7 @@ class Engine:
         cell = atoms.cell.array
         frame = make_frame(cell, self.pbc)
         check_turns(atoms.positions, frame)
+        check_digits(atoms.positions, precision)
         check_neighbours(forcefield.cutoff, bound.terms.many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
@@ -151,7 +154,7 @@ class Engine:
     @property
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
-        return self.device.cell
+        return self.device.cell.copy()
 
     @property
     def volume(self) -> float | None:
@@ -195,6 +198,7 @@ class Engine:
             positions = np.asarray(positions, float)
             check_positions(positions, self.n_atoms)
             check_turns(positions, device.frame)
+            check_digits(positions, self.precision)
             self._state.set("pos", positions)
             device.moved()
         if velocities is not None:
@@ -307,7 +311,7 @@ class Engine:
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
                 numbers, or landed on another one; the state is then that of the failed step.
         """
-        if n_steps < 0:
+        if not is_whole(n_steps) or n_steps < 0:
             raise SettingsError(f"advance by {n_steps} steps: expected a whole number, 0 or more")
         if n_steps == 0:
             return

@@ -16,7 +16,7 @@ from taichimd.io.report import read_report
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import OutputFolder
-from taichimd.restart import at_rest, cut_ramp
+from taichimd.restart import at_rest, cut_ramp, new_bath
 from taichimd.velocities import temperature
 
 
@@ -94,7 +94,8 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     checkpoint, rested = at_rest(checkpoint, settings)
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
-    notes += rested + cut_ramp(settings, checkpoint, steps) + before_run(settings, atoms)
+    notes += rested + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
+    notes += before_run(settings, atoms)
     if "structure" in given.model_fields_set:
         structure = read_structure(str(given.structure))
         check_same_system(path, checkpoint, structure)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
-from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin
+from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, is_of
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.protocols import EngineLike
 from taichimd.simulation import Simulation
@@ -55,31 +55,41 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
 
 
 def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
-    """Put the state of a checkpoint into an engine; a bath only into the ensemble that it is of."""
-    same = checkpoint.bath.get("ensemble") == ensemble.name
+    """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
         positions=checkpoint.positions,
         velocities=checkpoint.velocities,
         forces=checkpoint.forces,
         step=checkpoint.step,
-        bath=checkpoint.bath if same else None,
+        bath=checkpoint.bath if checkpoint.bath and is_of(checkpoint.bath, ensemble) else None,
     )
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
-    """Conserved energy (eV) from which the drift counts; None if that starts anew: another ensemble."""
-    if checkpoint is None or checkpoint.settings.get("ensemble", "nve") != settings.ensemble:
-        return None
-    return checkpoint.first_total
+    """Conserved energy (eV) from which the drift counts; None if that starts anew, with a new bath."""
+    return checkpoint.first_total if checkpoint is not None and _goes_on(settings, checkpoint) else None
 
 
 def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
-    """First step whose conserved energy is of this ensemble: each counts what its own bath has received."""
+    """First step whose conserved energy is of this bath: each counts what it has received itself."""
     if checkpoint is None:
         return 0
-    if checkpoint.settings.get("ensemble", "nve") != settings.ensemble:
-        return checkpoint.step + 1
-    return checkpoint.counted_from
+    return checkpoint.counted_from if _goes_on(settings, checkpoint) else checkpoint.step + 1
+
+
+def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
+    """A remark if the ensemble is the same, and yet its bath begins anew."""
+    if checkpoint.settings.get("ensemble") != settings.ensemble or _goes_on(settings, checkpoint):
+        return []
+    return [
+        f"{settings.ensemble} with other settings: its bath begins anew, and conserved_eV with it, from "
+        "which drifts count"
+    ]
+
+
+def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
+    # Which bath it is does not depend on its ramps.
+    return is_of(checkpoint.bath, settings.make_ensemble((0, 1) if settings.has_ramp else None))
 
 
 def machine(engine: EngineLike) -> dict[str, str]:

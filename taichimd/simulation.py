@@ -163,7 +163,9 @@ class Simulation:
         self = cls.__new__(cls)
         self._start(timestep)
         self.engine = engine
-        self._structure = Atoms(engine.symbols, positions=engine.positions(), pbc=engine.pbc)
+        self._structure = Atoms(
+            engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
+        )
         return self
 
     def _start(self, timestep: float) -> None:

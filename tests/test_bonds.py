@@ -111,6 +111,12 @@ def test_errors_are_the_scatter_of_blocks(silica):
     assert around.mean.samples == 2
 
 
+def test_angles_that_only_one_block_has_are_still_a_distribution():
+    three = np.array([[[0, 0, 0], [1.5, 0, 0], [0, 1.5, 0]], [[0, 0, 0], [9, 0, 0], [0, 9, 0.0]]])
+    found = bond_structure(["C"] * 3, three, np.zeros((2, 3, 3)), [False] * 3, 2.0, blocks=2)
+    assert bins_of(found, ("C", "C", "C"))[0] == pytest.approx([90.5])
+
+
 def test_species_that_is_missing_has_no_entry():
     found = structure_of(bulk("Si", cubic=True), 2.6)
     assert list(found.angles) == [("Si", "Si", "Si")]

@@ -1,6 +1,7 @@
 """`taichimd analyze`: right numbers from files, and one line for every mistake."""
 
 import re
+from pathlib import Path
 
 import ase.io
 import numpy as np
@@ -97,6 +98,14 @@ def test_folded_atoms_without_their_cell_are_suspected(call):
         ase.io.write(name, [Atoms("Ar20", positions=p) for p in positions], format="xyz")
         out = call(f"analyze {name} --msd --interval 10fs --output {name[:-4]}")[1]
         assert ("the file has no cell, and atoms jump" in " ".join(out.split())) == (name == "folded.xyz")
+
+
+def test_a_single_atom_is_not_taken_for_its_drift(call):
+    walk = np.cumsum(np.random.default_rng(2).normal(size=(400, 1, 3)), axis=0)
+    ase.io.write("one.extxyz", [Atoms("Ar", p, cell=[20, 20, 20], pbc=True) for p in walk])
+    assert call("analyze one.extxyz --msd --interval 10fs --output one")[0] == 0
+    found = read_table(Path("one/msd.csv"))
+    np.testing.assert_allclose(found["msd_Ar_A2"][1:4], [3, 6, 9], rtol=0.3)
 
 
 def test_atoms_that_fly_freely_do_not_diffuse(call):

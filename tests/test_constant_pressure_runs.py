@@ -215,6 +215,42 @@ def test_a_job_file_takes_three_pressures(folder):
     assert make_settings({}, folder / "job.toml").pressure == (0.0, 0.0, 1.0)
 
 
+@pytest.mark.parametrize("ensemble", ["npt-mtk", "npt-berendsen", "npt-scr"])
+def test_a_restart_moves_only_what_it_controls(call, ensemble):
+    """Neither the velocity of the cell nor a deformation that is yet to come moves an axis that is let go."""
+    run = RUN + f"--ensemble {ensemble} --pressure 1 --pressure-coupling-time 400 "
+    run += "" if ensemble == "npt-mtk" else "--bulk-modulus 5 "
+    assert call(run + "--every 10 --cell-control orthorhombic --steps 100 --output on")[0] == 0
+    code, out, _ = call("run --restart on --every 10 --cell-axes xy --steps 60")
+    assert (code, "its bath begins anew" in " ".join(out.split())) == (0, True)
+    rows = read_thermo("on/thermo.csv")
+    after = rows["step"] >= 100
+    assert np.ptp(rows["c_A"][~after]) > 0.01
+    assert np.ptp(rows["c_A"][after]) == 0.0
+    assert np.ptp(rows["a_A"][after]) > 0.01
+
+
+def test_a_restart_that_is_isotropic_keeps_the_shape(call):
+    run = RUN + "--ensemble npt-mtk --pressure 0.3 --pressure-coupling-time 300 --cell-control triclinic "
+    assert call(run + "--every 10 --steps 80 --output on")[0] == 0
+    assert call("run --restart on --every 10 --cell-control isotropic --steps 80")[0] == 0
+    rows = read_thermo("on/thermo.csv")
+    after = rows["step"] >= 80
+    assert np.ptp(rows["alpha_deg"][~after]) > 1e-3
+    assert np.ptp(rows["alpha_deg"][after]) < 1e-9
+    assert np.ptp((rows["b_A"] / rows["a_A"])[after]) < 1e-12
+
+
+def test_a_shorter_period_does_no_deformation_twice(call):
+    run = RUN + "--ensemble npt-berendsen --pressure 1 --pressure-coupling-time 200 --bulk-modulus 3 "
+    assert call(run + "--every 5 --steps 15 --output on")[0] == 0
+    assert call("run --restart on --every 1 --barostat-period 5 --steps 6")[0] == 0
+    rows = read_thermo("on/thermo.csv")
+    a = dict(zip(rows["step"].tolist(), rows["a_A"].tolist(), strict=True))
+    assert a[10] != a[15], "the drift behind step 10 moves the cell"
+    assert a[15] == a[16] == a[20] != a[21]
+
+
 def test_analysis_takes_the_cell_of_each_frame(call):
     """Two sizes of one perfect lattice: each frame has its own first peak."""
     frames = [bulk("Ar", cubic=True, a=a) * 2 for a in (5.0, 6.0)]

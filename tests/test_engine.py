@@ -252,6 +252,12 @@ def test_caller_arrays_are_copies():
     engine.advance(5, 0.1)
     engine.positions()[:] = 0.0
     engine.forces()[:] = 0.0
+    # A cell that was changed in place once compared equal to itself, and was not taken.
+    cell = engine.cell
+    cell *= 1.02
+    engine.set_state(positions=1.02 * engine.positions(), cell=cell)
+    wide = Engine(Atoms(atoms.symbols, engine.positions(), cell=cell, pbc=True), LennardJones(**SMOOTH))
+    np.testing.assert_allclose(engine.forces(), wide.forces(), atol=1e-12)
     np.testing.assert_array_equal(atoms.positions, original)
     assert abs(engine.forces()).max() > 0
 

@@ -30,6 +30,13 @@ def placed(atoms, index, position):
     return atoms
 
 
+def heavy(atoms):
+    masses = atoms.get_masses()
+    masses[5] = np.inf
+    atoms.set_masses(masses)
+    return atoms
+
+
 def massless(atoms):
     masses = atoms.get_masses()
     masses[5] = 0.0
@@ -48,6 +55,7 @@ BAD_STRUCTURES = [
     (lambda: change(argon(), cell=[[5, 0, 0], [10, 0, 0], [0, 0, 9]]), "no volume along its periodic"),
     (lambda: change(argon(), cell=[[5, 0, 0], [0, np.nan, 0], [0, 0, 9]]), "a vector that is not finite"),
     (lambda: massless(argon()), r"mass of atom 5 \(Ar\) is 0\.0 amu, expected a positive number"),
+    (lambda: heavy(argon()), r"mass of atom 5 \(Ar\) is inf amu, expected a positive number"),
     (lambda: placed(argon(), 1, [1e9, 0, 0]), r"atom 1 .* lies 9\.1e\+07 cells away .*wrap the positions"),
 ]  # fmt: skip
 
@@ -207,7 +215,20 @@ def test_atoms_that_collide_at_speed(gap, message):
     assert caught.value.step == engine.step
 
 
-def test_negative_steps():
+@pytest.mark.parametrize("steps", [-3, 2.5, True])
+def test_steps_are_counted(steps):
     engine = Engine(bulk("Ar", cubic=True), LennardJones(**LJ))
-    with pytest.raises(SettingsError, match=r"advance by -3 steps: expected a whole number, 0 or more"):
-        engine.advance(-3, 0.1)
+    with pytest.raises(SettingsError, match=f"advance by {steps} steps: expected a whole number, 0 or more"):
+        engine.advance(steps, 0.1)
+
+
+def test_single_precision_far_from_the_origin_is_refused():
+    atoms = argon()
+    atoms.positions += 200 * atoms.cell[0]
+    with pytest.raises(StructureError, match=r"which float32 rounds by more than 0.0001; wrap the positions"):
+        Engine(atoms, LennardJones(**LJ), precision="float32")
+    Engine(atoms, LennardJones(**LJ), precision="mixed")
+    atoms.wrap()
+    engine = Engine(atoms, LennardJones(**LJ), precision="float32")
+    with pytest.raises(StructureError, match="which float32 rounds"):
+        engine.set_state(positions=atoms.positions + 200 * atoms.cell[0])

@@ -240,6 +240,14 @@ def test_the_error_of_one_run_is_null(tmp_path):
 LINE = "kappa s.extxyz --potential Ar.lj --temperature 60 --equilibrate 20fs --backend cpu --every 5 "
 
 
+def test_more_than_a_hundred_runs_are_replaced(tmp_path):
+    names = [f"run-{k:02d}.npz" for k in (1, 99, 100, 1234)]
+    for name in (*names, "run-mine.npz"):
+        (tmp_path / name).write_bytes(b"")
+    files.prepare(tmp_path, overwrite=True)
+    assert [file.name for file in tmp_path.glob("run*")] == ["run-mine.npz"]
+
+
 def test_the_command(call, folder):
     line = LINE + "--time 100fs --window 30fs --runs 2 --supercell 2 1 1 --output k"
     code, out, err = call(line)

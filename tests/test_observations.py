@@ -353,7 +353,7 @@ def test_an_integral_that_grows_is_noted():
         rows = np.random.default_rng(0).normal(size=(401, 7)) + offset
         rows[:, 6] = 1.0  # kinetic energy
         observations.series = lambda kind, rows=rows: rows
-        observations.taken = 401
+        observations.taken, observations._volumes = 401, [simulation.engine.volume] * 401
         observations.write(Path("."), "argon")
         assert [note.split(":")[0] for note in observations.notes] == expected
         assert all(

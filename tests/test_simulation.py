@@ -44,6 +44,14 @@ def test_velocities_have_the_temperature_and_no_momentum():
     assert not np.array_equal(v, maxwell_boltzmann(masses, 300, seed=6))
 
 
+def test_a_simulation_of_an_engine_has_its_masses(atoms):
+    atoms.set_masses(np.where(np.arange(27) % 2, 28.0, 45.0))
+    engine = FakeEngine(atoms, FakeForceField())
+    shown = Simulation.from_engine(engine).atoms()
+    np.testing.assert_array_equal(shown.get_masses(), engine.masses)
+    np.testing.assert_array_equal(shown.get_masses(), atoms.get_masses())
+
+
 def test_velocities_of_one_atom():
     v = maxwell_boltzmann(np.array([40.0]), 80, seed=1)
     assert 40.0 * (v**2).sum() == pytest.approx(3 * KB * 80)

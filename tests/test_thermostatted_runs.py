@@ -120,6 +120,32 @@ def test_the_drift_counts_from_where_the_ensemble_was_changed(call):
     assert read_checkpoint("other/checkpoint.npz").counted_from == 0
 
 
+@pytest.mark.parametrize("change", ["--coupling-time 60", "--temperature 100"])
+def test_a_chain_of_other_masses_begins_anew(call, change):
+    run = RUN + "--ensemble nvt-nose-hoover --temperature 120 --coupling-time 200 --steps 100 --output on"
+    assert call(run)[0] == 0
+    code, out, _ = call(f"run --restart on/checkpoint.npz {change} --steps 100")
+    assert (code, "its bath begins anew" in " ".join(out.split())) == (0, True)
+    rows = read_thermo("on/thermo.csv")
+    of_chain = rows["conserved_eV"][rows["step"] > 100]
+    energy = json.loads(open("on/run.json").read())["energy"]
+    assert energy["change_ev_per_atom"] == pytest.approx((of_chain[-1] - of_chain[0]) / 108, abs=1e-12)
+    assert read_checkpoint("on/checkpoint.npz").counted_from == 101
+    code, out, _ = call("run --restart on/checkpoint.npz --steps 20")
+    assert (code, "begins anew" in out) == (0, False)
+    assert read_checkpoint("on/checkpoint.npz").counted_from == 101
+
+
+@pytest.mark.parametrize("ensemble", ["nvt-langevin", "nvt-bussi", "nvt-berendsen"])
+def test_an_account_goes_on_with_another_temperature(call, ensemble):
+    run = RUN + f"--ensemble {ensemble} --temperature 120 --coupling-time 60 --steps 100 --output on"
+    assert call(run)[0] == 0
+    assert call("run --restart on/checkpoint.npz --temperature 60 --coupling-time 40 --steps 100")[0] == 0
+    rows = read_thermo("on/thermo.csv")
+    assert read_checkpoint("on/checkpoint.npz").counted_from == 0
+    assert np.ptp(rows["conserved_eV"]) < 0.05 * np.ptp(rows["total_eV"])
+
+
 def test_the_temperature_of_a_file_is_that_of_the_table(call):
     atoms = ase.io.read("ar.extxyz")[:3]
     atoms.pbc = False

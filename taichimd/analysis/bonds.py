@@ -111,7 +111,8 @@ def bond_structure(
                 for b in species:
                     each = np.bincount(i[mine & is_end[b]], minlength=len(names))[names == c]
                     numbers[c, b][block].update(each.tolist())
-    there = {triple: counts for triple, counts in angles.items() if counts.any()}
+    # A block without a triple says nothing of its angles.
+    there = {triple: counts[counts.any(axis=1)] for triple, counts in angles.items() if counts.any()}
     if not there:
         raise AnalysisError(f"no atom has two bonds shorter than {length:g} Å; take a longer bond length")
     width, most = 180.0 / bins, max(max(block) for found in numbers.values() for block in found)
@@ -120,7 +121,7 @@ def bond_structure(
         length=float(length),
         angle=middle,
         angles={
-            triple: mean_of(counts / (np.maximum(counts.sum(axis=1, keepdims=True), 1.0) * width))
+            triple: mean_of(counts / (counts.sum(axis=1, keepdims=True) * width))
             for triple, counts in there.items()
         },
         coordination={pair: _coordination(found, most) for pair, found in numbers.items()},

@@ -56,6 +56,8 @@ if TYPE_CHECKING:
 
 _STILL = 1e-12
 """Share of the kinetic energy: a centre of mass with less is at rest, but for rounding."""
+_FASTEST = 10.0
+"""Times the thermal speed along one direction: one atom in 1e23 is faster."""
 
 
 class Observations(Sampler):
@@ -93,8 +95,11 @@ class Observations(Sampler):
         )
         self._motion = None
         if wanted & {"msd", "vacf"}:
-            self._motion = TimeCorrelation(kinds, n_kinds, plan.lags, plan.origin_every, precision=precision)
+            self._motion = TimeCorrelation(
+                kinds, n_kinds, plan.lags, plan.origin_every, self._farthest(), precision=precision
+            )
         self._sums = {kind: SumSeries(what, n) for kind, what in _SUMS.items() if kind in wanted}
+        self._volumes: list[float] = []
         # Counts up to the end of each block; msd and vacf of each block.
         self._counts: list[Any] = []
         self._blocks: dict[str, list[Any]] = {"msd": [], "vacf": []}
@@ -105,6 +110,15 @@ class Observations(Sampler):
         share = drift_share(engine.masses, engine.velocities())
         self._moving = n > 1 and (share > _STILL or engine.ensemble.name == Langevin.name)
         self._note_bath()
+
+    def _farthest(self) -> float:
+        """Angstrom that no atom moves within the window, even if it flies freely."""
+        engine, masses = self._engine, self._engine.masses
+        bath = engine.ensemble
+        warm = [float((masses[:, None] * engine.velocities() ** 2).sum()) / (3.0 * len(masses))]
+        warm += [KB * (getattr(bath, key, 0.0) or 0.0) for key in ("temperature", "final_temperature")]
+        fastest = _FASTEST * float(np.sqrt(max(warm) / masses.min()))
+        return max(100.0, fastest * self.plan.lags * self.plan.interval * PS)
 
     def _note_bath(self) -> None:
         bath, kinds = self._engine.ensemble.name, [kind for kind in _SUMS if kind in self.plan.kinds]
@@ -136,6 +150,7 @@ class Observations(Sampler):
             self._motion.clear()
 
     def _take(self, state: Any, energies: Any, virials: Any) -> None:
+        self._volumes.append(self._engine.volume or np.nan)
         centre = centre_of_mass(state) if self._moving and self.plan.correlated else LABORATORY
         if self._radial is not None:
             self._radial.sample(state.pos, state.kind, state.ident, self._engine.cell)
@@ -152,6 +167,7 @@ class Observations(Sampler):
             "plan": np.array(json.dumps(self.plan.to_json())),
             "taken": np.array([self.taken, self._seen]),
             "moving": np.array(self._moving),
+            "volumes": np.array(self._volumes),
             "counts": np.array(self._counts),
             **{f"blocks.{name}": np.array(values) for name, values in self._blocks.items()},
         }
@@ -170,6 +186,8 @@ class Observations(Sampler):
         self.taken, self._seen = (int(k) for k in saved["taken"])
         # Of the samples that are there: earlier versions took all of them as they were.
         self._moving = bool(saved.get("moving", False))
+        # Earlier versions took all samples as of the last cell.
+        self._volumes = list(saved.get("volumes", np.full(self.taken, self._engine.volume or np.nan)))
         self._counts = list(saved["counts"])
         self._blocks = {name: list(saved[f"blocks.{name}"]) for name in self._blocks}
         for name, sampler in self._samplers().items():
@@ -214,7 +232,7 @@ class Observations(Sampler):
         before = [np.zeros_like(self._counts[0]), *self._counts[:-1]]
         counts = np.array(self._counts) - np.array(before)
         parts = np.array_split(np.arange(self.plan.samples), self.plan.blocks)
-        sizes, volume = [len(part) for part in parts], float(self._engine.volume or np.nan)
+        sizes, volume = [len(part) for part in parts], 1.0 / float(np.mean(1.0 / np.array(self._volumes)))
         found = normalised(counts, sizes, self._species, self._numbers, self.plan.r_max, volume)
         self.values |= rdf_values(found)
         return write_rdf(found, files, title)
@@ -246,15 +264,15 @@ class Observations(Sampler):
         names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
         self._write_series(files[0], names, rows[:, :6] * FS)
         found = green_kubo_conductivity(
-            rows[:, :3] + rows[:, 3:6], self._dt, float(self._engine.volume or np.nan),
-            self._temperature(rows), self._window, self._plateau, self.plan.blocks,
+            rows[:, :3] + rows[:, 3:6], self._dt, float(np.mean(self._volumes)), self._temperature(rows),
+            self._window, self._plateau, self.plan.blocks,
         )  # fmt: skip
         return self._write_green_kubo(found, ("x", "y", "z"), "kappa", "W/(m K)", files[1:], title)
 
     def _write_viscosity(self, files: list[Path], title: str) -> Rows:
         rows = self.series("viscosity")
-        volume = float(self._engine.volume or np.nan)
-        stress = -rows[:, :6] / volume
+        volumes = np.array(self._volumes)
+        volume, stress = float(volumes.mean()), -rows[:, :6] / volumes[:, None]
         self._write_series(files[0], [f"{c}_eV_per_A3" for c in ("xx", "yy", "zz", "yz", "xz", "xy")], stress)
         found = green_kubo_viscosity(
             stress, self._dt, volume, self._temperature(rows), self._window, self._plateau, self.plan.blocks

@@ -113,7 +113,9 @@ def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
                 "the file has no cell, and atoms jump by more than half of the system between frames: if "
                 "they were folded into a cell, displacements are wrong; write the cell to the file"
             )
-    positions = without_drift(positions, frames.masses)
+    # A single atom is its centre of mass, relative to which it would rest.
+    if len(frames.symbols) > 1:
+        positions = without_drift(positions, frames.masses)
     found = {
         name: diffusion_from_msd(
             positions[:, run.atoms(name)], run.interval * PS, run.window() * PS,
@@ -132,7 +134,6 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     interval, window = run.interval, run.window()
     lags = round(window / interval)
     everything = np.ones(len(frames.symbols), bool)
-    # A single atom is its centre of mass, relative to which it would rest.
     velocities = without_drift(frames.velocities, frames.masses) if len(everything) > 1 else frames.velocities
     masks = {name: run.atoms(name) for name in run.species}
     correlations = {

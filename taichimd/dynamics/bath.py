@@ -8,7 +8,7 @@ from taichimd import units
 from taichimd.dynamics import barostats as baro
 from taichimd.dynamics import thermostats as at
 from taichimd.dynamics.coupling import coupling_of
-from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom
+from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom, is_of
 from taichimd.dynamics.pressure import Barostat, BerendsenNPT, three
 from taichimd.errors import CapacityError, SettingsError
 from taichimd.results import Array
@@ -130,11 +130,12 @@ class Bath:
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
+        whose = {"ensemble": self.ensemble.name, "identity": self.ensemble.identity}
         if self.coupling.local:
-            return {"ensemble": self.ensemble.name, "ledger": self._given()}
+            return {**whose, "ledger": self._given()}
         if self.coupling.whole:
             values = self._bath.to_numpy()
-            state = {"ensemble": self.ensemble.name, "bath": values[at.STATE].tolist()}
+            state = {**whose, "bath": values[at.STATE].tolist()}
             return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
         return {}
 
@@ -142,11 +143,17 @@ class Bath:
         """Go on from what `state` returned.
 
         Raises:
-            SettingsError: it is the state of another ensemble.
+            SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
+                action are others.
         """
         if state.get("ensemble", "nve") != self.ensemble.name:
             raise SettingsError(
                 f"the state of a {state.get('ensemble', 'nve')} thermostat cannot be that of {self.ensemble.name}"
+            )
+        if not is_of(state, self.ensemble):
+            raise SettingsError(
+                f"the state of a {self.ensemble.name} bath with {state['identity'][1:]} cannot be that of one with "
+                f"{self.ensemble.identity[1:]}: begin a new one"
             )
         if self.coupling.local:
             ledger = self._ledger.to_numpy()

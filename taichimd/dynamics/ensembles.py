@@ -11,8 +11,9 @@
 `thermostats` has the equations and what runs on the device.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from taichimd import units
 from taichimd.errors import SettingsError
@@ -27,6 +28,11 @@ class NVE:
     """Constant energy; velocity Verlet and nothing else."""
 
     name: ClassVar[str] = "nve"
+
+    @property
+    def identity(self) -> list[object]:
+        """What must be the same for the state of one bath to be that of another."""
+        return [self.name]
 
     def check_timestep(self, timestep: float) -> None:
         """Every time step goes with it."""
@@ -75,6 +81,14 @@ class Thermostat:
             raise SettingsError(f"ramp = {self.ramp!r}: expected a first step and a later last step")
         if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
             raise SettingsError(f"seed = {self.seed!r}: expected a whole number, 0 or above")
+
+    @property
+    def identity(self) -> list[object]:
+        """What must be the same for the state of one bath to be that of another; JSON-able.
+
+        What has inertia moves with velocities and masses of its own; of others the state is an account.
+        """
+        return [self.name]
 
     def check_timestep(self, timestep: float) -> None:
         """Raise if the thermostat cannot keep up with a time step (internal units).
@@ -130,6 +144,11 @@ class NoseHoover(Thermostat):
     name: ClassVar[str] = "nvt-nose-hoover"
     least_steps: ClassVar[int] = 10
 
+    @property
+    def identity(self) -> list[object]:
+        """The masses of the chain, which its energy depends on."""
+        return [self.name, self.temperature, self.coupling_time]
+
 
 Ensemble = NVE | Thermostat
 THERMOSTATS: dict[str, type[Thermostat]] = {
@@ -146,6 +165,14 @@ def degrees_of_freedom(ensemble: Ensemble, n_atoms: int) -> int:
     if isinstance(ensemble, Langevin):
         return 3 * n_atoms
     return max(3 * n_atoms - 3, 3)
+
+
+def is_of(state: Mapping[str, Any], ensemble: Ensemble) -> bool:
+    """Whether a bath of this ensemble can go on from a state of `Bath.state`."""
+    if state.get("ensemble", NVE.name) != ensemble.name:
+        return False
+    # Earlier versions did not say more.
+    return bool(state.get("identity", ensemble.identity) == ensemble.identity)
 
 
 def _is_ramp(value: object) -> bool:

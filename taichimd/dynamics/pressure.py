@@ -114,6 +114,12 @@ class Barostat(Thermostat):
         """Steps from one action to the next."""
         return 1 if self.has_inertia else self.period
 
+    @property
+    def identity(self) -> list[object]:
+        """Steps of action, and what of the cell may move: a deformation may be yet to come. With inertia its mass."""
+        whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
+        return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
+
     def check_timestep(self, timestep: float) -> None:
         """As for every thermostat; and the cell must not be faster than ten steps, nor than its barostat's actions.
 

@@ -64,7 +64,7 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
     `LennardJones(cutoff=10.0, pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, ("Ar", "Kr"): {...}})`.
 
     Args:
-        epsilon: depth of the well, eV.
+        epsilon: depth of the well, eV; 0 switches a pair off.
         sigma: distance of zero energy, angstrom.
         cutoff: angstrom; also the default of every pair in `pairs`.
         pairs: by element ("Ar" or ("Ar", "Ar")) or by pair of elements, in either order.
@@ -106,6 +106,9 @@ def _row(where: str, values: Mapping[str, Any]) -> dict[str, float]:
         raise SettingsError(f"Lennard-Jones {where}: unknown parameter {sorted(unknown)}, expected {COLUMNS}")
     for column in COLUMNS:
         value = values.get(column)
+        # No depth is no interaction: what mixing rules cannot say of a pair.
+        if column == "epsilon" and value is not None and float(value) == 0.0:
+            continue
         if value is None or not float(value) > 0.0:
             raise SettingsError(f"Lennard-Jones {where}: {column} is {value}, expected a positive number")
     return {column: float(values[column]) for column in COLUMNS}

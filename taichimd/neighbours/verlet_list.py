@@ -225,7 +225,8 @@ class VerletList:
         if codes > MOST_IMAGES or n > 2 ** (31 - shift_bits):
             raise CapacityError(
                 f"{n} atoms with periodic images up to {most.tolist()} cells away do not fit 32-bit list "
-                "entries; wrap the positions into the cell, or use fewer atoms"
+                "entries; wrap the positions into the cell (after a long run: begin a new one with its last frame "
+                "wrapped), or use fewer atoms"
             )
         self.most_image, self._image_argument = most, ti.Vector(most.tolist())
         self.shift_bits = shift_bits

@@ -131,11 +131,9 @@ class TimeCorrelation:
         self.window, self.every = window, origin_every
         self._n, self._n_kinds = n, _ = len(kinds), n_kinds
         self._atoms = np.bincount(kinds, minlength=n_kinds)
-        self._range = displacement, speed
         # No sum over atoms and DRAIN samples of terms below this one reaches LIMIT.
         self._limit = float(LIMIT // (n * DRAIN))
-        self._scale = [2.0 ** floor(log2(self._limit / largest**2)) for largest in self._range]
-        self.resolution = tuple(1.0 / scale for scale in self._scale)
+        self._set_range(displacement, speed)
         real, _ = PRECISIONS[precision]
         self._keep, self._compare = _kernels(real)
         self._slots = window // origin_every + 1
@@ -149,6 +147,11 @@ class TimeCorrelation:
         self._lag_of, self._overflow = ti.ndarray(ti.i32, self._slots), ti.ndarray(ti.i32, 1)
         self._sums = [ti.ndarray(ti.i64, (window + 1) * n_kinds * 3) for _ in range(2)]
         self.clear()
+
+    def _set_range(self, displacement: float, speed: float) -> None:
+        self._range = displacement, speed
+        self._scale = [2.0 ** floor(log2(self._limit / largest**2)) for largest in self._range]
+        self.resolution = tuple(1.0 / scale for scale in self._scale)
 
     def clear(self) -> None:
         """Forget all samples: the next one is the first."""
@@ -203,7 +206,7 @@ class TimeCorrelation:
             displacement, speed = self._range
             raise AnalysisError(
                 f"an atom moved more than {displacement:g} Å or faster than {speed:g} Å per internal time in one "
-                "direction, or a coordinate is not finite: widen `displacement` or `speed`"
+                "direction within the window, or a coordinate is not finite: shorten the window (--observe-window)"
             )
         for total, sums in zip(self._totals, self._sums, strict=True):
             total += sums.to_numpy()
@@ -236,7 +239,11 @@ class TimeCorrelation:
             AnalysisError: as `results`.
         """
         self._drain()
-        saved = {"samples": np.array(self.samples), "origins": self._origins.copy()}
+        saved = {
+            "samples": np.array(self.samples),
+            "origins": self._origins.copy(),
+            "range": np.array(self._range),
+        }
         for name, total, old in zip(("squares", "products"), self._totals, self._old, strict=True):
             saved[name] = np.array([total >> 62, total & _LOW]).astype(np.int64)
             saved[f"old_{name}"] = old.to_numpy()
@@ -255,6 +262,8 @@ class TimeCorrelation:
                     f"saved time correlation: {name} has the shape {saved[name].shape}, expected {shape}"
                 )
         self._clear()
+        if "range" in saved:
+            self._set_range(*(float(largest) for largest in saved["range"]))
         self.samples, self._origins = int(saved["samples"]), saved["origins"].astype(np.int64)
         for k, name in enumerate(("squares", "products")):
             high, low = saved[name].astype(object)

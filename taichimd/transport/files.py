@@ -31,7 +31,7 @@ def prepare(folder: Path, overwrite: bool) -> None:
     with writing(folder):
         make_folder(folder)
         if overwrite:
-            for file in [*folder.glob("run-[0-9][0-9].npz"), *(folder / name for name in NAMES)]:
+            for file in [*folder.glob("run-[0-9][0-9]*.npz"), *(folder / name for name in NAMES)]:
                 file.unlink(missing_ok=True)
     strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
     if strange:
