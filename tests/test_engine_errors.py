@@ -224,11 +224,11 @@ def test_steps_are_counted(steps):
 
 def test_single_precision_far_from_the_origin_is_refused():
     atoms = argon()
-    atoms.positions += 200 * atoms.cell[0]
-    with pytest.raises(StructureError, match=r"which float32 rounds by more than 0.0001; wrap the positions"):
+    atoms.positions += 2000 * atoms.cell[0]
+    with pytest.raises(StructureError, match=r"which float32 rounds by more than 0.001; wrap the positions"):
         Engine(atoms, LennardJones(**LJ), precision="float32")
     Engine(atoms, LennardJones(**LJ), precision="mixed")
     atoms.wrap()
     engine = Engine(atoms, LennardJones(**LJ), precision="float32")
     with pytest.raises(StructureError, match="which float32 rounds"):
-        engine.set_state(positions=atoms.positions + 200 * atoms.cell[0])
+        engine.set_state(positions=atoms.positions + 2000 * atoms.cell[0])
