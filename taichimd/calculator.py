@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from taichimd.checks import check_options, require_atoms
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
+from taichimd.matrix3 import determinant
 from taichimd.results import require_finite
 
 if TYPE_CHECKING:
@@ -396,7 +397,7 @@ def _volume(atoms: Atoms) -> float | None:
     determinant, compared with the box of the same edge lengths, does not.
     """
     cell = atoms.cell.array
-    volume = abs(float(np.linalg.det(cell)))
+    volume = abs(determinant(cell))
     return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None
 
 

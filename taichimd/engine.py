@@ -28,6 +28,7 @@ from taichimd.dynamics.pressure import Barostat
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
+from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.reduce import heat_flows, momentum_flows
@@ -118,7 +119,7 @@ class Engine:
             self.ensemble.check_cell(cell, self.pbc)
         self._bath = Bath(self.ensemble, self.masses, driving_force)
         if isinstance(self.ensemble, Barostat):
-            wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(float(np.linalg.det(cell)))
+            wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(determinant(cell))
             self._bath.check_sums(wanted, self._bath.freedom * units.KB * self.ensemble.temperature)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
         self._state = State(kinds, self.masses, precision)
@@ -159,7 +160,7 @@ class Engine:
     @property
     def volume(self) -> float | None:
         """Volume of the cell (angstrom^3) if it is periodic in three directions, else None."""
-        return abs(float(np.linalg.det(self.cell))) if self.pbc.all() else None
+        return abs(determinant(self.cell)) if self.pbc.all() else None
 
     def set_state(
         self,
@@ -293,7 +294,7 @@ class Engine:
 
     def _stress(self, virial: Array) -> Array | None:
         """Symmetric part of -virial/volume, for any cell with a volume."""
-        volume = abs(float(np.linalg.det(self.cell)))
+        volume = abs(determinant(self.cell))
         if volume == 0.0:
             return None
         return -0.5 * (virial + virial.T)[VOIGT] / volume

@@ -23,7 +23,11 @@ def temperature(atoms: Atoms) -> float:
 
 
 def drift(masses: Array, velocities: Array) -> Array:
-    """Velocity of the centre of mass, (3,), of (n,) masses and (n, 3) velocities, in their unit."""
+    """Velocity of the centre of mass, (3,), of (n,) masses and (n, 3) velocities, in their unit.
+
+    A product of vectors, `masses @ velocities`, would go to BLAS, which adds in another order on another
+    processor.
+    """
     return np.asarray((masses[:, None] * velocities).sum(axis=0) / masses.sum())
 
 

@@ -41,7 +41,7 @@ def main() -> None:
     settings = KappaSettings(**{
         **{key: value for key, value in identity.items() if key in names},
         "supercell": tuple(identity["supercell"]), "thickness": material.thickness, "runs": 1,
-        "time": 1000 * options.time, "window": 500 * options.time, "backend": options.backend,
+        "time": 1000 * options.time, "window": 100 * options.time, "backend": options.backend,
     })  # fmt: skip
     system = supercell(material.cell(options.lattice), settings)
     number = int(options.run.stem.split("-")[-1]) - 1

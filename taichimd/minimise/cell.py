@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import RelaxationError, SettingsError
+from taichimd.matrix3 import determinant, inverse, product, projector
 from taichimd.neighbours.box import Frame
 from taichimd.units import GPA
 
@@ -71,8 +72,10 @@ class CellFreedom:
         self._pressure, self._most_stress, self._most_virial = pressure, most_stress, most_virial
         self._periodic = bool(frame.pbc.all())
         self._n = len(positions)
-        spread = np.ptp(positions @ frame.inverse, axis=0)
-        size = abs(np.linalg.det(frame.vectors)) * np.prod(np.where(frame.pbc, 1.0, np.maximum(spread, 1.0)))
+        # Of directions that are not periodic the vectors are of unit length and at right angles.
+        across = frame.vectors[~frame.pbc]
+        spread = [np.ptp((positions * along).sum(axis=1)) for along in across]
+        size = abs(determinant(frame.vectors)) * np.prod(np.maximum(spread, 1.0))
         self._scale = float((size / self._n) ** (1 / 3) * np.sqrt(self._n))
         self.deformation = np.eye(3)
         self._velocity = np.zeros((3, 3))
@@ -81,7 +84,7 @@ class CellFreedom:
 
     def cell(self) -> Array:
         """(3, 3) angstrom, now."""
-        return self._start @ self.deformation
+        return product(self._start, self.deformation)
 
     def load(self, virial: Array) -> tuple[float, float, float]:
         """Take the virial (3, 3) (eV) of the present positions.
@@ -89,14 +92,14 @@ class CellFreedom:
         Returns:
             The cell's part of F.v, v.v and F.F.
         """
-        volume = abs(float(np.linalg.det(self.cell())))
+        volume = abs(determinant(self.cell()))
         gradient = self._pressure * volume * np.eye(3) - 0.5 * (virial + virial.T)
         unbalanced = float(np.abs(self._project(gradient)).max())
         if self._periodic:
             self.done = unbalanced <= self._most_stress * volume
         else:
             self.done = unbalanced <= self._most_virial * self._n
-        slope = gradient @ np.linalg.inv(self.deformation)
+        slope = product(gradient, inverse(self.deformation))
         self._force = -self._project(0.5 * (slope + slope.T)) / self._scale
         v, f = self._velocity, self._force
         return float((f * v).sum()), float((v * v).sum()), float((f * f).sum())
@@ -125,7 +128,7 @@ class CellFreedom:
                 f"the cell has {what}: a length is {worst:.2g} times what it was at the start; look at the "
                 "pressure, and whether the potential holds this structure together"
             )
-        carry = np.linalg.solve(old, self.deformation)
+        carry = product(inverse(old), self.deformation)
         return np.concatenate([m.ravel() for m in (old, carry, self.deformation)])
 
     def _project(self, matrix: Array) -> Array:
@@ -135,7 +138,7 @@ class CellFreedom:
             return plane * float((matrix * plane).sum() / np.trace(plane))
         if self.shape == "orthorhombic":
             return np.diag(np.diag(matrix) * np.diag(plane))
-        return np.asarray(plane @ matrix @ plane)
+        return product(product(plane, matrix), plane)
 
 
 def _allowed(shape: str, axes: str | None, frame: Frame) -> Array:
@@ -143,8 +146,12 @@ def _allowed(shape: str, axes: str | None, frame: Frame) -> Array:
     rows: Any = frame.vectors[frame.pbc]
     if not len(rows):
         raise SettingsError(f"cell = {shape!r}: the structure is periodic in no direction; use none")
-    basis = np.linalg.svd(rows, full_matrices=False)[2]
-    periodic = basis.T @ basis
+    one = np.eye(3)
+    periodic = one
+    if len(rows) == 2:
+        periodic = one - projector(np.cross(*rows))
+    elif len(rows) == 1:
+        periodic = projector(rows[0])
     along = [abs(periodic[k, k] - 1.0) < 1e-9 for k in range(3)]
     if axes is None:
         if shape != "orthorhombic":

@@ -50,12 +50,25 @@ def make_frame(cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> Frame:
         )
     vectors = np.zeros((3, 3))
     vectors[pbc] = rows
-    _, _, basis = np.linalg.svd(np.vstack([rows, np.zeros((1, 3))]))
-    # Right singular vectors beyond the rank are orthogonal to every periodic vector.
-    vectors[~pbc] = basis[len(rows) :] if len(rows) else np.eye(3)
+    vectors[~pbc] = _across(rows)
     inverse: NDArray[np.float64] = np.linalg.inv(vectors).astype(float)
     heights = 1.0 / np.linalg.norm(inverse, axis=0)
     return Frame(vectors, inverse, heights, pbc)
+
+
+def _across(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The unit vectors, at right angles to each other and to independent rows, that make three vectors of them."""
+    if len(rows) == 0:
+        return np.eye(3)
+    found = rows
+    if len(rows) == 1:
+        found = np.stack([rows[0], np.eye(3)[np.argmin(abs(rows[0]))]])
+    normal = _unit(np.cross(found[0], found[1]))
+    return np.stack([normal, _unit(np.cross(normal, rows[0]))])[: 3 - len(rows)]
+
+
+def _unit(vector: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(vector / np.sqrt((vector * vector).sum()))
 
 
 def _spanned(units: NDArray[np.float64]) -> float:

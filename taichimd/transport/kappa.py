@@ -40,6 +40,7 @@ from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
+from taichimd.velocities import drift
 
 Progress = Callable[[int, str, float], None]
 """Called with the number of the run (from 0), what it does, and the fraction done."""
@@ -245,7 +246,7 @@ def sample_run(
         return None
     velocities, masses = warm.velocities(), warm.engine.masses
     # The noise has left the centre of mass moving, which would carry energy along.
-    velocities -= masses @ velocities / masses.sum()
+    velocities -= drift(masses, velocities)
     simulation = _production(system, potential, settings, common)
     before = warm.positions()
     simulation.engine.set_state(positions=before, velocities=velocities)

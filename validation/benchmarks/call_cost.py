@@ -3,8 +3,8 @@
     python -m validation.benchmarks.call_cost --sizes 1000 8000 64000
 
 A call waits for the device once, and leaves energies and virials. Conductivities by Green-Kubo take a sample
-every 10 steps: there calls, not steps, can decide on the speed. What are steps of an engine that is sampled in
-between slower than those of one that never was? Nothing, if what is off costs nothing.
+every 10 steps: there calls, not steps, can decide on the speed. By how much are steps of an engine that is
+sampled in between slower than those of one that never was? By nothing, if what is off costs nothing.
 """
 
 import argparse

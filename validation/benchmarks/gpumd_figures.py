@@ -57,7 +57,7 @@ def main() -> None:
             common.RESULTS / f"gpumd_figures{end}.json"
             for end in (
                 "_h100_three_steps", "_h100_large_three_steps", "_h100_float32_three_steps", "_h100_rebuilds",
-                "_h100_sw", "_h100_short_rows", "_h100", "_h100_large", "_h100_large_float32",
+                "_h100_sw_large", "_h100_short_rows", "_h100", "_h100_large", "_h100_large_float32",
                 "_same_state", "_sw",
             )
         ],

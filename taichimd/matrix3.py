@@ -1,0 +1,37 @@
+"""3x3 matrices on the host, added up in the order that is written here.
+
+NumPy hands `@`, `inv`, `det` and `solve` to BLAS and LAPACK, whose last bits depend on the processor: a cell
+that relaxes would have another path on another machine.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def product(a: Array, b: Array) -> Array:
+    """Product of two (3, 3) matrices."""
+    return a[:, :1] * b[:1] + a[:, 1:2] * b[1:2] + a[:, 2:] * b[2:]
+
+
+def adjugate(a: Array) -> Array:
+    """(3, 3), a's inverse times its determinant: its columns are the cross products of a's rows."""
+    return np.stack([np.cross(a[1], a[2]), np.cross(a[2], a[0]), np.cross(a[0], a[1])], axis=1)
+
+
+def determinant(a: Array) -> float:
+    """Of a (3, 3) matrix."""
+    x, y, z = a[0] * np.cross(a[1], a[2])
+    return float(x + y + z)
+
+
+def inverse(a: Array) -> Array:
+    """Of a (3, 3) matrix that has one."""
+    return adjugate(a) / determinant(a)
+
+
+def projector(a: Array) -> Array:
+    """(3, 3), on the direction of a vector (3,)."""
+    x, y, z = a * a
+    return np.asarray(a[:, None] * a / (x + y + z))

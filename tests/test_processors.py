@@ -1,0 +1,65 @@
+"""Bits do not depend on the host's processor: BLAS, which adds in another order on each, is not asked."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from taichimd.matrix3 import determinant, inverse, product, projector
+
+KINDS = {}, {"OPENBLAS_CORETYPE": "PRESCOTT"}
+"""This processor, and one of 2004, as OpenBLAS calls it: short vectors, and no fused multiplications."""
+PROGRAM = """
+import hashlib
+import structures
+from taichimd import load_forcefield, relax
+from taichimd.transport.kappa import sample_run, supercell
+from taichimd.transport.settings import KappaSettings
+
+def tell(*arrays):
+    print(hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest())
+
+argon, sheared = load_forcefield("Ar.lj"), structures.argon_256()
+settings = KappaSettings(40.0, equilibrate=20, time=200, every=2, backend="cpu")
+tell(sample_run(supercell(sheared, settings), argon, settings, 0).current)
+for vectors in (sheared.positions, sheared.cell.array):  # in place, number by number
+    vectors[:, 0] *= 1.03
+    vectors[:, 1] += 0.04 * vectors[:, 0]
+    vectors[:, 2] -= 0.01 * vectors[:, 1]
+relaxed = relax(sheared, argon, cell="full", fmax=0.01, backend="cpu").atoms
+tell(relaxed.positions, relaxed.cell.array)
+"""
+
+
+@pytest.fixture(scope="module")
+def bits():
+    """What each kind of processor prints."""
+    found = []
+    for kind in KINDS:
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **kind}, cwd=Path(__file__).parent,
+            capture_output=True, text=True, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        found.append(done.stdout.split()[-2:])
+    return found
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["kappa", "relax"])
+def test_another_processor_has_the_same_bits(bits, which):
+    assert bits[0][which] == bits[1][which]
+
+
+def test_products_and_inverses_of_matrices():
+    random = np.random.default_rng(4)
+    a, b = random.normal(size=(2, 3, 3))
+    np.testing.assert_allclose(product(a, b), a @ b, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(inverse(a), np.linalg.inv(a), rtol=1e-12)
+    assert determinant(a) == pytest.approx(np.linalg.det(a), rel=1e-13)
+    p = projector(a[0])
+    np.testing.assert_allclose(p @ a[0], a[0], rtol=1e-13)
+    np.testing.assert_allclose(p @ p, p, atol=1e-14)
+    assert np.trace(p) == pytest.approx(1.0, rel=1e-14)
