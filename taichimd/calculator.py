@@ -255,7 +255,9 @@ class TaichiMD(Calculator):
         subject = self.atoms if atoms is None else atoms
         assert subject is not None, "a calculation remembers its atoms"
         energies = self.results["energies"]
-        return heat_current(energies, virials, subject.get_velocities(), subject.get_masses()).total
+        with np.errstate(invalid="ignore", divide="ignore"):  # of masses that are refused
+            velocities = subject.get_velocities()
+        return heat_current(energies, virials, velocities, subject.get_masses()).total
 
     def calculate(
         self,

@@ -53,14 +53,14 @@ def heat_current(energies: Array, virials: Array, velocities: Array, masses: Arr
         Potential and kinetic part.
 
     Raises:
-        StructureError: velocities or masses that are not finite numbers.
+        StructureError: velocities that are not finite numbers, or masses that are not positive.
     """
-    bad = ~(np.isfinite(velocities).all(axis=1) & np.isfinite(masses))
+    bad = ~(np.isfinite(velocities).all(axis=1) & np.isfinite(masses) & (masses > 0))
     if bad.any():
         i = int(np.argmax(bad))
         raise StructureError(
             f"atom {i} (counted from 0) has velocity {velocities[i].tolist()} and mass {masses[i]}: "
-            "a heat current needs finite numbers"
+            "a heat current needs finite velocities and positive masses"
         )
     # Written out: the order in which a library's dot product adds three terms is its own business.
     x, y, z = velocities.T

@@ -179,7 +179,12 @@ def test_calculator_takes_velocities_and_masses_of_the_atoms(monkeypatch):
     atoms.set_momenta(np.zeros_like(velocities))
     assert not atoms.calc.get_heat_current(atoms).any()
     atoms.arrays["momenta"][7, 1] = np.nan
-    with pytest.raises(StructureError, match=r"atom 7 .*needs finite numbers"):
+    refused = pytest.raises(StructureError, match=r"atom 7 .*needs finite velocities and positive masses")
+    with refused:
+        atoms.calc.get_heat_current(atoms)
+    atoms.set_momenta(np.zeros_like(velocities))
+    atoms.set_masses(np.where(np.arange(len(atoms)) == 7, 0.0, 36.0))
+    with refused:
         atoms.calc.get_heat_current(atoms)
 
 

@@ -5,8 +5,8 @@
     python -m validation.kappa_silicon --material graphene --seconds 150
 
 As many independent runs as the time allows, of a cell whose mean pressure is zero at the temperature: silicon
-and germanium at 500 K with the potentials of 1989, by Green-Kubo, and graphene at 300 K with the one of 2010,
-by HNEMD. Published values that were read in their source:
+and germanium at 500 K with the potentials of 1989, by Green-Kubo or `--method hnemd`, and graphene at 300 K
+with the one of 2010, by HNEMD. Published values that were read in their source:
 
 germanium: 84.4 +- 6.3 W/(m K) at 300 K, 47.7 +- 2.9 at 500 K, 4,096 atoms, 50 runs of 10 ns: the GPUMD
 package's own results, Green-Kubo with the same potential (github.com/brucefan1983/GPUMD at commit 42998139,
