@@ -11,7 +11,7 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing", "scalars", "signals"],
+    ["errors", "units", "tracing", "scalars", "signals", "matrix3"],
     ["runtime"],
     ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat"],
     ["random"],
