@@ -12,7 +12,7 @@ from taichimd.neighbours.box import Frame
 from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.scalars import is_number
 
-MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 10_000
+MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 3_000
 """Neighbours of an atom within the cutoff, of pair and three-body terms: more take hours a step."""
 COARSEST = 1e-3
 """Angstrom: forces of bonds then come out with errors of a hundredth."""

@@ -39,6 +39,7 @@ from taichimd.restart import (
     ramp_of,
     resume,
 )
+from taichimd.results import require_finite
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
@@ -110,6 +111,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     else:
         seconds = engine.warm_up()
     console.print(f"compiled in {seconds:.1f} s", highlight=False)
+    first = engine.evaluate()
+    require_finite(first.energy, first.forces, engine.symbols)
     simulation = Simulation.from_engine(engine, timestep=settings.timestep)
     if checkpoint is not None:
         continue_clock(simulation, checkpoint)

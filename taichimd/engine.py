@@ -243,7 +243,7 @@ class Engine:
         )
 
     def thermo(self) -> Thermo:
-        """Totals at the present positions and velocities."""
+        """Totals at the present positions and velocities, in the units of `Thermo`."""
         potential, kinetic, virial = self._evaluate()
         stress = self._stress(virial) if self.pbc.all() else None
         pressure = None

@@ -46,7 +46,15 @@ class ThermoLike(Protocol):
 
 
 class EvaluationLike(Protocol):
-    """What each atom has, as `Engine.evaluate` returns it."""
+    """The energy and what each atom has, as `Engine.evaluate` returns it."""
+
+    @property
+    def energy(self) -> float:
+        """Of all atoms, eV."""
+
+    @property
+    def forces(self) -> Array:
+        """(n, 3) eV/angstrom."""
 
     @property
     def energies(self) -> Array:

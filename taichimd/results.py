@@ -58,7 +58,7 @@ def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None
         i = int(bad[0])
         raise EvaluationError(
             f"TaichiMD: the force on atom {i} ({symbols[i]}) is {forces[i].tolist()} eV/angstrom, "
-            "expected finite numbers; look for atoms on top of each other near it"
+            "expected finite numbers; look for atoms on top of each other near it, or lengths in another unit"
         )
     if not np.isfinite(energy):
         raise EvaluationError(

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM as a wish that the loop looks at, so that a run ends after a whole step."""
+"""Ctrl-C, SIGTERM and SIGHUP as a wish that the loop looks at, so that a run ends after a whole step."""
 
 import signal
 import threading
@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-_WATCHED = (signal.SIGINT, signal.SIGTERM)
+_HANGUP = getattr(signal, "SIGHUP", None)  # not on Windows
+_WATCHED = [signal.SIGINT, signal.SIGTERM] + ([_HANGUP] if _HANGUP else [])
 _interrupted = False
 
 
@@ -43,7 +44,9 @@ def interrupted() -> bool:
 
 
 class StopRequest:
-    """Context in which the first SIGINT or SIGTERM sets `received`; a second one acts as usual.
+    """Context in which the first SIGINT, SIGTERM or SIGHUP sets `received`; a second one acts as usual.
+
+    A SIGHUP that is ignored, as under `nohup`, stays ignored.
 
     Attributes:
         received: the signal's number, or None.
@@ -62,7 +65,8 @@ class StopRequest:
         # Python allows handlers in the main thread only; elsewhere signals stay with whoever has them.
         if threading.current_thread() is threading.main_thread():
             for number in _WATCHED:
-                self._before[number] = signal.signal(number, self._note)
+                if number != _HANGUP or signal.getsignal(number) == signal.SIG_DFL:
+                    self._before[number] = signal.signal(number, self._note)
         return self
 
     def __exit__(self, *exception: object) -> None:

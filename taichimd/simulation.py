@@ -193,7 +193,7 @@ class Simulation:
         return self.engine.velocities()
 
     def thermo(self) -> ThermoLike:
-        """Energies, temperature and pressure now."""
+        """Energies (eV), temperature (K) and pressure (eV/angstrom^3: divide by `taichimd.units.GPA`) now."""
         return self.engine.thermo()
 
     def atoms(self) -> Atoms:

@@ -91,11 +91,24 @@ def test_ctrl_c_writes_a_checkpoint_and_says_how_to_go_on():
         drive(restart="cut/checkpoint.npz")
 
 
-def test_sigterm_stops_in_the_same_way():
-    FakeEngine.after_advance = lambda engine: os.kill(os.getpid(), signal.SIGTERM)
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_other_signals_stop_in_the_same_way(name):
+    number = getattr(signal, name)
+    FakeEngine.after_advance = lambda engine: os.kill(os.getpid(), number)
     code, text = drive(steps=300, output="cut")
-    assert code == 143
-    assert "stopped by SIGTERM at step 1 of 300" in text
+    assert code == 128 + number
+    assert f"stopped by {name} at step 1 of 300" in text
+    assert signal.getsignal(number) == signal.SIG_DFL
+
+
+def test_a_hangup_that_is_ignored_stays_so():
+    """As under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        FakeEngine.after_advance = lambda engine: os.kill(os.getpid(), signal.SIGHUP)
+        assert drive(steps=3, output="all")[0] == 0
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 def test_checkpoints_are_written_at_the_interval():

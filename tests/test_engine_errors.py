@@ -92,7 +92,7 @@ def test_lengths_that_no_step_would_survive_are_refused(tmp_path):
     text = library.find("Si.sw").read_text().replace("2.0951 1.8 ", "2.0951 180 ")
     (tmp_path / "wide.sw").write_text(text)
     with pytest.raises(
-        SettingsError, match="expected 10,000 or fewer for three-body terms; check the lengths"
+        SettingsError, match="expected 3,000 or fewer for three-body terms; check the lengths"
     ):
         Engine(bulk("Si", cubic=True), load_forcefield(str(tmp_path / "wide.sw")))
     # Of a cluster there are no images: it has no more neighbours than atoms.

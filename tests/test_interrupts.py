@@ -100,6 +100,25 @@ def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
     assert done.stdout == "raised\n"
 
 
+def test_a_command_whose_output_nobody_reads_any_more_goes_on():
+    code = (
+        "import sys\n"
+        "from taichimd.console import Console\n"
+        "console = Console()\n"
+        "sys.stdin.readline()\n"
+        "for _ in range(3):\n"
+        "    console.print('x' * 70000)\n"
+        "print('on', file=sys.stderr)\n"
+    )
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen([sys.executable, "-c", code], text=True, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write("go\n")
+        process.stdin.flush()
+        assert process.stderr.read() == "on\n"
+    assert process.returncode == 0
+
+
 def test_the_module_is_the_program():
     done = subprocess.run(
         [sys.executable, "-m", "taichimd", "--version"], capture_output=True, text=True, check=True

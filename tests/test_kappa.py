@@ -11,7 +11,7 @@ from ase import Atoms
 from ase.build import bulk, graphene
 from ase.constraints import FixAtoms
 
-from taichimd.analysis.green_kubo import growing
+from taichimd.analysis.green_kubo import growing, read_off
 from taichimd.analysis.series import Mean
 from taichimd.analysis.transport import green_kubo_conductivity
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
@@ -154,6 +154,14 @@ def test_an_integral_that_grows_is_told():
     assert not growing(white.green_kubo)
     drift = [kappa.RunSamples(run.current + 0.5, 600.0) for run in runs]
     assert growing(conductivity(drift, settings, 1000.0, 8).green_kubo)
+
+
+def test_growth_is_told_where_samples_differ_by_more():
+    """All integrals grow by a fifth, and are themselves uncertain by two thirds."""
+    time, size = np.linspace(0.0, 1.2, 121), np.array([0.5, 1.0, 1.5, 2.0, 2.5])
+    found = read_off((size[:, None] * np.exp(-time))[:, :, None], 0.01, 1.0, (0.6, 1.2))
+    assert found.gain.value < 2.0 * found.running_mean.error[-1]
+    assert growing(found)
 
 
 def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):

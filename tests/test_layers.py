@@ -24,7 +24,7 @@ LAYERS = [
     ["job_file"],
     ["protocols", "config", "velocities", "lattices", "io"],
     ["simulation"],
-    ["outputs", "progress", "profile", "summary", "analyze", "restart", "notes"],
+    ["outputs", "console", "progress", "profile", "summary", "analyze", "restart", "notes"],
     ["observing", "transport"],
     ["job", "relaxation"],
     ["driver"],

@@ -61,6 +61,25 @@ def test_a_bond_that_others_have_all_but_broken(precision, near, far):
     assert found.energy == pytest.approx(exact.energy, abs=2e-5)
 
 
+@pytest.mark.parametrize("scale", [0.35, 0.3, 0.25])
+def test_a_crushed_crystal_has_forces(scale):
+    """(beta zeta)^23 leaves what float64 holds below bonds of 0.8 angstrom."""
+    atoms = structures.silicon_cluster()
+    atoms.positions *= scale
+    engine = Engine(atoms, load_forcefield("Si.tersoff"))
+    found = engine.evaluate()
+    assert np.isfinite(found.forces).all()
+    atom = int(abs(found.forces).max(axis=1).argmax())
+    energies = []
+    for step in (1e-5, -1e-5):
+        moved = atoms.positions.copy()
+        moved[atom, 0] += step
+        engine.set_state(positions=moved)
+        energies.append(engine.evaluate().energy)
+    slope = -(energies[0] - energies[1]) / 2e-5
+    assert slope == pytest.approx(found.forces[atom, 0], rel=1e-5, abs=1e-4 * abs(found.forces).max())
+
+
 @pytest.mark.parametrize("precision", ["mixed", "float32"])
 def test_all_pairs_have_the_bits_of_the_lists(precision):
     atoms = structures.silicon_cluster()

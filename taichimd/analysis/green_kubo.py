@@ -54,6 +54,8 @@ class GreenKubo:
         mean: the value of the mean of the channels on the plateau.
         plateau: (t1, t2), internal units.
         settled: False if the automatic choice found no plateau; True if it did or was given.
+        gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
+            the samples, without that of what came before.
     """
 
     time: Array
@@ -64,6 +66,7 @@ class GreenKubo:
     mean: Mean
     plateau: tuple[float, float]
     settled: bool
+    gain: Mean
 
 
 def runs_of(values: Any, name: str, axes: int) -> list[Array]:
@@ -155,7 +158,7 @@ def read_off(
     integral = factor * np.array([running_integral(c, dt) for c in correlation])
     across = integral.mean(axis=2)
     chosen, settled = (plateau, True) if plateau is not None else find_plateau(time, integral)
-    rows = _rows(time, chosen)
+    rows, quarter = _rows(time, chosen), max(1, len(time) // 4)
     return GreenKubo(
         time=time,
         correlation=mean_of(correlation),
@@ -165,14 +168,14 @@ def read_off(
         mean=mean_of(across[:, rows].mean(axis=1)),
         plateau=(float(chosen[0]), float(chosen[1])),
         settled=settled,
+        gain=mean_of(across[:, -quarter:].mean(axis=1) - across[:, -2 * quarter : -quarter].mean(axis=1)),
     )
 
 
 def growing(found: GreenKubo) -> bool:
-    """Whether the mean running integral gains more than two errors over the last quarters of its window."""
-    value, quarter = found.running_mean.value, max(1, len(found.time) // 4)
-    gain = value[-quarter:].mean() - value[-2 * quarter : -quarter].mean()
-    return bool(abs(gain) > SIGNIFICANT * found.running_mean.error[-1])
+    """Whether the mean running integral gains over its last quarters: two errors, and a tenth of its end."""
+    gain = abs(found.gain.value)
+    return bool(gain > SIGNIFICANT * found.gain.error and gain > 0.1 * abs(found.running_mean.value[-1]))
 
 
 def _rows(time: Array, plateau: tuple[float, float]) -> slice:

@@ -40,11 +40,10 @@ def analyze(
 
     Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
     """
-    from rich.console import Console
-
     from taichimd.analyze.job import analyze as work
     from taichimd.analyze.request import Request, parse_fit
     from taichimd.config import make_settings, parse_time
+    from taichimd.console import Console
     from taichimd.runtime import start
     from taichimd.summary import print_analysis
 

@@ -22,9 +22,9 @@ def demo(
 
     from ase.build import bulk
     from ase.io import write
-    from rich.console import Console
 
     from taichimd.config import make_settings
+    from taichimd.console import Console
     from taichimd.driver import run_job
     from taichimd.io.files import writing
     from taichimd.job import prepare_job

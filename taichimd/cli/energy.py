@@ -26,6 +26,7 @@ def energy(
     from taichimd.engine import Engine
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
+    from taichimd.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     make_settings(options)
@@ -33,6 +34,7 @@ def energy(
     forcefield = load_forcefield(potential)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
+    require_finite(result.energy, result.forces, engine.symbols)
     if json:
         typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result))
         return

@@ -53,10 +53,9 @@ def kappa(
     Ctrl-C keeps the runs that are finished; the same command goes on with those that are missing, and more
     --runs or another --window use what is there.
     """
-    from rich.console import Console
-
     from taichimd.analyze.request import parse_fit
     from taichimd.config import make_settings, parse_time
+    from taichimd.console import Console
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 

@@ -5,9 +5,9 @@ from typing import Any
 
 def potentials() -> None:
     """List the shipped parameter files with their elements and papers."""
-    from rich.console import Console
     from rich.table import Table
 
+    from taichimd.console import Console
     from taichimd.library import shipped
 
     table = Table(box=None, pad_edge=False, header_style="dim")

@@ -33,9 +33,8 @@ def relax(
 
     Ends with exit code 1 if it has not converged. Ctrl-C stops with the structure so far.
     """
-    from rich.console import Console
-
     from taichimd.config import make_settings
+    from taichimd.console import Console
     from taichimd.io.structures import read_structure
     from taichimd.relaxation.job import RelaxJob, run_relax_job
     from taichimd.relaxation.settings import RelaxSettings

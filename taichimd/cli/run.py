@@ -106,8 +106,7 @@ def run(
 
     A job file has the same names as the options; options win over it. Ctrl-C stops with a checkpoint.
     """
-    from rich.console import Console
-
+    from taichimd.console import Console
     from taichimd.driver import run_job
     from taichimd.job import prepare_job
 

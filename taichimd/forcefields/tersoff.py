@@ -84,6 +84,9 @@ def bond(r, f, df, zeta, p: ti.template()):
         many = x > 1e30
         b = ti.select(many, 1.0 / ti.sqrt(p.beta * z), b)
         db = ti.select(many, -0.5 * b / z, db)
+    else:
+        # Where it leaves those of float64, b is as good as 0.
+        db = ti.select(x < 1e300, db, 0.0)
     u = f * (repulsion - b * attraction)
     du = df * (repulsion - b * attraction)
     du += f * (b * p.lambda2 * attraction - p.lambda1 * repulsion)
