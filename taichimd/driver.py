@@ -50,7 +50,7 @@ def run_job(job: Job, console: Console) -> int:
     """Run a prepared job, write its files, show its progress.
 
     Returns:
-        Exit code: 0 when finished, 130 or 143 when stopped by Ctrl-C or SIGTERM.
+        Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP.
 
     Raises:
         TaichimdError: anything that stops the run; after the start the message says where the last good

@@ -1,6 +1,8 @@
 """A Ctrl-C before a run looks for it: never lost, never told as something else."""
 
 import importlib
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -117,6 +119,34 @@ def test_a_command_whose_output_nobody_reads_any_more_goes_on():
         process.stdin.flush()
         assert process.stderr.read() == "on\n"
     assert process.returncode == 0
+
+
+def test_a_terminal_that_is_gone_stops_a_command_as_it_should(tmp_path):
+    """Hangup and failing output together: what is printed behind it is lost, not what is done."""
+    code = (
+        "import sys, time\n"
+        "from taichimd.console import Console\n"
+        "from taichimd.signals import StopRequest\n"
+        "console = Console()\n"
+        "with StopRequest() as stop, console.status('at work'):\n"
+        "    console.print('begun')\n"
+        "    while not stop():\n"
+        "        time.sleep(0.01)\n"
+        "    time.sleep(0.5)\n"
+        "console.print('stopped')\n"
+        "open(sys.argv[1], 'w').write('done')\n"
+    )
+    done = tmp_path / "done"
+    pid, terminal = pty.fork()
+    if pid == 0:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        os.execv(sys.executable, [sys.executable, "-c", code, str(done)])
+    seen = b""
+    while b"begun" not in seen:
+        seen += os.read(terminal, 1024)
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert done.read_text() == "done"
 
 
 def test_the_module_is_the_program():

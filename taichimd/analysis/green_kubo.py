@@ -36,6 +36,8 @@ ENOUGH = 5
 """Samples that the default number of blocks makes: fewer, and the error itself is too uncertain."""
 SIGNIFICANT = 2.0
 """Standard errors that a growth must exceed to count."""
+NOTABLE = 0.1
+"""Share of the whole integral that its growth must exceed to be told."""
 REACH = 2.0
 """A plateau from t1 goes to REACH * t1."""
 
@@ -175,7 +177,7 @@ def read_off(
 def growing(found: GreenKubo) -> bool:
     """Whether the mean running integral gains over its last quarters: two errors, and a tenth of its end."""
     gain = abs(found.gain.value)
-    return bool(gain > SIGNIFICANT * found.gain.error and gain > 0.1 * abs(found.running_mean.value[-1]))
+    return bool(gain > SIGNIFICANT * found.gain.error and gain > NOTABLE * abs(found.running_mean.value[-1]))
 
 
 def _rows(time: Array, plateau: tuple[float, float]) -> slice:

@@ -109,7 +109,7 @@ def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tu
         quiet: whether to show nothing.
 
     Returns:
-        Exit code: 0 if converged, 1 if out of steps, 130 or 143 when stopped by Ctrl-C or SIGTERM; and the
+        Exit code: 0 if converged, 1 if out of steps, 130, 143 or 129 when stopped by a signal; and the
         content of relax.json.
 
     Raises:

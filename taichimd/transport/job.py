@@ -30,7 +30,7 @@ def run_kappa(
     """Run what is missing, write results, print a summary.
 
     Returns:
-        Exit code: 0 when all runs are there, 130 or 143 when stopped by a signal.
+        Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
 
     Raises:
         TaichimdError: anything that stops it; finished runs are kept.
