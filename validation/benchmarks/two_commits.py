@@ -1,0 +1,165 @@
+"""Two checkouts of taichimd, timed in turn on one machine: is the newer one as fast, with the same bits?
+
+    git worktree add ../before 5a7c187
+    python -m validation.benchmarks.two_commits --before ../before --out two_commits.json
+
+Each round starts one process for each checkout. A process runs every case with the taichimd of its checkout:
+it compiles, settles, times `--repeats` runs and hashes the last positions and velocities. Both processes do
+the same number of steps, so that equal hashes mean equal trajectories.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+NPT = "npt-berendsen"
+CASES = {
+    # name: (system, atoms, ensemble, steps of one timed run)
+    "tersoff 1,000 nve": ("tersoff-si", 1_000, "nve", 6_000),
+    "tersoff 8,000 nve": ("tersoff-si", 8_000, "nve", 6_000),
+    "tersoff 64,000 nve": ("tersoff-si", 64_000, "nve", 3_000),
+    "tersoff 512,000 nve": ("tersoff-si", 512_000, "nve", 500),
+    "tersoff 8,000 nvt-bussi": ("tersoff-si", 8_000, "nvt-bussi", 3_000),
+    "tersoff 8,000 nvt-langevin": ("tersoff-si", 8_000, "nvt-langevin", 3_000),
+    "tersoff 64,000 npt-berendsen": ("tersoff-si", 64_000, NPT, 2_000),
+    "sw 64,000 nve": ("sw-si", 64_000, "nve", 3_000),
+    "silica 12,288 nve": ("vashishta-sio2", 12_288, "nve", 1_000),
+    "lj melt 32,000 nve": ("lj-melt", 32_000, "nve", 3_000),
+    "lj melt 256,000 nve": ("lj-melt", 256_000, "nve", 600),
+}
+SETTLE = 500
+"""Steps before the first timed run."""
+
+
+def main() -> None:
+    """Parse the command line; run one checkout's part, or both in turn and compare."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--before", type=Path, help="the earlier checkout")
+    parser.add_argument("--after", type=Path, default=Path(__file__).resolve().parents[2])
+    parser.add_argument(
+        "--cases", nargs="+", default=[""], help="only those with one of these in their names"
+    )
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--scale", type=float, default=1.0, help="times the steps of a timed run")
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--budget", type=float, default=480.0, help="start no round after so many seconds")
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--part", action="store_true", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        measure(options)
+    elif options.before is None:
+        parser.error("--before is needed: the folder of the earlier checkout")
+    else:
+        compare(options)
+
+
+def chosen(options: argparse.Namespace) -> list[str]:
+    """Names of the cases to run."""
+    return [name for name in CASES if any(part in name for part in options.cases)]
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Run every case with the taichimd of the current folder; print one JSON line for each."""
+    from taichimd import runtime
+    from taichimd.dynamics import ensembles, pressure
+    from taichimd.engine import Engine
+    from validation.benchmarks.systems import CASES as SYSTEMS
+
+    runtime.start(options.backend)
+    print(json.dumps({"runtime": dict(runtime.info())}), flush=True)
+    kinds: dict[str, Any] = {
+        "nve": None,
+        "nvt-bussi": ensembles.Bussi(300.0, seed=3),
+        "nvt-langevin": ensembles.Langevin(300.0, seed=3),
+        NPT: pressure.BerendsenNPT(300.0, pressure=0.0, bulk_modulus=98.0, seed=3),
+    }
+    for name in chosen(options):
+        system_name, n_atoms, ensemble, steps = CASES[name]
+        steps = max(1, int(options.scale * steps))
+        system = SYSTEMS[system_name].system(n_atoms)
+        engine = Engine(system.atoms, system.forcefield(), ensemble=kinds[ensemble], backend=options.backend)
+        compiled = engine.warm_up()
+        engine.advance(SETTLE, system.timestep)
+        each = []
+        for _ in range(options.repeats):
+            engine.synchronize()
+            began = time.perf_counter()
+            engine.advance(steps, system.timestep)
+            engine.synchronize()
+            each.append(1e6 * (time.perf_counter() - began) / steps)
+        digest = hashlib.sha256(engine.positions().tobytes() + engine.velocities().tobytes()).hexdigest()
+        found = {"case": name, "us": each, "compile_s": compiled, "sha256": digest}
+        print(json.dumps(found), flush=True)
+
+
+def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
+    """What `measure` prints in a process that imports taichimd from a folder."""
+    command = [
+        sys.executable, str(Path(__file__).resolve()), "--part", "--backend", options.backend,
+        "--repeats", str(options.repeats), "--scale", str(options.scale), "--cases", *options.cases,
+    ]  # fmt: skip
+    path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+    # Of the script's own folder nothing is to be imported.
+    environment = {**os.environ, "PYTHONPATH": path, "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Both checkouts in turn; JSON, and a table last."""
+    from validation import common
+
+    found: dict[str, dict[str, dict[str, Any]]] = {"before": {}, "after": {}}
+    runtimes: list[Any] = []
+    began = time.monotonic()
+    rounds = 0
+    for _ in range(options.rounds):
+        if rounds and time.monotonic() - began > options.budget:
+            break
+        rounds += 1
+        for side in found:
+            for line in run_part(getattr(options, side).resolve(), options):
+                if "runtime" in line:
+                    runtimes.append(line["runtime"])
+                    continue
+                kept = found[side].setdefault(line["case"], {"us": [], "compile_s": [], "sha256": set()})
+                kept["us"].append(line["us"])
+                kept["compile_s"].append(line["compile_s"])
+                kept["sha256"].add(line["sha256"])
+            print(f"round {rounds}: {side} done after {time.monotonic() - began:.0f} s", flush=True)
+    results = []
+    for name in chosen(options):
+        before, after = found["before"][name], found["after"][name]
+        medians = [statistics.median(chain.from_iterable(side["us"])) for side in (before, after)]
+        results.append({
+            "case": name,
+            "before_us": medians[0],
+            "after_us": medians[1],
+            "ratio": medians[1] / medians[0],
+            "same_bits": len(before["sha256"] | after["sha256"]) == 1,
+            "compile_s": [side["compile_s"] for side in (before, after)],
+            "each_us": [side["us"] for side in (before, after)],
+            "sha256": sorted(after["sha256"]),
+        })  # fmt: skip
+    report = {**common.provenance(runtimes[0]), "rounds": rounds, "results": results}
+    if options.out:
+        common.write_json(options.out, report)
+    rows = [
+        (r["case"], f"{r['before_us']:.2f}", f"{r['after_us']:.2f}", f"{r['ratio']:.3f}", r["same_bits"])
+        for r in results
+    ]
+    print(common.table(rows, ("case", "before (us)", "after (us)", "after/before", "same bits")))
+
+
+if __name__ == "__main__":
+    main()
