@@ -1,0 +1,1 @@
+"""What a user meets every day, tried as commands: does the record hold what ran, and is nothing silent?"""
