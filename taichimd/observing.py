@@ -7,9 +7,10 @@ from ase import Atoms
 
 from taichimd.analysis.structure import check_reach
 from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
-from taichimd.config import RunSettings, parse_time
+from taichimd.config import RunSettings
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.setting_types import parse_time
 from taichimd.simulation import Simulation
 
 if TYPE_CHECKING:

@@ -42,9 +42,10 @@ def analyze(
     """
     from taichimd.analyze.job import analyze as work
     from taichimd.analyze.request import Request, parse_fit
-    from taichimd.config import make_settings, parse_time
+    from taichimd.config import make_settings
     from taichimd.console import Console
     from taichimd.runtime import start
+    from taichimd.setting_types import parse_time
     from taichimd.summary import print_analysis
 
     make_settings({"backend": backend, "output": output})
