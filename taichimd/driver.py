@@ -46,7 +46,7 @@ from taichimd.restart import (
     resume,
 )
 from taichimd.results import require_finite
-from taichimd.setting_types import parts_of
+from taichimd.setting_types import DRAW, parts_of
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
@@ -93,7 +93,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
         raise CheckpointError(
             f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
-            "give the same file, or start a new run from the last frame of its trajectory"
+            f"give the same file, or start a new run from it: taichimd run {settings.restart} --potential "
+            f"{settings.potential}, with ensemble, length and --output"
         )
     ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
@@ -361,6 +362,6 @@ class _Run:
 
 
 def _origin_of_velocities(job: Job) -> str:
-    if job.checkpoint is not None:
-        return "checkpoint"
-    return "structure file" if has_velocities(job.atoms) else "Maxwell-Boltzmann"
+    if job.settings.velocities == DRAW or not has_velocities(job.atoms):
+        return "Maxwell-Boltzmann"
+    return "structure file" if job.checkpoint is None else "checkpoint"

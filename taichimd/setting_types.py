@@ -18,6 +18,8 @@ PER_ATOM = ("energy", "virial")
 """What frames can have of each atom, besides positions, velocities and forces."""
 NONE = "none"
 """For a restart: nothing of what its checkpoint has. Of frames: no trajectory."""
+DRAW, FILE = "draw", "file"
+"""Where velocities come from, if not "auto"."""
 TIME_EXPECTED = 'a length of time with its unit, such as "500fs", "10ps", "1ns"'
 """What is expected where a time is read."""
 
