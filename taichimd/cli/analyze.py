@@ -7,7 +7,9 @@ import typer
 
 
 def analyze(
-    trajectory: Annotated[str, typer.Argument(help="trajectory.extxyz of a run, or any that ASE reads.")],
+    trajectory: Annotated[
+        str, typer.Argument(help="Trajectory of a run, or its folder, or any that ASE reads.")
+    ],
     rdf: Annotated[bool, typer.Option("--rdf", help="Radial distribution functions.")] = False,
     angles: Annotated[
         float | None, typer.Option(help="Bond angles and coordination; bonds are shorter than this, Å.")
