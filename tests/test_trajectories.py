@@ -1,17 +1,18 @@
 """Trajectories of a run: their formats, their rhythm, what a restart does with them, and the observers."""
 
+import errno
 import json
 import os
 
 import ase.io
 import numpy as np
 import pytest
-from ase import Atoms
+from ase import Atoms, units
 from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
-from taichimd.errors import OutputError, SettingsError
+from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.frames import read_frames
@@ -142,6 +143,27 @@ def test_a_frame_that_a_killed_run_left_unfinished_is_cut(tmp_path, bytes_more):
     assert path.read_bytes() == whole
 
 
+def test_a_full_disk_within_a_binary_frame_is_one_line(monkeypatch):
+    from ase.io import ulm
+
+    fill = ulm.Writer.fill
+
+    def full(self, values):
+        if FakeEngine.calls and sum(FakeEngine.calls) >= 40:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        fill(self, values)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(ulm.Writer, "fill", full)
+        with pytest.raises(OutputError) as caught:
+            drive(steps=100, every=20, output="out", frames="traj")
+    assert "cannot write out/trajectory.traj: the disk is full; free some space or" in str(caught.value)
+    assert "the last good checkpoint is out/checkpoint.npz (step 0)" in str(caught.value)
+    assert steps_of("out/trajectory.traj") == [0, 20]
+    drive(restart="out", steps=100)
+    assert steps_of("out/trajectory.traj") == [0, 20, 40, 60, 80, 100]
+
+
 @pytest.mark.parametrize("content", [b"no trajectory at all, but long enough for a header", b"- of Ulm"])
 def test_a_foreign_binary_file_is_not_cut(tmp_path, content):
     (tmp_path / "t.traj").write_bytes(content)
@@ -261,6 +283,31 @@ def test_a_restart_may_leave_frames_out_and_begin_them_again():
     drive(steps=10, every=10, output="late", frames="none")
     drive(restart="late", steps=10, frames="traj")
     assert steps_of("late/trajectory.traj") == [20]
+
+
+def test_analysis_takes_a_folder_and_says_what_it_lacks():
+    drive(steps=20, every=10, output="out", frames="traj")
+    assert read_frames("out").times.tolist() == [0.0, 0.01, 0.02]
+    drive(steps=20, output="bare", frames="none")
+    for path in ("bare", "bare/trajectory.extxyz"):
+        with pytest.raises(StructureError) as caught:
+            read_frames(path)
+        assert str(caught.value) == (
+            "the run in bare wrote no trajectory (frames = none); run it with --frames extxyz or traj"
+        )
+    os.mkdir("empty")
+    with pytest.raises(StructureError, match=r"folder empty holds no trajectory \(trajectory.extxyz or"):
+        read_frames("empty")
+
+
+def test_frames_of_earlier_versions_are_read_as_before():
+    """They have a column of velocities in Å/fs beside the momenta."""
+    atoms = ase.io.read("s.extxyz")
+    atoms.set_velocities(np.arange(12.0).reshape(4, 3))
+    atoms.new_array("vel", atoms.get_velocities() * units.fs)
+    atoms.info = {"step": 0, "time_ps": 0.0}
+    ase.io.write("old.extxyz", [atoms, atoms])
+    np.testing.assert_allclose(read_frames("old.extxyz").velocities[1], np.arange(12.0).reshape(4, 3))
 
 
 def a_simulation():

@@ -80,6 +80,7 @@ class BinaryTrajectoryWriter:
             # One process writes, even where ASE finds MPI.
             self._file: Any = TrajectoryWriter(str(path), "a" if keep else "w", master=True)
             self._file.set_description(DESCRIPTION)
+        self._whole = True
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
         """Append the present state of the engine as one frame."""
@@ -99,7 +100,9 @@ class BinaryTrajectoryWriter:
                 atoms.info["virials"] = np.asarray(now.virials)
         atoms.calc = SinglePointCalculator(atoms, **results)
         with writing(self.path):
+            self._whole = False
             self._file.write(atoms)
+            self._whole = True
 
     def sync(self) -> None:
         """Force what was written onto the disk."""
@@ -109,7 +112,8 @@ class BinaryTrajectoryWriter:
     def close(self) -> None:
         """Close the file."""
         with writing(self.path):
-            self._file.close()
+            # ASE would try to complete a frame that a full disk has cut.
+            (self._file if self._whole else self._file.backend.fd).close()
 
 
 def cut_frames(path: Path, step: int) -> int:

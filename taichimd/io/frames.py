@@ -62,6 +62,8 @@ def _of_run(path: Path) -> Path:
         raise StructureError(
             f"the run in {folder} wrote no trajectory (frames = {NONE}); run it with --frames extxyz or traj"
         )
+    if path.is_dir():
+        raise StructureError(f"folder {path} holds no trajectory ({' or '.join(names)})")
     raise StructureError(f"trajectory {path} does not exist")
 
 
