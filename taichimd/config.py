@@ -5,83 +5,36 @@ a one-line `SettingsError` that names the key, the value and what is expected.
 """
 
 import difflib
-import math
-import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Field,
-    FiniteFloat,
-    ValidationError,
-)
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import SettingsError
 from taichimd.job_file import read_job_file
+from taichimd.setting_types import (
+    MOST_STEPS,
+    NONE,
+    TIME_EXPECTED,
+    Femtoseconds,
+    Pressure,
+    checked_per_atom,
+    checkpoint_of,
+    parse_pressure,
+    parse_time,
+    without_none,
+)
 from taichimd.units import FS
 
-_TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
-_TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 _RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
     "barostat_period",
 )  # fmt: skip
-
-
-MOST_STEPS = 10**15
-"""Of a run: centuries of computing, and time in fs still has its last digit."""
-PER_ATOM = ("energy", "virial")
-"""What frames can have of each atom, besides positions, velocities and forces."""
-NONE = "none"
-"""For a restart: nothing of what its checkpoint has."""
-
-
-def parts_of(text: str | None) -> tuple[str, ...]:
-    """The names in a text such as "energy,virial"."""
-    return tuple(part.strip() for part in text.split(",")) if text is not None else ()
-
-
-def _per_atom(value: str | None) -> str | None:
-    parts = parts_of(value)
-    if value == NONE:
-        return None
-    if not set(parts) <= set(PER_ATOM) or len(set(parts)) != len(parts):
-        raise ValueError
-    return value
-
-
-def _observe(value: str | None) -> str | None:
-    return None if value == NONE else value
-
-
-def _checkpoint(path: str | None) -> str | None:
-    """Of a run's folder its checkpoint."""
-    return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
-
-
-def _pressure(value: Any) -> Any:
-    """Texts of a command line, "1.5" or "1,2,3", and the lists of TOML and JSON."""
-    if isinstance(value, str):
-        try:
-            value = [float(part) for part in value.split(",")]
-        except ValueError:
-            return value
-        return value[0] if len(value) == 1 else tuple(value)
-    return tuple(value) if isinstance(value, list) else value
-
-
-Pressure = Annotated[
-    FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat] | None, BeforeValidator(_pressure)
-]
 
 
 class RunSettings(BaseModel):
@@ -92,9 +45,14 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
-    structure: str | None = Field(None, description="a structure file that ASE reads")
+    structure: str | None = Field(
+        None, description="a structure file that ASE reads, a checkpoint, or the folder of a run"
+    )
     potential: str | None = Field(
         None, description="a parameter file, a shipped name (see `taichimd potentials`) or file.py:name"
+    )
+    from_frame: int | None = Field(
+        None, description="the number of a frame of a trajectory; 0 is the first, -1 the last"
     )
     ensemble: Literal[
         "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover",
@@ -113,11 +71,15 @@ class RunSettings(BaseModel):
     final_temperature: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="a number above 0 (K), where the bath's ramp ends"
     )
-    coupling_time: float = Field(
+    velocities: Literal["auto", "file", "draw"] = Field(
+        "auto", description="auto, file or draw: those of the structure, or Maxwell-Boltzmann ones"
+    )
+    coupling_time: Femtoseconds = Field(
         100.0,
         gt=0,
         allow_inf_nan=False,
-        description="a number above 0 (fs), how long the thermostat takes; typical are 50 to 1000",
+        description='a number above 0 (fs) or such as "0.1ps", how long the thermostat takes; typical are '
+        "50 to 1000 fs",
     )
     pressure: Pressure = Field(
         0.0, description='a number, or three for x, y and z such as "0,0,1" (GPa), what a barostat holds'
@@ -125,11 +87,12 @@ class RunSettings(BaseModel):
     final_pressure: Pressure = Field(
         None, description="a number or three (GPa), where the pressure's ramp ends"
     )
-    pressure_coupling_time: float = Field(
+    pressure_coupling_time: Femtoseconds = Field(
         1000.0,
         gt=0,
         allow_inf_nan=False,
-        description="a number above 0 (fs), how long the cell takes; typical are 500 to 5000",
+        description='a number above 0 (fs) or such as "1ps", how long the cell takes; typical are 500 to '
+        "5000 fs",
     )
     bulk_modulus: float = Field(
         50.0, gt=0, allow_inf_nan=False, description="a number above 0 (GPa), an estimate for the material"
@@ -141,20 +104,26 @@ class RunSettings(BaseModel):
     barostat_period: int = Field(
         10, gt=0, description="a whole number above 0: steps between actions of the barostat"
     )
-    timestep: float = Field(1.0, gt=0, allow_inf_nan=False, description="a number above 0 (fs)")
+    timestep: Femtoseconds = Field(
+        1.0, gt=0, allow_inf_nan=False, description='a number above 0 (fs), or a time such as "1fs"'
+    )
     steps: int | None = Field(
         None, gt=0, le=MOST_STEPS, description="a whole number above 0, at most 1e15: the steps of this run"
     )
-    time: str | None = Field(
-        None, description='a length of time with its unit, such as "500fs", "10ps", "1ns"'
-    )
+    time: str | None = Field(None, description=TIME_EXPECTED)
     output: str = Field("taichimd-run", min_length=1, description="the name of a folder")
-    every: int = Field(100, gt=0, description="a whole number above 0: steps between rows and frames")
-    per_atom: Annotated[str | None, AfterValidator(_per_atom)] = Field(
+    every: int = Field(100, gt=0, description="a whole number above 0: steps between rows of the table")
+    frames: Literal["extxyz", "traj", "none"] = Field(
+        "extxyz", description="extxyz (text), traj (ASE's binary format) or none"
+    )
+    frames_every: int | None = Field(
+        None, gt=0, description="a whole number above 0: steps between frames; else those of every"
+    )
+    per_atom: Annotated[str | None, AfterValidator(checked_per_atom)] = Field(
         None, description="energy, virial or both as energy,virial: more columns; or none"
     )
     backend: Literal["auto", "cuda", "cpu"] = Field("auto", description="auto, cuda or cpu")
-    observe: Annotated[str | None, AfterValidator(_observe)] = Field(
+    observe: Annotated[str | None, AfterValidator(without_none)] = Field(
         None, description="some of rdf, msd, vacf, heat, viscosity, with commas between; or none"
     )
     observe_every: int = Field(10, gt=0, description="a whole number above 0: steps between samples")
@@ -169,7 +138,7 @@ class RunSettings(BaseModel):
     )
     decomposition: Literal["particle", "tuple", "auto"] = Field("auto", description="particle, tuple or auto")
     seed: int = Field(1, ge=0, lt=2**63, description="a whole number from 0 to 2^63 - 1 (9.2e18)")
-    restart: Annotated[str | None, AfterValidator(_checkpoint)] = Field(
+    restart: Annotated[str | None, AfterValidator(checkpoint_of)] = Field(
         None, description="a checkpoint file, or the folder of a run"
     )
     overwrite: bool = Field(False, description="true or false")
@@ -223,6 +192,11 @@ class RunSettings(BaseModel):
         )
 
     @property
+    def steps_between_frames(self) -> int:
+        """`frames_every`, or else `every`."""
+        return self.every if self.frames_every is None else self.frames_every
+
+    @property
     def moves_cell(self) -> bool:
         """Whether the ensemble has a barostat."""
         return self.ensemble in BAROSTATS
@@ -267,7 +241,23 @@ class RunSettings(BaseModel):
             if key in given:
                 raise SettingsError(
                     f"{key} = {getattr(self, key)}: velocities come from {source}, and nve keeps their "
-                    f"energy; leave {key} out, or choose a thermostat"
+                    f"energy; leave {key} out, choose a thermostat, or draw new ones with --velocities draw"
+                )
+
+    def check_frames(self, given: Collection[str]) -> None:
+        """Raise if something is asked of frames, where none are written.
+
+        Args:
+            given: keys that this run's user gave.
+
+        Raises:
+            SettingsError: such a key.
+        """
+        for key in ("frames_every", "per_atom") if self.frames == NONE else ():
+            if key in given and getattr(self, key) is not None:
+                raise SettingsError(
+                    f"{key} = {getattr(self, key)}: with frames = none no frame is written; leave {key} out, "
+                    "or choose frames = extxyz or traj"
                 )
 
     def check_ensemble(self, given: Collection[str]) -> None:
@@ -298,23 +288,6 @@ class RunSettings(BaseModel):
                 f"bulk_modulus = {self.bulk_modulus:g}: {self.ensemble} has no use for it; leave it out"
             )
         self.make_ensemble((0, 1) if self.has_ramp else None).check_timestep(self.timestep * FS)
-
-
-def parse_time(text: str) -> float:
-    """Length of time in fs of a text such as "10ps".
-
-    Raises:
-        SettingsError: no number, no unit, or not above zero.
-    """
-    match = _TIME.fullmatch(text)
-    try:
-        value = float(match.group(1)) * _TIME_FS[match.group(2)] if match else math.nan
-    except ValueError:
-        value = math.nan
-    if not (math.isfinite(value) and value > 0):
-        expected = RunSettings.model_fields["time"].description
-        raise SettingsError(f"time {text!r}: expected {expected}")
-    return value
 
 
 def make_settings(
@@ -348,6 +321,7 @@ def make_settings(
     except ValidationError as error:
         raise SettingsError(_one_line(error, given, job_file if job else None)) from None
     settings.number_of_steps()
+    settings.check_frames({**job, **given})
     if settings.restart is None or checkpoint is not None:
         settings.check_ensemble({**job, **given})
     return settings
@@ -355,7 +329,7 @@ def make_settings(
 
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
     """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
-    dropped = {"steps", "time", "output", "restart", "overwrite", "profile"}
+    dropped = {"steps", "time", "output", "restart", "overwrite", "profile", "velocities", "from_frame"}
     if own.get("observe") == NONE:
         dropped |= {"observe_every", "observe_window", "observe_r_max"}
     ensemble = own.get("ensemble", checkpoint.get("ensemble"))
@@ -371,7 +345,7 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
             kept.pop(final, None)
     # With a new bath or a new ramp those of before are over: what comes begins where they were to end.
     if new_bath or any(
-        _pressure({**kept, **own}.get(key)) != _pressure(checkpoint.get(key))
+        parse_pressure({**kept, **own}.get(key)) != parse_pressure(checkpoint.get(key))
         for key in (*_RAMPS, *_RAMPS.values())
     ):
         ends = {key: kept.pop(final, None) for final, key in _RAMPS.items()}

@@ -11,7 +11,6 @@ from typing import Any
 from rich.console import Console
 
 from taichimd import observing
-from taichimd.config import parts_of
 from taichimd.errors import CheckpointError, TaichimdError
 from taichimd.io.checkpoint import Checkpoint, potential_hash
 from taichimd.io.report import (
@@ -26,7 +25,14 @@ from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import lacks_cell, read_thermo
 from taichimd.job import Job, same_path
 from taichimd.notes import after_run, faster_runtime
-from taichimd.outputs import CheckpointKeeper, FileObserver, OutputFolder
+from taichimd.outputs import (
+    CheckpointKeeper,
+    OutputFolder,
+    RunFiles,
+    ThermoTable,
+    TrajectoryFile,
+    cut_trajectory,
+)
 from taichimd.profile import profile_of
 from taichimd.progress import ProgressObserver
 from taichimd.protocols import EngineLike, ThermoLike
@@ -40,6 +46,7 @@ from taichimd.restart import (
     resume,
 )
 from taichimd.results import require_finite
+from taichimd.setting_types import DRAW, parts_of
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
 from taichimd.summary import print_header, print_stopped, print_summary
@@ -57,14 +64,16 @@ def run_job(job: Job, console: Console) -> int:
             checkpoint is.
     """
     settings = job.settings
-    folder = OutputFolder(Path(settings.output), observing.files_of(job.plan))
+    folder = OutputFolder(Path(settings.output), observing.files_of(job.plan), settings.frames)
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
+    if appending:
+        folder.check_format()
     earlier = read_report(folder.report) if appending else {}
     if appending and settings.moves_cell and lacks_cell(folder.thermo):
         job.notes.append(
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
-            "--output for them; cells are in trajectory.extxyz"
+            "--output for them; cells are in the frames of the trajectory"
         )
     simulation, forcefield, before = _start(job, console)
     if not appending:
@@ -84,7 +93,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
         raise CheckpointError(
             f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
-            "give the same file, or start a new run from the last frame of its trajectory"
+            f"give the same file, or start a new run from it: taichimd run {settings.restart} --potential "
+            f"{settings.potential}, with ensemble, length and --output"
         )
     ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
@@ -159,10 +169,7 @@ class _Run:
 
     def execute(self) -> int:
         """Step, write, report; the exit code."""
-        files = FileObserver(
-            self.folder, self.simulation.engine.symbols, self.job.atoms.pbc, self._drop_from(),
-            parts_of(self.job.settings.per_atom), self.job.settings.moves_cell, self.simulation.engine.masses,
-        )  # fmt: skip
+        files = self._files()
         keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
             self.first_step if self.appending else None,
@@ -191,7 +198,29 @@ class _Run:
             raise
         return 0 if stopped is None else 128 + stopped
 
-    def _step(self, files: FileObserver, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
+    def _files(self) -> RunFiles:
+        settings, path = self.job.settings, self.folder.trajectory
+        frames = None
+        if path is not None:
+            frames = TrajectoryFile(
+                path,
+                settings.steps_between_frames,
+                per_atom=parts_of(settings.per_atom),
+                drop_from=self._drop_from("frames_every"),
+            )
+        else:
+            # Frames behind the checkpoint are of a run that is no longer this one.
+            for file in self.folder.trajectories:
+                if self.appending and file.exists():
+                    cut_trajectory(file, self.first_step + 1)
+        table = ThermoTable(
+            self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=settings.moves_cell
+        )
+        files = RunFiles(table, frames)
+        files.open(self.simulation)
+        return files
+
+    def _step(self, files: RunFiles, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
         if self.job.steps == 0:
             return RunResult(self.first_step, self.first_step, 0.0, True)
         with ProgressObserver(
@@ -200,14 +229,14 @@ class _Run:
             return self.simulation.run(
                 self.job.steps,
                 every=self.job.settings.every,
-                observers=(self.first_total, files, keeper, progress),
+                observers=(self.first_total, *files.observers, keeper, progress),
                 should_stop=stop,
                 report_first=not self.appending,
                 samplers=() if self.observations is None else (self.observations,),
             )
 
-    def _drop_from(self) -> int | None:
-        """First step whose rows and frames the restart writes itself.
+    def _drop_from(self, rhythm: str) -> int | None:
+        """First step whose rows ("every") or frames ("frames_every") the restart writes itself.
 
         A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
         earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
@@ -215,8 +244,8 @@ class _Run:
         """
         if not self.appending or self.job.checkpoint is None:
             return None
-        step = self.job.checkpoint.step
-        stays = self.job.steps == 0 or step % self.job.checkpoint.settings["every"] == 0
+        step, before = self.job.checkpoint.step, self.job.checkpoint.settings
+        stays = self.job.steps == 0 or step % (before.get(rhythm) or before["every"]) == 0
         return step + 1 if stays else step
 
     def _checkpoint(self, simulation: Simulation) -> Checkpoint:
@@ -333,6 +362,6 @@ class _Run:
 
 
 def _origin_of_velocities(job: Job) -> str:
-    if job.checkpoint is not None:
-        return "checkpoint"
-    return "structure file" if has_velocities(job.atoms) else "Maxwell-Boltzmann"
+    if job.settings.velocities == DRAW or not has_velocities(job.atoms):
+        return "Maxwell-Boltzmann"
+    return "structure file" if job.checkpoint is None else "checkpoint"

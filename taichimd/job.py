@@ -16,7 +16,8 @@ from taichimd.io.report import read_report
 from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import OutputFolder
-from taichimd.restart import at_rest, cut_ramp, new_bath
+from taichimd.restart import at_rest, cut_ramp, new_bath, redrawn
+from taichimd.setting_types import DRAW, FILE
 from taichimd.velocities import temperature
 
 
@@ -61,12 +62,21 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     steps = given.number_of_steps()
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
-    atoms = read_structure(str(given.structure))
+    atoms = read_structure(str(given.structure), given.from_frame)
+    if given.velocities == DRAW:
+        atoms.arrays.pop("momenta", None)
+    elif given.velocities == FILE and not has_velocities(atoms):
+        raise SettingsError(
+            f"velocities = {FILE}: {given.structure} has none (ASE's momenta); choose auto or {DRAW}"
+        )
     if has_velocities(atoms):
         given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
     notes = remarks(atoms) + before_run(given, atoms)
+    if "step" in atoms.info:
+        start = f"step {atoms.info['step']} of {given.structure}"
+        notes.append(f"a new run from {start}: its own steps and time begin at 0")
     return Job(_absolute(given), steps, atoms, None, notes, plan)
 
 
@@ -75,9 +85,19 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     checkpoint = read_checkpoint(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
     old = checkpoint.settings
-    settings.check_velocities(
-        {key for key in given.model_fields_set if getattr(given, key) != old.get(key)}, f"checkpoint {path}"
-    )
+    if flags.get("velocities") is None:
+        # In a job file it says how the run began.
+        settings = settings.model_copy(update={"velocities": "auto"})
+    if settings.velocities != DRAW:
+        settings.check_velocities(
+            {key for key in given.model_fields_set if getattr(given, key) != old.get(key)},
+            f"checkpoint {path}",
+        )
+    if given.from_frame is not None and given.structure is None:
+        raise SettingsError(
+            f"from_frame = {given.from_frame}: a restart goes on from its checkpoint; give the trajectory as "
+            "the structure of a new run"
+        )
     steps = settings.number_of_steps()
     if steps is None:
         steps = checkpoint.last_step - checkpoint.step
@@ -92,12 +112,13 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
+    checkpoint, drawn = redrawn(checkpoint, settings, steps)
     atoms = checkpoint.atoms()
     observing.check(plan, atoms)
-    notes += rested + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
+    notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
     notes += before_run(settings, atoms)
     if "structure" in given.model_fields_set:
-        structure = read_structure(str(given.structure))
+        structure = read_structure(str(given.structure), given.from_frame)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
@@ -117,7 +138,7 @@ def _absolute(settings: RunSettings) -> RunSettings:
     for key in ("structure", "potential"):
         spec = getattr(settings, key)
         file, colon, name = spec.rpartition(":") if spec and ".py:" in spec else (spec, "", "")
-        if file and Path(file).is_file():
+        if file and (Path(file).is_file() or (key == "structure" and Path(file).is_dir())):
             changes[key] = f"{Path(file).resolve()}{colon}{name}"
     return settings.model_copy(update=changes)
 

@@ -32,7 +32,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(
             f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
-            "the volume of the whole cell, with any vacuum in it, and the cells are in trajectory.extxyz"
+            "the volume of the whole cell, with any vacuum in it, and frames have the cells"
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     if share > _DRIFTS and settings.ensemble != Langevin.name:

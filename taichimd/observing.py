@@ -7,9 +7,10 @@ from ase import Atoms
 
 from taichimd.analysis.structure import check_reach
 from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
-from taichimd.config import RunSettings, parse_time
+from taichimd.config import RunSettings
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.setting_types import DRAW, parse_time
 from taichimd.simulation import Simulation
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def plan_of_restart(
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
     saved = _saved(checkpoint)
-    same = checkpoint.settings.get("ensemble") == settings.ensemble
+    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
     if saved is not None and settings.observe is not None and same:
         whole = checkpoint.step + steps - saved.first_step
         if plan_of(settings, saved.first_step, whole) == saved:

@@ -1,24 +1,36 @@
 """The output folder of a run and the observers that fill it."""
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from taichimd.errors import OutputError
+from taichimd.dynamics.pressure import BAROSTATS
+from taichimd.errors import OutputError, SettingsError
+from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import make_folder, writing
 from taichimd.io.thermo import ThermoWriter
-from taichimd.io.trajectory import TrajectoryWriter
-from taichimd.protocols import Array, ThermoLike
+from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
+from taichimd.protocols import ThermoLike
+from taichimd.scalars import is_whole
+from taichimd.setting_types import NONE, PER_ATOM
 from taichimd.simulation import Observer
 
 if TYPE_CHECKING:
     from taichimd.simulation import Simulation
+
+_Own = TypeVar("_Own", bound="_GrowingFile")
+_WRITERS: dict[str, type[TrajectoryWriter] | type[BinaryTrajectoryWriter]] = {
+    ".extxyz": TrajectoryWriter,
+    ".xyz": TrajectoryWriter,
+    ".traj": BinaryTrajectoryWriter,
+}
 
 
 @dataclass(frozen=True)
@@ -28,15 +40,22 @@ class OutputFolder:
     Attributes:
         path: the folder.
         observed: names of the files of what the run observes.
+        frames: format of the trajectory: extxyz, traj or none.
     """
 
     path: Path
     observed: tuple[str, ...] = ()
+    frames: str = "extxyz"
 
     @property
-    def trajectory(self) -> Path:
-        """Frames."""
-        return self.path / "trajectory.extxyz"
+    def trajectories(self) -> list[Path]:
+        """A trajectory of each format; a run has one of them at most."""
+        return [self.path / f"trajectory.{suffix}" for suffix in ("extxyz", "traj")]
+
+    @property
+    def trajectory(self) -> Path | None:
+        """Frames; None without any."""
+        return None if self.frames == NONE else self.path / f"trajectory.{self.frames}"
 
     @property
     def thermo(self) -> Path:
@@ -60,7 +79,7 @@ class OutputFolder:
 
     def files(self) -> list[Path]:
         """All of them, in the order in which a summary lists them."""
-        own = [self.trajectory, self.thermo, self.plot, self.checkpoint, self.report]
+        own = [*self.trajectories, self.thermo, self.plot, self.checkpoint, self.report]
         return [*own, *(self.path / name for name in self.observed)]
 
     def check(self, *, overwrite: bool) -> None:
@@ -81,6 +100,19 @@ class OutputFolder:
             probe.write_bytes(b"")
             probe.unlink()
 
+    def check_format(self) -> None:
+        """Look whether a restart would write frames beside those of another format.
+
+        Raises:
+            OutputError: a trajectory of another format is there.
+        """
+        for file in self.trajectories if self.trajectory is not None else []:
+            if file != self.trajectory and file.exists():
+                raise OutputError(
+                    f"{file} is there: frames = {self.frames} cannot go on with it; give --frames "
+                    f"{file.suffix[1:]}, or another --output"
+                )
+
     def clear(self) -> None:
         """Remove an earlier run's files: late, when the new run is known to start."""
         for file in self.files():
@@ -88,50 +120,201 @@ class OutputFolder:
                 file.unlink(missing_ok=True)
 
 
-class FileObserver(Observer):
-    """Writes a thermo row and a trajectory frame per report.
+class _GrowingFile(Observer):
+    """What the observers that write a file have in common."""
+
+    def __init__(self, path: str | Path, overwrite: bool, drop_from: int | None) -> None:
+        self.path = Path(path)
+        self._overwrite, self._drop_from = overwrite, drop_from
+        self._writer: Any = None
+        self._last: int | None = None
+
+    def open(self, simulation: "Simulation") -> None:
+        """Open the file, unless it is open; the first report does so, too.
+
+        Args:
+            simulation: that will be reported.
+
+        Raises:
+            OutputError: a file is there that may not be replaced, or it cannot be written.
+        """
+        if self._writer is not None:
+            return
+        if self._drop_from is None and not self._overwrite and self.path.exists():
+            raise OutputError(
+                f"{self.path} is there already; give overwrite=True to replace it, or another path"
+            )
+        self._writer = self._make(simulation)
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Write what belongs to this step, once."""
+        self.open(simulation)
+        if thermo.step != self._last:
+            self._write(simulation, thermo)
+            self._last = thermo.step
+
+    def sync(self) -> None:
+        """Force everything onto the disk."""
+        if self._writer is not None:
+            self._writer.sync()
+
+    def close(self) -> None:
+        """Close the file; a later report goes on in it."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer, self._drop_from = None, 0 if self._last is None else self._last + 1
+
+    def __enter__(self: _Own) -> _Own:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _make(self, simulation: "Simulation") -> Any:
+        raise NotImplementedError
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        raise NotImplementedError
+
+
+class ThermoTable(_GrowingFile):
+    """Writes a row of energies, temperature and pressure per report: thermo.csv of `taichimd run`.
+
+        table = ThermoTable("thermo.csv", every=10)
+        simulation.run(1000, observers=[table])
 
     Args:
-        folder: where.
-        symbols: one per atom.
-        pbc: (3,).
-        drop_from: None starts new files; a step keeps what came before it (restart into the same folder).
-        per_atom: what else frames have of each atom (`TrajectoryWriter`).
-        moving_cell: whether a new table has cell and pressures (`ThermoWriter`).
-        masses: (n,) amu (`TrajectoryWriter`).
+        path: the table (CSV); `taichimd.io.thermo` describes the columns.
+        every: steps between rows; None: the `every` of `Simulation.run`.
+        overwrite: whether a file that is there may be replaced.
+        drop_from: goes on with a table that is there: the step from which its rows are dropped.
+        moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
+
+    Raises:
+        SettingsError: an `every` that is no whole number above 0.
+        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
     """
 
     def __init__(
         self,
-        folder: OutputFolder,
-        symbols: list[str],
-        pbc: NDArray[np.bool_],
+        path: str | Path,
+        every: int | None = None,
+        *,
+        overwrite: bool = False,
         drop_from: int | None = None,
-        per_atom: tuple[str, ...] = (),
-        moving_cell: bool = False,
-        masses: Array | None = None,
+        moving_cell: bool | None = None,
     ) -> None:
-        self._thermo = ThermoWriter(folder.thermo, drop_from, moving_cell)
-        self._trajectory = TrajectoryWriter(folder.trajectory, symbols, pbc, drop_from, per_atom, masses)
+        super().__init__(path, overwrite, drop_from)
+        self.every = _checked(every)
+        self._moving_cell = moving_cell
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
-        """Write one row and one frame."""
+    def _make(self, simulation: "Simulation") -> ThermoWriter:
+        moving = self._moving_cell
+        if moving is None:
+            ensemble = getattr(simulation.engine, "ensemble", None)
+            moving = getattr(ensemble, "name", None) in BAROSTATS
+        return ThermoWriter(self.path, self._drop_from, moving)
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         engine = simulation.engine
-        more = (engine.cell, engine.pressures()) if self._thermo.has_cell else ()
-        self._thermo.write(thermo, simulation.time_ps, *more)
-        self._trajectory.write(simulation.engine, thermo, simulation.time_ps)
+        more = (engine.cell, engine.pressures()) if self._writer.has_cell else ()
+        self._writer.write(thermo, simulation.time_ps, *more)
+
+
+class TrajectoryFile(_GrowingFile):
+    """Writes a frame per report: the trajectory of `taichimd run`, as text or in ASE's binary format.
+
+        frames = TrajectoryFile("melt.traj", every=500)
+        simulation.run(10_000, observers=[frames])
+
+    Args:
+        path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`) or .traj
+            (`taichimd.io.binary_trajectory`).
+        every: steps between frames; None: the `every` of `Simulation.run`.
+        per_atom: more of each atom, some of "energy", "virial".
+        overwrite: whether a file that is there may be replaced.
+        drop_from: goes on with a trajectory that is there: the step from which its frames are dropped.
+
+    Raises:
+        SettingsError: another suffix, an `every` that is no whole number above 0, an unknown `per_atom`.
+        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        every: int | None = None,
+        *,
+        per_atom: Sequence[str] = (),
+        overwrite: bool = False,
+        drop_from: int | None = None,
+    ) -> None:
+        super().__init__(path, overwrite, drop_from)
+        self.every = _checked(every)
+        self._per_atom = tuple(per_atom)
+        if self.path.suffix not in _WRITERS:
+            raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
+        if not set(self._per_atom) <= set(PER_ATOM):
+            raise SettingsError(f"per_atom = {per_atom!r}: expected some of {', '.join(PER_ATOM)}")
+
+    def _make(self, simulation: "Simulation") -> TrajectoryWriter | BinaryTrajectoryWriter:
+        engine = simulation.engine
+        return _WRITERS[self.path.suffix](
+            self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
+        )
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        self._writer.write(simulation.engine, thermo, simulation.time_ps)
+
+
+class RunFiles:
+    """The files that grow with a run.
+
+    Args:
+        table: of the run.
+        frames: its trajectory, if it has one.
+
+    Attributes:
+        observers: those of them that there are.
+    """
+
+    def __init__(self, table: ThermoTable, frames: TrajectoryFile | None) -> None:
+        self.observers: list[ThermoTable | TrajectoryFile] = [table, *([] if frames is None else [frames])]
+
+    def open(self, simulation: "Simulation") -> None:
+        """Open them, and drop what a restart writes itself."""
+        for file in self.observers:
+            file.open(simulation)
 
     def sync(self) -> None:
         """Force everything onto the disk."""
-        self._thermo.sync()
-        self._trajectory.sync()
+        for file in self.observers:
+            file.sync()
 
     def close(self) -> None:
-        """Close both files, whatever happens to the first."""
-        try:
-            self._thermo.close()
-        finally:
-            self._trajectory.close()
+        """Close all of them, whatever happens to one."""
+        with ExitStack() as stack:
+            for file in reversed(self.observers):
+                stack.callback(file.close)
+
+
+def cut_trajectory(path: Path, step: int) -> None:
+    """Drop the frames of a trajectory at or after a step.
+
+    Raises:
+        OutputError: it cannot be written, or is no trajectory of this program.
+    """
+    if path.suffix == ".traj":
+        cut_frames(path, step)
+    else:
+        with writing(path):
+            os.truncate(path, offset_of_step(path, step))
+
+
+def _checked(every: int | None) -> int | None:
+    if every is not None and not (is_whole(every) and every > 0):
+        raise SettingsError(f"every = {every!r}: expected a whole number above 0")
+    return every
 
 
 class CheckpointKeeper(Observer):

@@ -7,8 +7,9 @@ from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, is_of
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.protocols import EngineLike
+from taichimd.setting_types import DRAW
 from taichimd.simulation import Simulation
-from taichimd.velocities import drift
+from taichimd.velocities import drift, maxwell_boltzmann
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
@@ -54,6 +55,27 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
     return replace(checkpoint, velocities=velocities), [note]
 
 
+def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[Checkpoint, list[str]]:
+    """The checkpoint with Maxwell-Boltzmann velocities, if they are to be drawn, and a remark.
+
+    Their temperature is what the bath holds now: of a ramp its value at this step. Baths and observations
+    have no past with these velocities.
+    """
+    if settings.velocities != DRAW:
+        return checkpoint, []
+    temperature = settings.temperature
+    ramp = ramp_of(settings, checkpoint, steps)
+    if ramp is not None and settings.final_temperature is not None:
+        done = min(max((checkpoint.step - ramp[0]) / (ramp[1] - ramp[0]), 0.0), 1.0)
+        temperature += done * (settings.final_temperature - temperature)
+    velocities = maxwell_boltzmann(checkpoint.masses, temperature, settings.seed)
+    note = (
+        f"velocities are drawn anew at {temperature:g} K, seed {settings.seed}: baths and conserved_eV begin "
+        "anew, and drifts count from here"
+    )
+    return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
+
+
 def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
     """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
@@ -79,7 +101,8 @@ def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
 
 def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
     """A remark if the ensemble is the same, and yet its bath begins anew."""
-    if checkpoint.settings.get("ensemble") != settings.ensemble or _goes_on(settings, checkpoint):
+    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
+    if not same or _goes_on(settings, checkpoint):
         return []
     return [
         f"{settings.ensemble} with other settings: its bath begins anew, and conserved_eV with it, from "
@@ -88,6 +111,8 @@ def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
 
 
 def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
+    if settings.velocities == DRAW:
+        return False
     # Which bath it is does not depend on its ramps.
     return is_of(checkpoint.bath, settings.make_ensemble((0, 1) if settings.has_ramp else None))
 

@@ -31,7 +31,13 @@ _MAX_GROWTH = 10
 
 
 class Observer:
-    """Looks at a running simulation; both hooks may be left out. Observers change nothing."""
+    """Looks at a running simulation; both hooks may be left out. Observers change nothing.
+
+    Attributes:
+        every: steps between reports to this observer; None: those of `Simulation.run`.
+    """
+
+    every: int | None = None
 
     def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         """Called at the first step, at each multiple of `every`, and at the last step."""
@@ -216,7 +222,7 @@ class Simulation:
         report_first: bool = True,
         samplers: Sequence[Sampler] = (),
     ) -> RunResult:
-        """Advance by `steps`, reporting at multiples of `every` of the step counter.
+        """Advance by `steps`, reporting at multiples of `every` of the step counter, or of an observer's own.
 
         Args:
             steps: steps of this call.
@@ -240,7 +246,8 @@ class Simulation:
         sampling = self._sample(samplers)
         while self.engine.step < last and not should_stop():
             now = self.engine.step
-            boundary = min(last, (now // every + 1) * every) if observers else last
+            rhythms = {observer.every or every for observer in observers}
+            boundary = min([last, *((now // rhythm + 1) * rhythm for rhythm in rhythms)])
             stop = min([boundary, *((now // s.every + 1) * s.every for s in samplers)])
             piece = min(pace.next(), stop - now)
             started = time.perf_counter()
@@ -249,8 +256,10 @@ class Simulation:
             pace.record(piece, elapsed)
             seconds += elapsed
             sampling += self._sample(samplers)
-            if self.engine.step == boundary and observers:
-                output += self._report(observers)
+            now = self.engine.step
+            if now == boundary and observers:
+                due = [o for o in observers if now == last or now % (o.every or every) == 0]
+                output += self._report(due)
             # Samples may come thousands of times a second; ticks need not.
             if not samplers or self.engine.step == last or time.perf_counter() - ticked >= TARGET_SECONDS:
                 ticked = time.perf_counter()

@@ -12,6 +12,7 @@ from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
 from taichimd.profile import profile_rows
 from taichimd.progress import duration
+from taichimd.setting_types import DRAW
 from taichimd.velocities import temperature
 
 if TYPE_CHECKING:
@@ -27,9 +28,9 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
     settings, atoms, machine = job.settings, job.atoms, info()
     periodic = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag) or "none"
     length = job.steps * settings.timestep / 1000.0
-    if job.checkpoint is not None:
+    if job.checkpoint is not None and settings.velocities != DRAW:
         velocities = f"from {settings.restart}, step {job.checkpoint.step:,}"
-    elif has_velocities(atoms):
+    elif job.checkpoint is None and has_velocities(atoms):
         velocities = f"from the structure file ({temperature(atoms):.1f} K)"
     else:
         velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"

@@ -17,8 +17,8 @@ ONCE = (
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
     "engine_errors", "examples", "formats", "gpu_code", "green_kubo", "interrupts", "kappa", "layers",
     "library", "motion", "observations", "output_files", "processors", "readme", "series", "simulation",
-    "structure_analysis", "structures", "sw_format", "thermostatted_runs", "tuples", "validation",
-    "vashishta_format",
+    "starts", "structure_analysis", "structures", "sw_format", "thermostatted_runs", "trajectories",
+    "trajectories_page", "tuples", "validation", "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")

@@ -1,7 +1,8 @@
 import pytest
 
-from taichimd.config import make_settings, parse_time
+from taichimd.config import make_settings
 from taichimd.errors import SettingsError
+from taichimd.setting_types import parse_time
 
 
 def test_time_texts_are_read_in_fs():
@@ -11,6 +12,7 @@ def test_time_texts_are_read_in_fs():
     assert parse_time("1e2ps") == 100_000
 
 
+TIMESTEP = 'expected a number above 0 (fs), or a time such as "1fs"'
 EITHER = "expected energy, virial or both as energy,virial: more columns; or none"
 
 
@@ -23,8 +25,22 @@ def test_time_that_cannot_be_read(text):
 @pytest.mark.parametrize(
     ("key", "value", "expected"),
     [
-        ("timestep", 0.0, "timestep = 0.0: expected a number above 0 (fs)"),
-        ("timestep", float("nan"), "timestep = nan: expected a number above 0 (fs)"),
+        ("timestep", 0.0, f"timestep = 0.0: {TIMESTEP}"),
+        ("timestep", float("nan"), f"timestep = nan: {TIMESTEP}"),
+        ("timestep", "1kg", f"timestep = '1kg': {TIMESTEP}"),
+        ("timestep", "-1fs", f"timestep = '-1fs': {TIMESTEP}"),
+        ("frames", "dcd", "frames = 'dcd': expected extxyz (text), traj (ASE's binary format) or none"),
+        (
+            "frames_every",
+            0,
+            "frames_every = 0: expected a whole number above 0: steps between frames; else those of every",
+        ),
+        (
+            "velocities",
+            "new",
+            "velocities = 'new': expected auto, file or draw: those of the structure, or "
+            "Maxwell-Boltzmann ones",
+        ),
         (
             "temperature",
             -5.0,
@@ -37,7 +53,7 @@ def test_time_that_cannot_be_read(text):
             10**15 + 1,
             f"steps = {10**15 + 1}: expected a whole number above 0, at most 1e15: the steps of this run",
         ),
-        ("every", -1, "every = -1: expected a whole number above 0: steps between rows and frames"),
+        ("every", -1, "every = -1: expected a whole number above 0: steps between rows of the table"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
         ("precision", "float16", "precision = 'float16': expected float64, mixed or float32"),
         ("decomposition", "tuples", "decomposition = 'tuples': expected particle, tuple or auto"),

@@ -68,6 +68,12 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     assert one.cell.tobytes() == other.cell.tobytes()
     assert (one.bath, one.first_total) == (other.bath, other.first_total)
 
+    # Frames of another rhythm and format change nothing.
+    assert call(run + "--steps 200 --frames traj --frames-every 7 --output often")[0] == 0
+    assert open("often/thermo.csv", "rb").read() == open("straight/thermo.csv", "rb").read()
+    often = read_checkpoint("often/checkpoint.npz")
+    assert (often.positions.tobytes(), often.bath) == (other.positions.tobytes(), other.bath)
+
     report = json.loads(open("cut/run.json").read())
     frames, rows = ase.io.read("cut/trajectory.extxyz", ":"), read_thermo("cut/thermo.csv")
     np.testing.assert_allclose([frame.get_volume() for frame in frames], rows["volume_A3"], rtol=1e-12)

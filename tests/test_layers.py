@@ -21,7 +21,7 @@ LAYERS = [
     ["device", "decomposition"],
     ["engine", "forcefields.check"],
     ["minimise"],
-    ["job_file"],
+    ["job_file", "setting_types"],
     ["protocols", "config", "velocities", "lattices", "io"],
     ["simulation"],
     ["outputs", "console", "progress", "profile", "summary", "analyze", "restart", "notes"],

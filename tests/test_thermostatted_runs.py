@@ -48,6 +48,21 @@ def test_restart_is_bit_for_bit(call, ensemble):
     assert report["settings"]["coupling_time"] == 60.0
 
 
+def test_velocities_drawn_in_a_restart_begin_a_new_bath(call):
+    run = RUN + "--ensemble nvt-nose-hoover --temperature 150 --coupling-time 0.06ps --timestep 4fs "
+    assert call(run + "--steps 100 --output warm")[0] == 0
+    rows = read_thermo("warm/thermo.csv")
+    assert abs(rows["conserved_eV"][-1] - rows["total_eV"][-1]) > 1e-3
+    drawn = "run --restart warm --velocities draw --temperature 300 --seed 3 --steps 20 --output "
+    assert call(drawn + "hot")[0] == 0
+    rows = read_thermo("hot/thermo.csv")
+    assert rows["step"].tolist() == [100, 120]
+    assert rows["temperature_K"][0] == pytest.approx(300, rel=1e-12)
+    assert rows["conserved_eV"][0] == rows["total_eV"][0]
+    assert call(drawn + "again")[0] == 0
+    same_files("hot", "again")
+
+
 @pytest.mark.parametrize("ensemble", ["nvt-langevin", "nvt-bussi"])
 def test_an_interrupted_ramp_goes_on_where_it_was(call, ensemble, monkeypatch):
     run = RUN + f"--ensemble {ensemble} --temperature 100 --final-temperature 300 --coupling-time 60 "

@@ -177,7 +177,7 @@ def parse_fit(text: str | None, name: str = "fit") -> tuple[float, float] | None
     Raises:
         SettingsError: not two times with units.
     """
-    from taichimd.config import parse_time
+    from taichimd.setting_types import parse_time
 
     if text is None:
         return None

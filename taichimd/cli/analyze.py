@@ -7,7 +7,9 @@ import typer
 
 
 def analyze(
-    trajectory: Annotated[str, typer.Argument(help="trajectory.extxyz of a run, or any that ASE reads.")],
+    trajectory: Annotated[
+        str, typer.Argument(help="Trajectory of a run, or its folder, or any that ASE reads.")
+    ],
     rdf: Annotated[bool, typer.Option("--rdf", help="Radial distribution functions.")] = False,
     angles: Annotated[
         float | None, typer.Option(help="Bond angles and coordination; bonds are shorter than this, Å.")
@@ -42,9 +44,10 @@ def analyze(
     """
     from taichimd.analyze.job import analyze as work
     from taichimd.analyze.request import Request, parse_fit
-    from taichimd.config import make_settings, parse_time
+    from taichimd.config import make_settings
     from taichimd.console import Console
     from taichimd.runtime import start
+    from taichimd.setting_types import parse_time
     from taichimd.summary import print_analysis
 
     make_settings({"backend": backend, "output": output})

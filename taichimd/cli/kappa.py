@@ -54,8 +54,9 @@ def kappa(
     --runs or another --window use what is there.
     """
     from taichimd.analyze.request import parse_fit
-    from taichimd.config import make_settings, parse_time
+    from taichimd.config import make_settings
     from taichimd.console import Console
+    from taichimd.setting_types import parse_time
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 

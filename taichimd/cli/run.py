@@ -10,8 +10,13 @@ def run(
     structure: Annotated[
         str | None,
         typer.Argument(
-            help="Structure file that ASE reads, or a TOML job file (*.toml).", show_default=False
+            help="Structure file that ASE reads, checkpoint or folder of a run; or a TOML job file (*.toml).",
+            show_default=False,
         ),
+    ] = None,
+    from_frame: Annotated[
+        int | None,
+        typer.Option(help="Frame of a trajectory to start from: 0 is the first, -1 the last (default)."),
     ] = None,
     potential: Annotated[
         str | None,
@@ -28,11 +33,18 @@ def run(
         float | None,
         typer.Option(help="Kelvin: of velocities drawn, and of the thermostat; default 300."),
     ] = None,
+    velocities: Annotated[
+        str | None,
+        typer.Option(
+            help="auto (default): the structure's if it has any, else drawn; file: they must be there; "
+            "draw: Maxwell-Boltzmann, in a restart, too."
+        ),
+    ] = None,
     final_temperature: Annotated[
         float | None, typer.Option(help="Kelvin: the thermostat's at the end of the run, linearly.")
     ] = None,
     coupling_time: Annotated[
-        float | None, typer.Option(help="Femtoseconds, of the thermostat; default 100.")
+        str | None, typer.Option(help='Of the thermostat: fs, or with a unit as "0.1ps"; default 100.')
     ] = None,
     pressure: Annotated[
         str | None, typer.Option(help='GPa, of the barostat: a number, or "x,y,z"; default 0.')
@@ -41,7 +53,7 @@ def run(
         str | None, typer.Option(help="GPa: the barostat's at the end of the run, linearly.")
     ] = None,
     pressure_coupling_time: Annotated[
-        float | None, typer.Option(help="Femtoseconds, of the barostat; default 1000.")
+        str | None, typer.Option(help='Of the barostat: fs, or with a unit as "1ps"; default 1000.')
     ] = None,
     bulk_modulus: Annotated[
         float | None,
@@ -56,14 +68,22 @@ def run(
     barostat_period: Annotated[
         int | None, typer.Option(help="Steps between actions of npt-berendsen and npt-scr; default 10.")
     ] = None,
-    timestep: Annotated[float | None, typer.Option(help="Femtoseconds; default 1.0.")] = None,
+    timestep: Annotated[
+        str | None, typer.Option(help='Femtoseconds, or with a unit as "1fs"; default 1.0.')
+    ] = None,
     steps: Annotated[int | None, typer.Option(help="Steps of this run.")] = None,
     time: Annotated[str | None, typer.Option(help='Instead of --steps: "500fs", "10ps", "1ns".')] = None,
     output: Annotated[
         str | None,
         typer.Option(help="Folder for the results; default taichimd-run; of a restart, its own."),
     ] = None,
-    every: Annotated[int | None, typer.Option(help="Steps between rows and frames; default 100.")] = None,
+    every: Annotated[int | None, typer.Option(help="Steps between rows of the table; default 100.")] = None,
+    frames: Annotated[
+        str | None, typer.Option(help="Trajectory: extxyz (default), traj (ASE's binary format) or none.")
+    ] = None,
+    frames_every: Annotated[
+        int | None, typer.Option(help="Steps between frames; default those of --every.")
+    ] = None,
     per_atom: Annotated[
         str | None,
         typer.Option(
@@ -113,9 +133,11 @@ def run(
     job_file = Path(structure) if structure is not None and structure.endswith(".toml") else None
     flags = {
         "structure": structure if job_file is None else None,
+        "from_frame": from_frame,
         "potential": potential,
         "ensemble": ensemble,
         "temperature": temperature,
+        "velocities": velocities,
         "final_temperature": final_temperature,
         "coupling_time": coupling_time,
         "pressure": pressure,
@@ -130,6 +152,8 @@ def run(
         "time": time,
         "output": output,
         "every": every,
+        "frames": frames,
+        "frames_every": frames_every,
         "per_atom": per_atom,
         "observe": observe,
         "observe_every": observe_every,

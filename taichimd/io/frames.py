@@ -9,7 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import StructureError
+from taichimd.io.report import read_report
 from taichimd.protocols import Array
+from taichimd.setting_types import NONE
 
 
 @dataclass(frozen=True)
@@ -45,11 +47,31 @@ class Frames:
         )
 
 
+def _of_run(path: Path) -> Path:
+    """Of the folder of a run its trajectory; other files stay.
+
+    Raises:
+        StructureError: there is none.
+    """
+    folder = path if path.is_dir() else path.parent
+    names = [path.name] if folder != path else ["trajectory.extxyz", "trajectory.traj"]
+    there = [folder / name for name in names if (folder / name).exists()]
+    if there:
+        return there[0]
+    if read_report(folder / "run.json").get("settings", {}).get("frames") == NONE:
+        raise StructureError(
+            f"the run in {folder} wrote no trajectory (frames = {NONE}); run it with --frames extxyz or traj"
+        )
+    if path.is_dir():
+        raise StructureError(f"folder {path} holds no trajectory ({' or '.join(names)})")
+    raise StructureError(f"trajectory {path} does not exist")
+
+
 def read_frames(path: str | Path, skip: int = 0) -> Frames:
     """Read a trajectory.
 
     Args:
-        path: trajectory.extxyz of a run, or any format of `ase.io.read`.
+        path: trajectory of a run, or its folder, or any format of `ase.io.read`.
         skip: frames at the start to leave out.
 
     Raises:
@@ -58,9 +80,7 @@ def read_frames(path: str | Path, skip: int = 0) -> Frames:
     """
     from ase.io import read
 
-    path = Path(path)
-    if not path.exists():
-        raise StructureError(f"trajectory {path} does not exist")
+    path = _of_run(Path(path))
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

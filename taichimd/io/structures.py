@@ -20,25 +20,30 @@ _ELEMENTS = re.compile(rb"^\s*(Masses|Atom Type Labels)\b", re.MULTILINE)
 _ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
 
 
-def read_structure(path: str | Path) -> Atoms:
-    """Atoms of a structure file; of a trajectory the last frame.
+def read_structure(path: str | Path, frame: int | None = None) -> Atoms:
+    """Atoms of a structure file; of a trajectory the last frame, of a run its checkpoint.
 
     Args:
-        path: extxyz, CIF, POSCAR, PDB, LAMMPS data (units metal) or any other format of `ase.io.read`.
+        path: extxyz, CIF, POSCAR, PDB, LAMMPS data (units metal) or any other format of `ase.io.read`; a
+            checkpoint; or the folder of a run: its checkpoint, or with `frame` its trajectory.
+        frame: of a trajectory; 0 is the first, -1 the last. None: the last.
 
     Returns:
         Positions and cell in Å; velocities, if the file has them, in ASE's unit. Nothing is wrapped.
+        `info` of a checkpoint has its `step`.
 
     Raises:
-        StructureError: the file is missing, empty or unreadable, or holds no atoms, an unknown element, a
-            mass that is not above zero, a number that is not finite, or LAMMPS data without masses.
+        StructureError: the file is missing, empty or unreadable, has no such frame, or holds no atoms, an
+            unknown element, a mass that is not above zero, a number that is not finite, or LAMMPS data
+            without masses.
+        CheckpointError: a checkpoint that cannot be used.
     """
-    path = Path(path)
+    path = _in_folder(Path(path), frame)
     if not path.exists():
         raise StructureError(f"structure file {path} does not exist")
     if path.is_file() and path.stat().st_size == 0:
         raise StructureError(f"structure file {path} is empty")
-    atoms = _read(path)
+    atoms = _read_checkpoint(path, frame) if path.suffix == ".npz" else _read(path, frame)
     _check(atoms, path)
     atoms.calc = None
     return atoms
@@ -74,17 +79,45 @@ def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
         ) from None
 
 
-def _read(path: Path) -> Atoms:
+def _in_folder(path: Path, frame: int | None) -> Path:
+    """Of the folder of a run the file to start from; other paths stay."""
+    if not path.is_dir():
+        return path
+    names = ("checkpoint.npz",) if frame is None else ("trajectory.extxyz", "trajectory.traj")
+    there = [path / name for name in names if (path / name).is_file()]
+    if there:
+        return there[0]
+    if frame is not None:
+        raise StructureError(f"folder {path} holds no trajectory, so there is no frame {frame} to start from")
+    return path
+
+
+def _read_checkpoint(path: Path, frame: int | None) -> Atoms:
+    from taichimd.io.checkpoint import read_checkpoint
+
+    checkpoint = read_checkpoint(path)
+    if frame not in (None, 0, -1):
+        raise StructureError(f"checkpoint {path} holds one state, no frame {frame}; give the trajectory")
+    atoms = checkpoint.atoms()
+    atoms.info["step"] = checkpoint.step
+    return atoms
+
+
+def _read(path: Path, frame: int | None) -> Atoms:
     from ase.io import read
 
-    options: dict[str, Any] = {"index": -1, "do_not_split_by_at_sign": True}
+    options: dict[str, Any] = {"index": -1 if frame is None else frame, "do_not_split_by_at_sign": True}
     options |= _lammps_options(path)
+    if frame is not None and frame < -1:
+        _check_frame(path, frame)  # ASE takes some other frame for one before the first
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
             atoms = read(path, **options)
     # ASE's readers fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
     except Exception as error:
+        if frame is not None:
+            _check_frame(path, frame)
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise StructureError(
             f"structure file {path} cannot be read: {reason}; expected a format that ase.io.read knows "
@@ -93,6 +126,23 @@ def _read(path: Path) -> Atoms:
     if not isinstance(atoms, Atoms):
         raise StructureError(f"structure file {path} holds no structure")
     return atoms
+
+
+def _check_frame(path: Path, frame: int) -> None:
+    """Raise a StructureError if a readable file has no such frame."""
+    from ase.io import iread
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            count = sum(1 for _ in iread(path, index=":", do_not_split_by_at_sign=True))
+    # Unreadable in any way: the first error says how.
+    except Exception:
+        return
+    if not -count <= frame < count:
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        )
 
 
 def _lammps_options(path: Path) -> dict[str, Any]:

@@ -1,8 +1,9 @@
 """trajectory.extxyz: frames that ASE and OVITO open, every number written so that it reads back exactly.
 
 ASE's own writer rounds to eight decimals and formats atom by atom; this one writes the shortest text that
-gives the same double, and about as fast. Columns: `species`, `pos` (Å), `momenta` (ASE's unit: ASE makes
-velocities of them), `vel` (Å/fs, for OVITO and GPUMD tools) and `forces` (eV/Å). The comment line has the
+gives the same double, and about as fast. Columns: `species`, `pos` (Å), `momenta` and `forces` (eV/Å).
+Velocities are there once, as momenta, the only form from which ASE's reader makes velocities; the comment
+line has their unit as `momenta_unit`. It also has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
 components of each row after row). Where atoms do not have the masses that ASE gives their elements, there is
@@ -21,9 +22,10 @@ from numpy.typing import NDArray
 from taichimd.errors import OutputError
 from taichimd.io.files import AppendedFile
 from taichimd.protocols import Array, EngineLike, ThermoLike
-from taichimd.units import FS
 
-_PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:vel:R:3:forces:R:3"
+_PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:forces:R:3"
+MOMENTA_UNIT = "sqrt(eV*amu)"
+"""ASE's: a mass in amu times a velocity in Å / (Å sqrt(amu/eV)); divided by masses in amu, ASE's velocity."""
 _COLUMNS = {"energy": "energies:R:1", "virial": "virials:R:9"}
 _VOIGT_AS_3X3 = (0, 5, 4, 5, 1, 3, 4, 3, 2)
 
@@ -59,15 +61,13 @@ class TrajectoryWriter(AppendedFile):
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
         more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
         properties = ":".join([_PROPERTIES, *more])
-        self._fixed = f'Properties={properties} pbc="{flags}"'
-        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from))
+        self._fixed = f'Properties={properties} pbc="{flags}" momenta_unit="{MOMENTA_UNIT}"'
+        super().__init__(path, None if drop_from is None else lambda: offset_of_step(path, drop_from))
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
         """Append the present state of the engine as one frame."""
-        velocities = engine.velocities()
-        momenta = velocities * np.asarray(engine.masses)[:, None]
-        # velocity in Å/fs is Å per internal time unit, times the length of a femtosecond in that unit
-        columns = [engine.positions(), momenta, velocities * FS, engine.forces()]
+        momenta = engine.velocities() * np.asarray(engine.masses)[:, None]
+        columns = [engine.positions(), momenta, engine.forces()]
         if self._per_atom:
             now = engine.evaluate()
             more = {"energy": now.energies[:, None], "virial": now.virials.reshape(-1, 9)}
@@ -91,8 +91,12 @@ def _numbers(values: Array) -> str:
     return " ".join(map(repr, np.asarray(values, dtype=float).ravel().tolist()))
 
 
-def _offset_of(path: Path, step: int) -> int:
-    """Byte offset of the first frame at or after `step`, or of a frame that a killed run left unfinished."""
+def offset_of_step(path: Path, step: int) -> int:
+    """Byte offset of the first frame at or after `step`, or of a frame that a killed run left unfinished.
+
+    Raises:
+        OutputError: what is there is no such trajectory.
+    """
     with open(path, "rb") as file:
         while True:
             offset = file.tell()

@@ -1,0 +1,175 @@
+"""trajectory.traj: frames in ASE's own binary format, which `ase.io.read` and `ase gui` open.
+
+ASE writes it (`ase.io.trajectory`): no format and no dependency of our own. A frame holds positions (Å),
+momenta (ASE's unit, sqrt(eV*amu), from which ASE makes velocities), cell (Å), the results energy (eV), forces
+(eV/Å) and stress (eV/Å^3, ASE's sign, potential part), and in `info` step and time_ps. Numbers are float64,
+as they are in the run. The first frame has `description`: the unit of each quantity. On demand the
+results have `energies` (eV) and `info` has `virials` (eV, (n, 3, 3)).
+
+The container is ULM: of each frame arrays and a JSON text, and a table of where these texts begin. The count
+of frames is written last, so a file whose writer was killed within a frame reads up to the frame before.
+
+Format: the docstring of `ase.io.ulm`.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from ase import Atoms
+from ase.calculators.singlepoint import SinglePointCalculator
+from numpy.typing import NDArray
+
+from taichimd.errors import OutputError
+from taichimd.io.files import writing
+from taichimd.io.trajectory import MOMENTA_UNIT
+from taichimd.protocols import Array, EngineLike, ThermoLike
+
+DESCRIPTION = {
+    "program": "taichimd",
+    "positions": "Å, never wrapped",
+    "momenta": f"{MOMENTA_UNIT}; divided by masses (amu) velocities in Å/(Å sqrt(amu/eV)), ASE's unit",
+    "cell": "Å",
+    "energy": "eV",
+    "forces": "eV/Å",
+    "stress": "eV/Å^3, xx yy zz yz xz xy, without the kinetic part",
+    "energies": "eV",
+    "virials": "eV",
+    "time_ps": "ps",
+}
+"""Units, in the first frame of each file."""
+
+
+class BinaryTrajectoryWriter:
+    """Appends frames, each handed to the system.
+
+    Args:
+        path: the trajectory.
+        symbols: one per atom.
+        pbc: (3,) whether a direction is periodic.
+        drop_from: None starts a new file; a step keeps the frames before it and drops the others (restart).
+        per_atom: more of each atom, some of "energy", "virial".
+        masses: (n,) amu; None: those that ASE gives the elements.
+
+    Raises:
+        OutputError: it cannot be written, or what is there is no such trajectory.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        symbols: list[str],
+        pbc: NDArray[np.bool_],
+        drop_from: int | None = None,
+        per_atom: Sequence[str] = (),
+        masses: Array | None = None,
+    ) -> None:
+        from ase.io.trajectory import TrajectoryWriter
+
+        self.path = path
+        self._per_atom = tuple(per_atom)
+        self._atoms = Atoms(symbols, pbc=pbc)
+        if masses is not None and not np.array_equal(masses, self._atoms.get_masses()):
+            self._atoms.set_masses(masses)
+        keep = drop_from is not None and path.exists()
+        if keep:
+            keep = cut_frames(path, int(drop_from or 0)) > 0
+        with writing(path):
+            # One process writes, even where ASE finds MPI.
+            self._file: Any = TrajectoryWriter(str(path), "a" if keep else "w", master=True)
+            self._file.set_description(DESCRIPTION)
+        self._whole = True
+
+    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
+        """Append the present state of the engine as one frame."""
+        atoms = self._atoms.copy()
+        atoms.set_cell(engine.cell)
+        atoms.positions = engine.positions()
+        atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
+        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps)}
+        results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
+        if thermo.stress is not None:
+            results["stress"] = np.asarray(thermo.stress)
+        if self._per_atom:
+            now = engine.evaluate()
+            if "energy" in self._per_atom:
+                results["energies"] = np.asarray(now.energies)
+            if "virial" in self._per_atom:
+                atoms.info["virials"] = np.asarray(now.virials)
+        atoms.calc = SinglePointCalculator(atoms, **results)
+        with writing(self.path):
+            self._whole = False
+            self._file.write(atoms)
+            self._whole = True
+
+    def sync(self) -> None:
+        """Force what was written onto the disk."""
+        with writing(self.path):
+            os.fsync(self._file.backend.fd.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        with writing(self.path):
+            # ASE would try to complete a frame that a full disk has cut.
+            (self._file if self._whole else self._file.backend.fd).close()
+
+
+def cut_frames(path: Path, step: int) -> int:
+    """Drop the frames at or after a step, and what a killed run left of an unfinished one.
+
+    What stays are the bytes that the file had before the first of them was written.
+
+    Args:
+        path: a trajectory of `BinaryTrajectoryWriter`.
+        step: MD step.
+
+    Returns:
+        Frames that are left.
+
+    Raises:
+        OutputError: it cannot be written, or is no such trajectory.
+    """
+    from ase.io.ulm import InvalidULMFileError, Reader, read_header
+
+    if path.stat().st_size == 0:
+        return 0
+    try:
+        with Reader(path) as frames, open(path, "rb") as file:
+            kept = len(frames)
+            while kept and int(frames[kept - 1].info["step"]) >= step:
+                kept -= 1
+            offsets = [int(offset) for offset in read_header(file)[4][:kept]]
+    except (InvalidULMFileError, AttributeError, KeyError, ValueError, TypeError, IndexError):
+        raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
+    with writing(path), open(path, "r+b") as file:
+        _truncate(file, offsets)
+    return kept
+
+
+def _truncate(file: IO[bytes], offsets: list[int]) -> None:
+    """Leave the first frames of a ULM file; `offsets`: where the JSON text of each begins, after its arrays.
+
+    The table of offsets grows with the frames: it has room for 1, 42, 42^2 ... of them. The first is in the
+    header, each other one behind the frame that found the one before it full.
+    """
+    from ase.io.ulm import N1
+
+    def end_of(frame: int) -> int:
+        file.seek(offsets[frame])
+        return offsets[frame] + 8 + int(np.frombuffer(file.read(8), "<i8")[0])
+
+    room = 1
+    while room < len(offsets):
+        room *= N1
+    table, end = 48, end_of(len(offsets) - 1) if offsets else 56
+    if room > 1:
+        table = -(-end_of(room // N1) // 8) * 8
+        end = max(end, table + 8 * room)
+    entries = np.array([*offsets, *[0] * (room - len(offsets))], "<i8")
+    file.seek(table)
+    file.write(entries.tobytes())
+    file.seek(32)
+    file.write(np.array([len(offsets), table], "<i8").tobytes())
+    file.truncate(end)
