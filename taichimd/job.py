@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ase import Atoms
+from numpy.typing import NDArray
 
 from taichimd import observing
 from taichimd.analyze.plan import Plan
 from taichimd.config import RunSettings, make_settings
+from taichimd.constraints import check_fixed, fixed_atoms
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.report import read_report
@@ -40,6 +43,11 @@ class Job:
     notes: list[str]
     plan: Plan | None = None
 
+    @property
+    def fixed(self) -> NDArray[np.bool_] | None:
+        """(n,) which atoms are fixed; None if none is."""
+        return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
+
 
 def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
@@ -62,6 +70,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure))
+    check_fixed(fixed_atoms(atoms), len(atoms))
     if has_velocities(atoms):
         given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
