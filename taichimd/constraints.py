@@ -25,10 +25,8 @@ def fixed_atoms(atoms: Atoms, what: str = "molecular dynamics") -> NDArray[np.bo
         SettingsError: another constraint, or one that fixes some directions of an atom.
     """
     fixed = np.zeros(len(atoms), bool)
-    for constraint in atoms.constraints:
+    for constraint in binding(atoms):
         if isinstance(constraint, FixCartesian | FixScaled):
-            if not constraint.mask.any():
-                continue  # ASE gives each atom of a file with three columns `move_mask` one of these
             if not constraint.mask.all():
                 raise _refused(
                     constraint, f", which fixes some directions of atom {constraint.index[0]}", what
@@ -51,8 +49,8 @@ def check_fixed(fixed: Any, n: int) -> NDArray[np.bool_] | None:
     mask = np.asarray(fixed)
     if mask.shape != (n,) or mask.dtype != bool:
         raise SettingsError(
-            f"fixed has the shape {mask.shape} and the type {mask.dtype}; expected ({n},) and bool, True where "
-            "an atom is fixed"
+            f"fixed has the shape {mask.shape} and the type {mask.dtype}; expected ({n},) and bool, True "
+            "where an atom is fixed"
         )
     if n > 0 and mask.all():
         raise StructureError(f"all atoms are fixed ({n:,}), so nothing moves; leave some of them free")
@@ -61,10 +59,25 @@ def check_fixed(fixed: Any, n: int) -> NDArray[np.bool_] | None:
 
 def _refused(constraint: object, detail: str, what: str) -> SettingsError:
     return SettingsError(
-        f"the structure has a constraint {type(constraint).__name__}{detail}: {what} cannot keep it, it keeps "
-        "FixAtoms, all three directions of an atom; take it away (atoms.set_constraint(), or in the file), or use "
-        "ASE's own classes with the calculator TaichiMD"
+        f"the structure has a constraint {type(constraint).__name__}{detail}: {what} cannot keep it, it "
+        "keeps FixAtoms, all three directions of an atom; take it away (atoms.set_constraint(), or in the "
+        "file), or use ASE's own classes with the calculator TaichiMD"
     )
+
+
+def binding(atoms: Atoms) -> list[Any]:
+    """The constraints that hold anything.
+
+    ASE gives each atom of a file with three columns `move_mask` a `FixCartesian`, of no direction where it
+    moves.
+    """
+
+    def holds(constraint: Any) -> bool:
+        if isinstance(constraint, FixCartesian | FixScaled):
+            return bool(constraint.mask.any())
+        return not isinstance(constraint, FixAtoms) or len(constraint.index) > 0
+
+    return [constraint for constraint in atoms.constraints if holds(constraint)]
 
 
 def moving_fixed(atoms: Atoms) -> list[str]:

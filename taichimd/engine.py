@@ -62,15 +62,15 @@ class Engine:
             triplets, a thread for each; "auto": what was measured to be faster.
         driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
-        fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional coordinates);
-            None: all move. Constraints of `atoms` are not looked at; see `taichimd.constraints.fixed_atoms`.
+        fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional
+            coordinates); None: all move. Constraints of `atoms` play no part: see `taichimd.constraints`.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
             periodic directions, masses that are not positive, all atoms fixed.
         MissingParameterError: species that the force field does not know.
-        SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system, a mask
-            of another shape, fixed atoms with a driving force.
+        SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system, a
+            mask of another shape, fixed atoms with a driving force.
         BackendError: the backend cannot be started.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """

@@ -135,9 +135,8 @@ class Observations(Sampler):
     def _note_fixed(self, n_fixed: int) -> None:
         left_out = [name for name, count in zip(self._species, self._n_free, strict=True) if count == 0]
         self.notes.append(
-            f"msd and vacf are those of the atoms that move, without {n_fixed:,} fixed ones, relative to the "
-            + "laboratory"
-            + (f"; nothing of {', '.join(left_out)} moves" if left_out else "")
+            f"msd and vacf are those of the atoms that move, without {n_fixed:,} fixed ones, "
+            "relative to the laboratory" + (f"; nothing of {', '.join(left_out)} moves" if left_out else "")
         )
 
     def _note_bath(self) -> None:

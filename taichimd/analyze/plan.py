@@ -198,7 +198,7 @@ def check_system(
     if bulk and fixed is not None and fixed.any():
         raise SettingsError(
             f"observe = {', '.join(bulk)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
-            "Green-Kubo integral is no property of the material; let all atoms move, or observe rdf, msd, vacf"
+            "Green-Kubo integral is no property of the material; let all move, or observe rdf, msd or vacf"
         )
     for kind in plan.kinds:
         if kind in NEED_VOLUME and not np.all(pbc):

@@ -6,9 +6,9 @@ velocities of them), `vel` (Å/fs, for OVITO and GPUMD tools) and `forces` (eV/�
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
 components of each row after row). Where atoms do not have the masses that ASE gives their elements, there is
-a column `masses` (amu): without it ASE would make other velocities of the momenta. Where atoms are fixed there
-is a column `move_mask` (F: fixed), of which ASE makes `FixAtoms`; `forces` are those of the potential, of fixed
-atoms, too.
+a column `masses` (amu): without it ASE would make other velocities of the momenta. Where atoms are fixed
+there is a column `move_mask` (F: fixed), of which ASE makes `FixAtoms`; `forces` are those of the potential,
+of fixed atoms, too.
 
 Format: https://github.com/libAtoms/extxyz
 """

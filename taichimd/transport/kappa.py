@@ -28,6 +28,7 @@ from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.series import Array, Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
 from taichimd.checks import require_atoms
+from taichimd.constraints import binding
 from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.errors import OutputError, SettingsError, StructureError
@@ -151,10 +152,11 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
         SettingsError: the structure has constraints.
         StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
     """
-    if atoms.constraints:
+    held = binding(atoms)
+    if held:
         raise SettingsError(
-            f"the structure has a constraint {type(atoms.constraints[0]).__name__}, but the heat current needs all "
-            "atoms to move; take it away (atoms.set_constraint(), or in the file)"
+            f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
+            "to move; take it away (atoms.set_constraint(), or in the file)"
         )
     pbc = atoms.pbc.tolist()
     if settings.thickness is None:
@@ -176,6 +178,7 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
             f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
         )
     system = atoms.copy()
+    system.set_constraint()
     # Velocities are drawn, so no simulation need say that it does not use these.
     for name in ("momenta", *UNUSED):
         if system.has(name):
