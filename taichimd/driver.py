@@ -104,13 +104,16 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
         precision=settings.precision,
         decomposition=settings.decomposition,
         ensemble=ensemble,
+        fixed=job.fixed,
     )
     if checkpoint is not None:
         resume(engine, checkpoint, ensemble)
     elif has_velocities(job.atoms):
         engine.set_state(velocities=job.atoms.get_velocities())
     else:
-        engine.set_state(velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed))
+        engine.set_state(
+            velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed, engine.fixed)
+        )
     if checkpoint is not None:
         job.notes.extend(changes_of_machine(checkpoint, engine))
     job.notes.extend(faster_runtime(info()))
@@ -271,6 +274,7 @@ class _Run:
             bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
+            fixed=engine.fixed,
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
@@ -300,6 +304,7 @@ class _Run:
             "exit_reason": reason,
             "settings": job.settings.model_dump(),
             "n_atoms": engine.n_atoms,
+            "n_fixed": 0 if engine.fixed is None else int(engine.fixed.sum()),
             "formula": job.atoms.get_chemical_formula(),
             "decomposition": engine.decomposition,
             "potential": {**self.forcefield.describe(), "hash": self.fingerprint},

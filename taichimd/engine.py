@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
+from numpy.typing import NDArray
 
 from taichimd import units
 from taichimd.checks import (
@@ -19,6 +20,7 @@ from taichimd.checks import (
     check_turns,
     check_vectors,
 )
+from taichimd.constraints import check_fixed
 from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
@@ -60,12 +62,15 @@ class Engine:
             triplets, a thread for each; "auto": what was measured to be faster.
         driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
             atom gets the term W_i^T F_e, in `forces()`, too. It needs a thermostat.
+        fixed: (n,) bool, True where an atom stays in place (in a moving cell: keeps its fractional
+            coordinates); None: all move. Constraints of `atoms` play no part: see `taichimd.constraints`.
 
     Raises:
         StructureError: no atoms, positions that are not finite, coincident atoms, no volume along the
-            periodic directions, masses that are not positive.
+            periodic directions, masses that are not positive, all atoms fixed.
         MissingParameterError: species that the force field does not know.
-        SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system.
+        SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system, a
+            mask of another shape, fixed atoms with a driving force.
         BackendError: the backend cannot be started.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
@@ -81,6 +86,7 @@ class Engine:
         ensemble: Ensemble | None = None,
         driving_force: tuple[float, float, float] | None = None,
         decomposition: str = "auto",
+        fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         check_options(precision, skin)
         if not isinstance(forcefield, ForceField):
@@ -117,14 +123,15 @@ class Engine:
             raise SettingsError(f'the enumeration "all-pairs" does not go with a {what}; use neighbour lists')
         if isinstance(self.ensemble, Barostat):
             self.ensemble.check_cell(cell, self.pbc)
-        self._bath = Bath(self.ensemble, self.masses, driving_force)
+        self.fixed = check_fixed(fixed, self.n_atoms)
+        self._bath = Bath(self.ensemble, self.masses, driving_force, self.fixed)
         if isinstance(self.ensemble, Barostat):
             wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(determinant(cell))
             self._bath.check_sums(wanted, self._bath.freedom * units.KB * self.ensemble.temperature)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
-        self._state = State(kinds, self.masses, precision)
+        self._state = State(kinds, self.masses, precision, self.fixed)
         self._state.set("pos", atoms.positions)
-        self._state.set("vel", atoms.get_velocities())
+        self._state.set("vel", self._of_free(atoms.get_velocities()))
         self.device = Device(
             self._state,
             bound,
@@ -145,10 +152,14 @@ class Engine:
 
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit (ASE's)."""
-        return self._state.get("vel")
+        return self._of_free(self._state.get("vel"))
+
+    def _of_free(self, vectors: Array) -> Array:
+        """Vectors of atoms, 0 for fixed ones, whose velocity may be -0 on the device."""
+        return vectors if self.fixed is None else np.where(self.fixed[:, None], 0.0, vectors)
 
     def forces(self) -> Array:
-        """(n, 3) eV/angstrom at the present positions."""
+        """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
         self.device.need_forces()
         return self._state.get("force")
 
@@ -176,7 +187,7 @@ class Engine:
 
         Args:
             positions: angstrom.
-            velocities: angstrom per internal time unit.
+            velocities: angstrom per internal time unit; those of fixed atoms become 0.
             forces: eV/angstrom, of these positions (a restart); computed when needed if None.
             step: the step counter.
             cell: (3, 3) angstrom.
@@ -204,7 +215,7 @@ class Engine:
             device.moved()
         if velocities is not None:
             check_vectors(np.asarray(velocities, float), self.n_atoms, "velocity", "velocities")
-            self._state.set("vel", np.asarray(velocities, float))
+            self._state.set("vel", self._of_free(np.asarray(velocities, float)))
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))

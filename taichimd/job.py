@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ase import Atoms
+from numpy.typing import NDArray
 
 from taichimd import observing
 from taichimd.analyze.plan import Plan
 from taichimd.config import RunSettings, make_settings
+from taichimd.constraints import check_fixed, fixed_atoms
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.report import read_report
@@ -41,6 +44,11 @@ class Job:
     notes: list[str]
     plan: Plan | None = None
 
+    @property
+    def fixed(self) -> NDArray[np.bool_] | None:
+        """(n,) which atoms are fixed; None if none is."""
+        return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
+
 
 def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
@@ -63,6 +71,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(given.structure), given.from_frame)
+    check_fixed(fixed_atoms(atoms), len(atoms))
     if given.velocities == DRAW:
         atoms.arrays.pop("momenta", None)
     elif given.velocities == FILE and not has_velocities(atoms):

@@ -7,6 +7,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.config import RunSettings
+from taichimd.constraints import fixed_atoms
 from taichimd.dynamics.ensembles import Langevin
 from taichimd.velocities import drift_share
 
@@ -35,7 +36,8 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
             "the volume of the whole cell, with any vacuum in it, and frames have the cells"
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
-    if share > _DRIFTS and settings.ensemble != Langevin.name:
+    # With fixed atoms nothing is counted relative to the centre of mass.
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and settings.ensemble != Langevin.name:
         notes.append(
             f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"

@@ -8,6 +8,7 @@ from ase import Atoms
 from taichimd.analysis.structure import check_reach
 from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
 from taichimd.config import RunSettings
+from taichimd.constraints import fixed_atoms
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.setting_types import DRAW, parse_time
@@ -64,7 +65,7 @@ def _saved(checkpoint: Checkpoint) -> Plan | None:
 def check(plan: Plan | None, atoms: Atoms) -> None:
     """Raise a SettingsError or AnalysisError if the structure does not allow what is to be observed."""
     if plan is not None:
-        check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc)
+        check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc, fixed_atoms(atoms))
         if "rdf" in plan.kinds:
             check_reach(len(atoms), atoms.cell.volume, plan.r_max)
 

@@ -78,6 +78,8 @@ class EngineLike(Protocol):
     pbc: NDArray[np.bool_]
     decomposition: str
     step: int
+    fixed: NDArray[np.bool_] | None
+    """(n,) which atoms are fixed; None if none is."""
 
     @property
     def cell(self) -> Array:

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.errors import SettingsError
 from taichimd.runtime import literals, ti
-from taichimd.state import State
+from taichimd.state import LEAST_INVERSE_MASS, State
 
 PIECE = 256
 """Atoms that one thread adds up, one after the other."""
@@ -77,7 +78,7 @@ def piece_sums(real: Any, what: str) -> Any:
             for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
                 i = sorted_of[k]
                 v = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz])
-                inverse = ti.cast(inverse_mass[i], ti.f64)
+                inverse = ti.max(ti.cast(inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
                 add(total, i, v, inverse, v.dot(v) / (2 * inverse), energy, virial)
             for c in ti.static(range(columns)):
                 sums[first + b * columns + c] = total[c]
@@ -112,7 +113,15 @@ def _centre_sums(real: Any) -> Any:
 
 
 def centre_of_mass(state: State) -> Centre:
-    """Of all atoms, with the same bits for any spatial order."""
+    """Of all atoms, with the same bits for any spatial order.
+
+    Raises:
+        SettingsError: fixed atoms, whose system has no centre of mass that moves freely.
+    """
+    if state.n_fixed:
+        raise SettingsError(
+            "a system with fixed atoms has no free centre of mass; use the laboratory's frame"
+        )
     pieces = -(-state.n // PIECE)
     sums = ti.ndarray(ti.f64, 7 * pieces)
     with literals(ti.f64):

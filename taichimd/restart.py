@@ -45,10 +45,11 @@ def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[
 def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:
     """The checkpoint without the motion of the centre of mass that Langevin's noise has left, and a remark.
 
-    Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom.
+    Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
+    fixed atoms no ensemble does.
     """
     left = checkpoint.settings.get("ensemble") == Langevin.name != settings.ensemble
-    if not left or len(checkpoint.numbers) == 1:
+    if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []
     velocities = checkpoint.velocities - drift(checkpoint.masses, checkpoint.velocities)
     note = f"the centre of mass, which moves in {Langevin.name}, was brought to rest"
@@ -68,7 +69,7 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
     if ramp is not None and settings.final_temperature is not None:
         done = min(max((checkpoint.step - ramp[0]) / (ramp[1] - ramp[0]), 0.0), 1.0)
         temperature += done * (settings.final_temperature - temperature)
-    velocities = maxwell_boltzmann(checkpoint.masses, temperature, settings.seed)
+    velocities = maxwell_boltzmann(checkpoint.masses, temperature, settings.seed, checkpoint.fixed)
     note = (
         f"velocities are drawn anew at {temperature:g} K, seed {settings.seed}: baths and conserved_eV begin "
         "anew, and drifts count from here"

@@ -16,6 +16,7 @@ from typing import Any
 
 from ase import Atoms
 
+from taichimd.constraints import fix, fixed_atoms
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import SettingsError
 from taichimd.io.structures import has_velocities, remarks
@@ -103,8 +104,8 @@ class Simulation:
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
-            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Constraints are
-            not applied: a `UserWarning` says so.
+            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Atoms that
+            `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints are refused.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         timestep: fs.
         temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
@@ -116,7 +117,8 @@ class Simulation:
         decomposition: particle, tuple or auto (see `Engine`).
 
     Raises:
-        SettingsError: a time step, temperature or seed that makes no sense.
+        SettingsError: a time step, temperature or seed that makes no sense, constraints other than fixed
+            atoms.
         StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
             and reader.
     """
@@ -141,6 +143,8 @@ class Simulation:
             temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
         _check_positive("temperature", temperature, "K")
         self._start(timestep)
+        # What is no Atoms object the engine refuses.
+        fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential = load_forcefield(forcefield)
         self.engine: EngineLike = Engine(
             atoms,
@@ -149,13 +153,16 @@ class Simulation:
             precision=precision,
             ensemble=ensemble,
             decomposition=decomposition,
+            fixed=fixed,
         )
         for remark in remarks(atoms):
             warnings.warn(remark, stacklevel=2)
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())
         else:
-            self.engine.set_state(velocities=maxwell_boltzmann(self.engine.masses, temperature, seed))
+            self.engine.set_state(
+                velocities=maxwell_boltzmann(self.engine.masses, temperature, seed, self.engine.fixed)
+            )
         self._structure = atoms.copy()
 
     @classmethod
@@ -172,6 +179,7 @@ class Simulation:
         self._structure = Atoms(
             engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
         )
+        fix(self._structure, engine.fixed)
         return self
 
     def _start(self, timestep: float) -> None:
@@ -203,9 +211,9 @@ class Simulation:
         return self.engine.thermo()
 
     def atoms(self) -> Atoms:
-        """A copy of the structure with the present cell, positions and velocities."""
+        """A copy of the structure with its constraints and the present cell, positions and velocities."""
         atoms = self._structure.copy()
-        # Constraints of the structure were not applied, and must not change what they are shown.
+        # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
         atoms.set_cell(self.engine.cell, apply_constraint=False)
         atoms.positions = self.engine.positions()
         momenta = atoms.get_masses()[:, None] * self.engine.velocities()

@@ -12,6 +12,10 @@ from numpy.typing import NDArray
 
 from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, Placed, literals, ti
 
+LEAST_INVERSE_MASS = 1e-30
+"""1/amu, below that of any atom: divides in place of the 0 of a fixed one, which has no velocity, so that 0/0
+becomes 0. It is a number of single precision, too."""
+
 
 @cache
 def _copy_kernels(real: Any) -> tuple[Any, Any]:
@@ -49,7 +53,8 @@ class State:
         pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
         sorted_of: place of each user's number.
-        alike: whether all have one mass and are of one species.
+        n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
+        alike: whether all have one mass and are of one species, and none is fixed.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
 
@@ -61,7 +66,13 @@ class State:
     kind: Any
     SORTED = ("pos", "vel", "force", "inverse_mass", "ident", "kind")
 
-    def __init__(self, kinds: NDArray[np.int32], masses: NDArray[np.float64], precision: str) -> None:
+    def __init__(
+        self,
+        kinds: NDArray[np.int32],
+        masses: NDArray[np.float64],
+        precision: str,
+        fixed: NDArray[np.bool_] | None = None,
+    ) -> None:
         self.real, self.numpy_real = PRECISIONS[precision]
         self.term, self._numpy_term = TERM_PRECISIONS[precision]
         self.n = n = len(kinds)
@@ -76,9 +87,14 @@ class State:
         numbers = np.arange(n, dtype=np.int32)
         self.ident.from_numpy(numbers)
         self.sorted_of.from_numpy(numbers)
-        self.alike = bool((kinds == kinds[:1]).all() and (masses == masses[:1]).all())
+        inverse = 1.0 / masses
+        if fixed is not None:
+            inverse = np.where(fixed, 0.0, inverse)
+        self.n_fixed = int(np.count_nonzero(inverse == 0.0))
+        # A spatial sort leaves inverse masses where they are if all are alike.
+        self.alike = bool((kinds == kinds[:1]).all() and (masses == masses[:1]).all() and not self.n_fixed)
         self.kind.from_numpy(np.asarray(kinds, np.int32))
-        self.inverse_mass.from_numpy((1.0 / masses).astype(self.numpy_real))
+        self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
 
     def get(self, name: str) -> NDArray[np.float64]:
         """A vector quantity in the user's order, (n, 3) float64."""

@@ -34,10 +34,11 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         velocities = f"from the structure file ({temperature(atoms):.1f} K)"
     else:
         velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"
+    held = "" if job.fixed is None else f" ({job.fixed.sum():,} fixed)"
     rows = [
         ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
                      f"({machine.get('device')})"),
-        ("system", f"{len(atoms):,} atoms, {_short_formula(atoms)}, periodic: {periodic}"),
+        ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
         ("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å"),
         ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble}, {settings.precision}"),
@@ -57,9 +58,9 @@ def print_summary(
     console: Console, report: dict[str, Any], folder: OutputFolder, observed: Sequence[tuple[str, str]] = ()
 ) -> None:
     """The figures of the run, what it observed, its files, and where its time went if that is wanted."""
-    steps = report["last_step"] - report["first_step"]
+    steps, held = report["last_step"] - report["first_step"], report.get("n_fixed", 0)
     rows = [
-        ("atoms", f"{report['n_atoms']:,}"),
+        ("atoms", f"{report['n_atoms']:,}" + (f" ({held:,} fixed)" if held else "")),
         ("steps", f"{steps:,}, to {report['simulated_ps']:g} ps (step {report['last_step']:,})"),
     ]
     speed = report.get("atom_steps_per_second")

@@ -58,8 +58,9 @@ class FakeEngine:
 
     def __init__(
         self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
-        decomposition="auto",
+        decomposition="auto", fixed=None,
     ):  # fmt: skip
+        self.fixed = fixed
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         if not np.isfinite(atoms.positions).all():
@@ -95,6 +96,8 @@ class FakeEngine:
             self._f = self._force()
         if velocities is not None:
             self._v = np.array(velocities)
+            if self.fixed is not None:
+                self._v[self.fixed] = 0.0
         if forces is not None:
             self._f = np.array(forces)
         if step is not None:
@@ -107,6 +110,8 @@ class FakeEngine:
         FakeEngine.calls.append(n_steps)
         time.sleep(self.step_seconds * n_steps)
         half = 0.5 * timestep / self.masses[:, None]
+        if self.fixed is not None:
+            half = np.where(self.fixed[:, None], 0.0, half)
         for _ in range(n_steps):
             self._v = self._v + half * self._f
             self._x = self._x + timestep * self._v
@@ -132,7 +137,8 @@ class FakeEngine:
     def thermo(self):
         result = self.evaluate()
         kinetic = 0.5 * float((self.masses[:, None] * self._v**2).sum())
-        temperature = 2 * kinetic / ((3 * self.n_atoms - 3) * KB)
+        freedom = 3 * self.n_atoms - 3 if self.fixed is None else 3 * int((~self.fixed).sum())
+        temperature = 2 * kinetic / (freedom * KB)
         pressure = 0.01 if self.volume else None
         return FakeThermo(
             self.step, result.energy, kinetic, temperature, pressure, self.volume, result.stress

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk, graphene
-from ase.constraints import FixAtoms
+from ase.constraints import FixAtoms, FixCartesian
 
 from taichimd.analysis.green_kubo import growing, read_off
 from taichimd.analysis.series import Mean
@@ -324,20 +324,27 @@ def test_bad_input_ends_in_one_line(call, options, message):
     assert not os.path.exists("k")
 
 
-def test_constraints_are_not_applied_and_both_doors_say_so(call, recwarn):
+def test_fixed_atoms_are_refused_at_both_doors(call):
     held = ARGON.copy()
     held.set_constraint(FixAtoms([0]))
-    held.set_array("vel", np.ones((8, 3)))
-    settings = KappaSettings(**SHORT, runs=2)
-    with pytest.warns(UserWarning, match="constraints of the structure are not applied") as seen:
-        found = thermal_conductivity(held, "Ar.lj", settings)
-    assert len(seen) == 1
-    assert found.mean == thermal_conductivity(ARGON, "Ar.lj", settings).mean
+    message = "constraint FixAtoms, but the heat current needs all atoms to move; take it away"
+    with pytest.raises(SettingsError, match=message):
+        thermal_conductivity(held, "Ar.lj", KappaSettings(**SHORT, runs=2))
     held.write("held.extxyz")
-    code, out, err = call(LINE.replace("s.extxyz", "held.extxyz") + "--time 100fs --runs 2 --output k")
-    assert (code, err) == (0, "")
-    assert out.count("note: constraints of the structure are not applied: every atom moves") == 1
-    assert not recwarn.list
+    code, _, err = call(LINE.replace("s.extxyz", "held.extxyz") + "--time 100fs --runs 2 --output k")
+    assert (code, err.count("\n")) == (2, 1)
+    assert message in err
+    assert not os.path.exists("k")
+
+
+def test_a_mask_that_fixes_nothing_is_no_constraint():
+    free = ARGON.copy()
+    free.set_constraint([FixCartesian(k, mask=(False, False, False)) for k in range(8)] + [FixAtoms([])])
+    system = supercell(free, KappaSettings(**SHORT, runs=2))
+    np.testing.assert_array_equal(
+        system.positions, supercell(ARGON, KappaSettings(**SHORT, runs=2)).positions
+    )
+    assert not system.constraints
 
 
 @pytest.mark.parametrize("method", ["green-kubo", "hnemd"])

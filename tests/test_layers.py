@@ -13,7 +13,7 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     ["errors", "units", "tracing", "scalars", "signals", "matrix3"],
     ["runtime"],
-    ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat"],
+    ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat", "constraints"],
     ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate", "tuples"],

@@ -84,20 +84,25 @@ def test_velocities_of_the_atoms_are_kept(atoms):
     np.testing.assert_allclose(simulation.velocities(), atoms.get_velocities())
 
 
-def test_constraints_are_not_applied_and_a_warning_says_so(atoms):
+def test_fixed_atoms_stay_and_a_warning_tells_of_velocities_they_had(atoms):
     atoms.set_velocities(np.arange(81.0).reshape(27, 3) * 1e-4)
     fixed = atoms.copy()
     fixed.set_constraint(FixAtoms([0, 1]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         free = Simulation(atoms, FakeForceField())
-    with pytest.warns(UserWarning, match="constraints of the structure are not applied: every atom") as seen:
+    with pytest.warns(UserWarning, match="the velocities of fixed atoms are set to 0: 2 had others") as seen:
         held = Simulation(fixed, FakeForceField())
     assert seen[0].filename == __file__
     free.run(10)
     held.run(10)
-    np.testing.assert_array_equal(held.positions(), free.positions())
-    np.testing.assert_array_equal(held.atoms().get_velocities(), free.atoms().get_velocities())
+    np.testing.assert_array_equal(held.positions()[:2], atoms.positions[:2])
+    np.testing.assert_array_equal(held.positions()[2:], free.positions()[2:])
+    shown = held.atoms()
+    np.testing.assert_array_equal(shown.constraints[0].index, [0, 1])
+    np.testing.assert_array_equal(shown.get_velocities()[:2], 0.0)
+    assert not free.atoms().constraints
+    np.testing.assert_array_equal(Simulation.from_engine(held.engine).atoms().constraints[0].index, [0, 1])
 
 
 @pytest.mark.parametrize(

@@ -113,10 +113,13 @@ def test_placeholder_element(tmp_path):
 
 
 def test_remarks_name_what_is_not_used(tmp_path, silicon):
-    silicon.set_constraint(FixAtoms([0]))
     silicon.set_array("vel", np.ones((8, 3)))
+    silicon.set_constraint(FixAtoms([0]))
     write(tmp_path / "POSCAR", silicon)
-    assert "constraints" in remarks(read_structure(tmp_path / "POSCAR"))[0]
+    assert remarks(read_structure(tmp_path / "POSCAR")) == []
+    silicon.set_array("momenta", np.ones((8, 3)))
+    assert remarks(silicon) == ["the velocities of fixed atoms are set to 0: 1 had others"]
+    del silicon.arrays["momenta"]
     silicon.set_constraint()
     write(tmp_path / "v.extxyz", silicon)
     assert "'vel' has no agreed unit" in remarks(read_structure(tmp_path / "v.extxyz"))[0]

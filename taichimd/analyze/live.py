@@ -8,7 +8,8 @@
 Nothing of the size of the atoms comes to the host: distances are counted, displacements and velocity products
 added up, and heat current and stress summed on the device. Correlations are those of `taichimd.analysis`,
 within equal blocks of the run. All is relative to the centre of mass, whose motion is neither diffusion, nor
-vibration, nor heat.
+vibration, nor heat; with fixed atoms, which tie it to the laboratory, relative to that. Displacements and
+velocities are those of atoms that are not fixed.
 """
 
 import json
@@ -41,6 +42,7 @@ from taichimd.analyze.values import (
 from taichimd.dynamics.ensembles import NVE, Langevin
 from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
+from taichimd.observe.groups import Groups
 from taichimd.observe.radial import RadialHistogram
 from taichimd.observe.sum_series import SumSeries
 from taichimd.observe.time_correlation import TimeCorrelation
@@ -87,7 +89,10 @@ class Observations(Sampler):
         kinds = np.array([self._species.index(symbol) for symbol in engine.symbols], np.int32)
         self._numbers = np.bincount(kinds)
         self._masses = [np.unique(engine.masses[kinds == k]) for k in range(len(self._species))]
-        check_system(plan, engine.symbols, engine.masses, engine.pbc)
+        check_system(plan, engine.symbols, engine.masses, engine.pbc, engine.fixed)
+        fixed = np.zeros(len(kinds), bool) if engine.fixed is None else engine.fixed
+        self._n_free = np.bincount(kinds[~fixed], minlength=len(self._species))
+        self._groups = None
         n, n_kinds, precision = len(kinds), len(self._species), engine.precision
         wanted = set(plan.kinds)
         self._radial = (
@@ -95,8 +100,14 @@ class Observations(Sampler):
         )
         self._motion = None
         if wanted & {"msd", "vacf"}:
+            moving, n_groups = kinds, n_kinds
+            if fixed.any():
+                # Fixed atoms are a group of their own, which no result counts.
+                moving, n_groups = np.where(fixed, n_kinds, kinds).astype(np.int32), n_kinds + 1
+                self._groups = Groups(moving)
+                self._note_fixed(int(fixed.sum()))
             self._motion = TimeCorrelation(
-                kinds, n_kinds, plan.lags, plan.origin_every, self._farthest(), precision=precision
+                moving, n_groups, plan.lags, plan.origin_every, self._farthest(), precision=precision
             )
         self._sums = {kind: SumSeries(what, n) for kind, what in _SUMS.items() if kind in wanted}
         self._volumes: list[float] = []
@@ -108,17 +119,25 @@ class Observations(Sampler):
         )
         # Where it rests, looking for it in each sample would only cost time.
         share = drift_share(engine.masses, engine.velocities())
-        self._moving = n > 1 and (share > _STILL or engine.ensemble.name == Langevin.name)
+        drifting = share > _STILL or engine.ensemble.name == Langevin.name
+        self._moving = n > 1 and drifting and not fixed.any()
         self._note_bath()
 
     def _farthest(self) -> float:
         """Angstrom that no atom moves within the window, even if it flies freely."""
         engine, masses = self._engine, self._engine.masses
         bath = engine.ensemble
-        warm = [float((masses[:, None] * engine.velocities() ** 2).sum()) / (3.0 * len(masses))]
+        warm = [float((masses[:, None] * engine.velocities() ** 2).sum()) / (3.0 * self._n_free.sum())]
         warm += [KB * (getattr(bath, key, 0.0) or 0.0) for key in ("temperature", "final_temperature")]
         fastest = _FASTEST * float(np.sqrt(max(warm) / masses.min()))
         return max(100.0, fastest * self.plan.lags * self.plan.interval * PS)
+
+    def _note_fixed(self, n_fixed: int) -> None:
+        left_out = [name for name, count in zip(self._species, self._n_free, strict=True) if count == 0]
+        self.notes.append(
+            f"msd and vacf are those of the atoms that move, without {n_fixed:,} fixed ones, "
+            "relative to the laboratory" + (f"; nothing of {', '.join(left_out)} moves" if left_out else "")
+        )
 
     def _note_bath(self) -> None:
         bath, kinds = self._engine.ensemble.name, [kind for kind in _SUMS if kind in self.plan.kinds]
@@ -155,7 +174,8 @@ class Observations(Sampler):
         if self._radial is not None:
             self._radial.sample(state.pos, state.kind, state.ident, self._engine.cell)
         if self._motion is not None and self.taken >= self.plan.samples - self.plan.blocks * self.plan.length:
-            self._motion.sample(state.pos, state.vel, state.kind, state.ident, centre)
+            kind = state.kind if self._groups is None else self._groups.placed(state.ident)
+            self._motion.sample(state.pos, state.vel, kind, state.ident, centre)
         for series in self._sums.values():
             series.sample(state, energies, virials, centre)
 
@@ -239,21 +259,22 @@ class Observations(Sampler):
 
     def _write_msd(self, files: list[Path], title: str) -> Rows:
         msd = np.array(self._blocks["msd"])
-        found = {name: fit_diffusion(msd[:, :, k], self._dt) for k, name in enumerate(self._species)}
+        found = {name: fit_diffusion(msd[:, :, k], self._dt) for k, name in self._that_move()}
         self.values |= diffusion_values(found)
         return write_msd(found, files, title)
 
     def _write_vacf(self, files: list[Path], title: str) -> Rows:
+        kinds = [k for k, _ in self._that_move()]
         vacf = np.array(self._blocks["vacf"])
-        weights = self._numbers * np.array([float(masses[0]) for masses in self._masses])
-        correlations = {name: vacf[:, :, k] for k, name in enumerate(self._species)}
+        weights = self._n_free[kinds] * np.array([float(self._masses[k][0]) for k in kinds])
+        correlations = {name: vacf[:, :, k] for k, name in self._that_move()}
         found: dict[str, DensityOfStates] = {
-            name: spectrum(correlations[name].sum(axis=2), int(self._numbers[k]), self._dt)
-            for k, name in enumerate(self._species)
+            name: spectrum(correlations[name].sum(axis=2), int(self._n_free[k]), self._dt)
+            for k, name in self._that_move()
         }
         if len(found) > 1:
             found["all"] = spectrum(
-                np.einsum("slkc,k->sl", vacf, weights), int(self._numbers.sum()), self._dt
+                np.einsum("slkc,k->sl", vacf[:, :, kinds], weights), int(self._n_free.sum()), self._dt
             )
         self.notes += folding_notes(found, "take a smaller --observe-every")
         self.values |= spectrum_values(found)
@@ -299,6 +320,10 @@ class Observations(Sampler):
     def _temperature(self, rows: Array) -> float:
         """Mean over the run, K."""
         return float(2.0 * rows[:, 6].mean() / (degrees_of_freedom(self._engine.n_atoms) * KB))
+
+    def _that_move(self) -> list[tuple[int, str]]:
+        """Numbers and symbols of the species of which some atom is not fixed."""
+        return [(k, name) for k, name in enumerate(self._species) if self._n_free[k]]
 
     @property
     def _dt(self) -> float:

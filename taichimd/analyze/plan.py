@@ -26,6 +26,8 @@ FILES = {
     "viscosity": ("stress.csv", "viscosity.csv", "viscosity.png"),
 }
 """What each kind writes."""
+OF_BULK = ("heat", "viscosity")
+"""Those that need momentum to be conserved."""
 NEED_VOLUME = ("rdf", "heat", "viscosity")
 """Those that are per volume of the cell."""
 
@@ -172,7 +174,13 @@ def _most_lags(samples: int) -> int:
     return next((lags for lags in range(samples - 2, 0, -1) if lags + _between_origins(lags) < samples), 0)
 
 
-def check_system(plan: Plan, symbols: list[str], masses: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
+def check_system(
+    plan: Plan,
+    symbols: list[str],
+    masses: NDArray[np.float64],
+    pbc: NDArray[np.bool_],
+    fixed: NDArray[np.bool_] | None = None,
+) -> None:
     """Raise if a system does not allow what a plan asks; before there is an engine that compiles.
 
     Args:
@@ -180,10 +188,18 @@ def check_system(plan: Plan, symbols: list[str], masses: NDArray[np.float64], pb
         symbols: of the n atoms.
         masses: (n,) amu.
         pbc: (3,) along which cell vectors the system repeats.
+        fixed: (n,) which atoms are fixed; None if none is.
 
     Raises:
-        SettingsError: a volume is needed where there is none, or one mass where a species has several.
+        SettingsError: a volume is needed where there is none, one mass where a species has several, or all
+            atoms moving where some are fixed.
     """
+    bulk = [kind for kind in plan.kinds if kind in OF_BULK]
+    if bulk and fixed is not None and fixed.any():
+        raise SettingsError(
+            f"observe = {', '.join(bulk)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
+            "Green-Kubo integral is no property of the material; let all move, or observe rdf, msd or vacf"
+        )
     for kind in plan.kinds:
         if kind in NEED_VOLUME and not np.all(pbc):
             raise SettingsError(

@@ -113,15 +113,13 @@ def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
                 "the file has no cell, and atoms jump by more than half of the system between frames: if "
                 "they were folded into a cell, displacements are wrong; write the cell to the file"
             )
-    # A single atom is its centre of mass, relative to which it would rest.
-    if len(frames.symbols) > 1:
-        positions = without_drift(positions, frames.masses)
+    positions = _relative(run, positions)
     found = {
         name: diffusion_from_msd(
             positions[:, run.atoms(name)], run.interval * PS, run.window() * PS,
             None if fit is None else (fit[0] * PS, fit[1] * PS), run.blocks,
         )
-        for name in run.species
+        for name in run.that_move
     }  # fmt: skip
     return write_msd(found, files, title)
 
@@ -133,9 +131,9 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     assert frames.velocities is not None
     interval, window = run.interval, run.window()
     lags = round(window / interval)
-    everything = np.ones(len(frames.symbols), bool)
-    velocities = without_drift(frames.velocities, frames.masses) if len(everything) > 1 else frames.velocities
-    masks = {name: run.atoms(name) for name in run.species}
+    everything = ~frames.fixed
+    velocities = _relative(run, frames.velocities)
+    masks = {name: run.atoms(name) for name in run.that_move}
     correlations = {
         name: velocity_autocorrelation(velocities[:, mask], lags, blocks=run.blocks)
         for name, mask in masks.items()
@@ -148,3 +146,20 @@ def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
     }
     run.notes += folding_notes(densities, "write frames more often")
     return write_vacf(correlations, densities, interval, files, title)
+
+
+def _relative(run: Run, values: Array) -> Array:
+    """Positions or velocities relative to the centre of mass, or, with fixed atoms, to the laboratory.
+
+    A single atom is its centre of mass, relative to which it would rest.
+    """
+    frames = run.frames
+    if frames.fixed.any():
+        note = (
+            f"MSD and VACF are those of the atoms that move, without {frames.fixed.sum():,} fixed ones, "
+            "relative to the laboratory"
+        )
+        if note not in run.notes:
+            run.notes.append(note)
+        return values
+    return without_drift(values, frames.masses) if len(frames.symbols) > 1 else values

@@ -67,6 +67,7 @@ class Run:
         if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         self.species = sorted(set(frames.symbols.tolist()))
+        self.that_move = sorted(set(frames.symbols[~frames.fixed].tolist()))
 
     def missing(self, kind: str) -> str:
         """Why a kind cannot be computed; empty if it can."""
@@ -75,6 +76,8 @@ class Run:
             volume = np.abs(np.linalg.det(frames.cells)).min()
             whole = frames.pbc.all() and volume > 1e-6
             return "" if whole else "needs a cell that is periodic in three directions"
+        if frames.fixed.all():
+            return "needs atoms that are not fixed"
         if len(frames.positions) < FEWEST:
             return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
         if kind == "vacf" and frames.velocities is None:
@@ -163,8 +166,8 @@ class Run:
         return fit
 
     def atoms(self, species: str) -> Any:
-        """Mask of the atoms of a species."""
-        return self.frames.symbols == species
+        """Mask of the atoms of a species that are not fixed."""
+        return (self.frames.symbols == species) & ~self.frames.fixed
 
 
 def parse_fit(text: str | None, name: str = "fit") -> tuple[float, float] | None:

@@ -15,12 +15,13 @@ on the diagonal and half of it beside:
 - Martyna-Tobias-Klein: with the cell velocity u (symmetric), M = (N_f + 3) k T tau^2/3 and
   G = K + W - V p + tr(K)/N_f: half of u' = G/M; half of v' = -(u + tr(u)/N_f) v; thermostat of the atoms, and friction and noise
   on u; the two halves in reverse. Then B = exp(u dt), C = (exp(u dt) - 1)/(u dt).
-  With 3N - 3 degrees of freedom it samples V^(N-1) exp(-(U + p V)/kT).
+  With 3N - 3 degrees of freedom it samples V^(N-1) exp(-(U + p V)/kT), with F fixed atoms V^(N-F) exp(-(U + p V)/kT).
   (M. E. Tuckerman et al., J. Phys. A 39, 5629 (2006), doi:10.1088/0305-4470/39/19/S18, with the halves on both
   sides of a step's boundary made one, as for thermostats.)
 
 What may change is a projection of these tensors: their mean over the controlled axes, their diagonal, or all of
-them. Cells do not rotate, because all of them are symmetric.
+them. Cells do not rotate, because all of them are symmetric. Fixed atoms have v = 0 and follow x <- x B: they keep
+their places in the cell (fractional coordinates), so W is that of all atoms, and K that of the free ones.
 
 The lists learn of the deformation since they were made, F = 1 + E: pairs farther apart than reach are still beyond
 (1 - |E|) reach - 2 u, if no atom is farther than u from where the deformation alone would have brought it.
@@ -39,6 +40,7 @@ from taichimd.math import exp, sqrt
 from taichimd.philox import GLOBAL
 from taichimd.random import normal2
 from taichimd.runtime import in_double, ti
+from taichimd.state import LEAST_INVERSE_MASS
 from taichimd.streams import CELL
 
 # The array `bath` goes on behind what thermostats hold.
@@ -123,7 +125,7 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     @ti.func
     def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
         w = ti.cast(v, ti.f64)
-        twice = w.outer_product(w) / ti.cast(inverse_mass, ti.f64)
+        twice = w.outer_product(w) / ti.max(ti.cast(inverse_mass, ti.f64), LEAST_INVERSE_MASS)
         for k in ti.static(range(parts)):
             atoms.count(i, n, k, component(twice, k), ledger)
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from taichimd import units
 from taichimd.dynamics import barostats as baro
@@ -25,6 +26,10 @@ class Bath:
         ensemble: what is held constant.
         masses: (n,) amu.
         driving_force: 1/angstrom, or None.
+        fixed: (n,) True where an atom is fixed; None: nowhere.
+
+    Raises:
+        SettingsError: a driving force that is no vector, without its thermostat, or with fixed atoms.
 
     Attributes:
         freedom: degrees of freedom among which the kinetic energy is shared.
@@ -34,11 +39,18 @@ class Bath:
     """
 
     def __init__(
-        self, ensemble: Ensemble, masses: Array, driving_force: tuple[float, float, float] | None = None
+        self,
+        ensemble: Ensemble,
+        masses: Array,
+        driving_force: tuple[float, float, float] | None = None,
+        fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         self.ensemble = ensemble
         self.coupling = coupling_of(ensemble, driving_force)
-        self.freedom = degrees_of_freedom(ensemble, len(masses))
+        n_fixed = 0 if fixed is None else int(np.count_nonzero(fixed))
+        if n_fixed and self.coupling.driven:
+            raise SettingsError("a driving force needs all atoms to move; leave fixed, or driving_force, out")
+        self.freedom = degrees_of_freedom(ensemble, len(masses), n_fixed)
         self.moves_cell = self.coupling.moves_cell
         sums = 1 + 3 * self.coupling.driven
         if isinstance(ensemble, Barostat):

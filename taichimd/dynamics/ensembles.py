@@ -8,6 +8,7 @@
 | nvt-bussi | stochastic velocity rescaling | canonical | 3N - 3 |
 | nvt-nose-hoover | a chain of three | canonical where the motion is ergodic | 3N - 3 |
 
+With F > 0 fixed atoms it is 3 (N - F) in all of them: what holds these takes up momentum, and no centre of mass rests.
 `thermostats` has the equations and what runs on the device.
 """
 
@@ -157,11 +158,13 @@ THERMOSTATS: dict[str, type[Thermostat]] = {
 NAMES = (NVE.name, *THERMOSTATS)
 
 
-def degrees_of_freedom(ensemble: Ensemble, n_atoms: int) -> int:
+def degrees_of_freedom(ensemble: Ensemble, n_atoms: int, n_fixed: int = 0) -> int:
     """Among which the kinetic energy is shared: 3N - 3, and 3N where noise moves the centre of mass.
 
-    A single atom has three: it is its centre of mass.
+    A single atom has three: it is its centre of mass. With F > 0 fixed atoms it is 3 (N - F).
     """
+    if n_fixed:
+        return 3 * (n_atoms - n_fixed)
     if isinstance(ensemble, Langevin):
         return 3 * n_atoms
     return max(3 * n_atoms - 3, 3)

@@ -34,6 +34,7 @@ from taichimd.math import exp, log, sqrt
 from taichimd.philox import GLOBAL
 from taichimd.random import normal2, normal3, uniform2
 from taichimd.runtime import WARPS, in_double, ti
+from taichimd.state import LEAST_INVERSE_MASS
 from taichimd.streams import LANGEVIN, VELOCITY_RESCALING
 
 # The array `ledger`, of whole numbers.
@@ -97,7 +98,7 @@ def _units(energy):
 @ti.func
 def _kinetic(v, inverse_mass):
     w = ti.cast(v, ti.f64)
-    return 0.5 * w.dot(w) / ti.cast(inverse_mass, ti.f64)
+    return 0.5 * w.dot(w) / ti.max(ti.cast(inverse_mass, ti.f64), LEAST_INVERSE_MASS)
 
 
 @ti.func

@@ -4,7 +4,7 @@ ASE writes it (`ase.io.trajectory`): no format and no dependency of our own. A f
 momenta (ASE's unit, sqrt(eV*amu), from which ASE makes velocities), cell (Å), the results energy (eV), forces
 (eV/Å) and stress (eV/Å^3, ASE's sign, potential part), and in `info` step and time_ps. Numbers are float64,
 as they are in the run. The first frame has `description`: the unit of each quantity. On demand the
-results have `energies` (eV) and `info` has `virials` (eV, (n, 3, 3)).
+results have `energies` (eV) and `info` has `virials` (eV, (n, 3, 3)). Fixed atoms have `FixAtoms`.
 
 The container is ULM: of each frame arrays and a JSON text, and a table of where these texts begin. The count
 of frames is written last, so a file whose writer was killed within a frame reads up to the frame before.
@@ -22,6 +22,7 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from numpy.typing import NDArray
 
+from taichimd.constraints import fix
 from taichimd.errors import OutputError
 from taichimd.io.files import writing
 from taichimd.io.trajectory import MOMENTA_UNIT
@@ -88,6 +89,7 @@ class BinaryTrajectoryWriter:
         atoms.set_cell(engine.cell)
         atoms.positions = engine.positions()
         atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
+        fix(atoms, engine.fixed)
         atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps)}
         results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
         if thermo.stress is not None:

@@ -13,6 +13,7 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.constraints import fix, fixed_atoms
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import CheckpointError
 from taichimd.io.files import write_atomically
@@ -23,7 +24,7 @@ _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
     "counted_from",
 )  # fmt: skip
-_OBSERVED = "observed."
+_OBSERVED, _FIXED = "observed.", "fixed"
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
 
 
@@ -53,6 +54,7 @@ class Checkpoint:
         ramp: first and last step of the ramps of temperature and pressure, or None.
         counted_from: first step of the run's files whose conserved energy is of its present ensemble.
         observed: arrays of what the run observes (`Observations.save`); empty without.
+        fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
     """
 
     step: int
@@ -73,12 +75,14 @@ class Checkpoint:
     ramp: Sequence[int] | None = None
     counted_from: int = 0
     observed: dict[str, Any] = field(default_factory=dict)
+    fixed: NDArray[np.bool_] | None = None
 
     def atoms(self) -> Atoms:
-        """The system as ASE atoms with velocities."""
+        """The system as ASE atoms with velocities, and `FixAtoms` where atoms are fixed."""
         atoms = Atoms(self.numbers, positions=self.positions, cell=self.cell, pbc=self.pbc)
         atoms.set_masses(self.masses)
         atoms.set_velocities(self.velocities)
+        fix(atoms, self.fixed)
         return atoms
 
 
@@ -92,6 +96,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     meta = {key: getattr(checkpoint, key) for key in _META}
     meta["format"] = FORMAT
     arrays |= {f"{_OBSERVED}{key}": value for key, value in checkpoint.observed.items()}
+    if checkpoint.fixed is not None:
+        arrays[_FIXED] = checkpoint.fixed
     write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
 
 
@@ -111,6 +117,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         with loaded as archive:
             meta = json.loads(str(archive["meta"]))
             arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
+            fixed = archive[_FIXED] if _FIXED in archive.files else None
             observed = {
                 name.removeprefix(_OBSERVED): archive[name]
                 for name in archive.files
@@ -130,8 +137,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             raise CheckpointError(
                 f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
             )
+    if fixed is not None and (fixed.shape != (n,) or fixed.dtype != bool):
+        raise CheckpointError(f"checkpoint {path}: {_FIXED} is not a mask of {n} atoms; use an earlier one")
     try:
-        return Checkpoint(**meta, **arrays, observed=observed)
+        return Checkpoint(**meta, **arrays, observed=observed, fixed=fixed)
     except TypeError:
         raise CheckpointError(f"checkpoint {path} lacks entries; use the version that wrote it") from None
 
@@ -143,6 +152,7 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
 
     Raises:
         CheckpointError: says what differs first.
+        SettingsError: the structure has constraints other than fixed atoms.
     """
 
     def differs(what: str) -> CheckpointError:
@@ -161,6 +171,11 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
     if atoms.has("masses") and heavy.size:
         theirs, ours = checkpoint.masses[heavy[0]], atoms.get_masses()[heavy[0]]
         raise differs(f"atom {heavy[0]} has a mass of {theirs:g}, in the structure {ours:g}")
+    now, before = fixed_atoms(atoms), checkpoint.fixed
+    held = np.flatnonzero(now != (np.zeros(len(now), bool) if before is None else before))
+    if held.size:
+        is_, was = ("fixed", "free") if now[held[0]] else ("free", "fixed")
+        raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
     moved = checkpoint.settings.get("ensemble") in BAROSTATS

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from ase.constraints import FixAtoms
 from numpy.typing import NDArray
 
 from taichimd.errors import StructureError
@@ -26,6 +27,7 @@ class Frames:
         cells: (frames, 3, 3) Å, rows are the vectors.
         pbc: (3,) whether a direction is periodic.
         times: (frames,) ps, or None if the file does not say.
+        fixed: (n,) atoms that `FixAtoms` holds in every frame.
         wrapped: whether atoms may have been folded into the cell; only of our own files it is known.
     """
 
@@ -37,6 +39,7 @@ class Frames:
     pbc: NDArray[np.bool_]
     times: Array | None
     wrapped: bool
+    fixed: NDArray[np.bool_]
 
     def only(self, keep: NDArray[np.bool_]) -> "Frames":
         """The frames of a (frames,) mask."""
@@ -115,6 +118,7 @@ def read_frames(path: str | Path, skip: int = 0) -> Frames:
         pbc=np.array(first.pbc),
         times=np.array([image.info["time_ps"] for image in images], float) if timed else None,
         wrapped=not (timed and "step" in first.info),
+        fixed=np.logical_and.reduce([_held(image) for image in images]),
     )
     for name in ("positions", "velocities", "cells"):
         values = getattr(frames, name)
@@ -122,3 +126,12 @@ def read_frames(path: str | Path, skip: int = 0) -> Frames:
             bad = skip + int(np.argwhere(~np.isfinite(values))[0, 0])
             raise StructureError(f"trajectory {path}: frame {bad} has {name} that are not finite numbers")
     return frames
+
+
+def _held(image: Any) -> NDArray[np.bool_]:
+    """(n,) which atoms are held; other constraints do not matter to who only looks on."""
+    held = np.zeros(len(image), bool)
+    for constraint in image.constraints:
+        if isinstance(constraint, FixAtoms):
+            held[constraint.index] = True
+    return held

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
+from taichimd.constraints import moving_fixed
 from taichimd.errors import OutputError, SettingsError, StructureError
 
-NOT_APPLIED = "constraints of the structure are not applied: every atom moves"
 UNUSED = ("vel", "velo", "velocities")
 """Columns that look like velocities and say no unit."""
 _WITH_VELOCITIES = (".xyz", ".extxyz")
@@ -196,8 +196,12 @@ def has_velocities(atoms: Atoms) -> bool:
 
 
 def remarks(atoms: Atoms) -> list[str]:
-    """What the structure holds and the run will not use, one sentence each."""
-    notes = [NOT_APPLIED] if atoms.constraints else []
+    """What the structure holds and the run will not use, one sentence each.
+
+    Raises:
+        SettingsError: constraints other than fixed atoms.
+    """
+    notes = moving_fixed(atoms)
     for name in UNUSED:
         if atoms.has(name) and not atoms.has("momenta"):
             notes.append(

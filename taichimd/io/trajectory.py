@@ -7,7 +7,9 @@ line has their unit as `momenta_unit`. It also has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
 components of each row after row). Where atoms do not have the masses that ASE gives their elements, there is
-a column `masses` (amu): without it ASE would make other velocities of the momenta.
+a column `masses` (amu): without it ASE would make other velocities of the momenta. Where atoms are fixed
+there is a column `move_mask` (F: fixed), of which ASE makes `FixAtoms`; `forces` are those of the potential,
+of fixed atoms, too.
 
 Format: https://github.com/libAtoms/extxyz
 """
@@ -60,8 +62,8 @@ class TrajectoryWriter(AppendedFile):
         self._own_masses = masses is not None and not np.array_equal(masses, usual)
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
         more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
-        properties = ":".join([_PROPERTIES, *more])
-        self._fixed = f'Properties={properties} pbc="{flags}" momenta_unit="{MOMENTA_UNIT}"'
+        self._properties = ":".join([_PROPERTIES, *more])
+        self._pbc = f'pbc="{flags}" momenta_unit="{MOMENTA_UNIT}"'
         super().__init__(path, None if drop_from is None else lambda: offset_of_step(path, drop_from))
 
     def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
@@ -75,14 +77,18 @@ class TrajectoryWriter(AppendedFile):
         if self._own_masses:
             columns.append(np.asarray(engine.masses)[:, None])
         lattice = f'Lattice="{_numbers(engine.cell)}" ' if np.any(engine.cell) else ""
-        comment = f"{lattice}{self._fixed} step={thermo.step} time_ps={time_ps!r}"
+        properties, marks = self._properties, [""] * len(self._symbols)
+        if engine.fixed is not None:
+            properties += ":move_mask:L:1"
+            marks = [" F" if fixed else " T" for fixed in engine.fixed]
+        comment = f"{lattice}Properties={properties} {self._pbc} step={thermo.step} time_ps={time_ps!r}"
         comment += f" energy={float(thermo.potential)!r}"
         if thermo.stress is not None:
             comment += f' stress="{_numbers(np.asarray(thermo.stress)[list(_VOIGT_AS_3X3)])}"'
         lines = [str(len(self._symbols)), comment]
         lines += [
-            f"{symbol} {' '.join(map(repr, row))}"
-            for symbol, row in zip(self._symbols, np.hstack(columns).tolist(), strict=True)
+            f"{symbol} {' '.join(map(repr, row))}{mark}"
+            for symbol, row, mark in zip(self._symbols, np.hstack(columns).tolist(), marks, strict=True)
         ]
         self.append("\n".join(lines) + "\n")
 

@@ -13,12 +13,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
+from taichimd.constraints import fixed_atoms
 from taichimd.errors import OutputError, TaichimdError
 from taichimd.io.files import make_folder, write_atomically, writing
 from taichimd.io.relax_log import RelaxLog
 from taichimd.io.report import host, versions, write_report
 from taichimd.progress import PLAIN_SECONDS
-from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, fixed_atoms, relax
+from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.signals import StopRequest
 from taichimd.summary import print_rows
@@ -116,7 +117,7 @@ def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tu
         TaichimdError: anything that stops it.
     """
     # Before anything of an earlier relaxation is replaced.
-    fixed_atoms(job.atoms)
+    fixed_atoms(job.atoms, "relax")
     cell_freedom(job.atoms, job.settings)
     _make_folder(job)
     log: RelaxLog | None = None

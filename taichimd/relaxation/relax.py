@@ -13,12 +13,10 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
-from ase.constraints import FixAtoms
-from numpy.typing import NDArray
 
 from taichimd.checks import require_atoms
+from taichimd.constraints import fixed_atoms
 from taichimd.engine import Engine
-from taichimd.errors import SettingsError
 from taichimd.forcefields.load import load_forcefield
 from taichimd.minimise.cell import CellFreedom
 from taichimd.minimise.fire import Fire, Look
@@ -116,14 +114,14 @@ def relax(
 
     Raises:
         SettingsError: a value that makes no sense, a cell that cannot relax in a direction that is asked for,
-            a constraint other than FixAtoms.
+            a constraint other than fixed atoms.
         RelaxationError: the cell collapsed or exploded, or atoms landed on top of each other.
         StructureError, MissingParameterError, ParameterFileError, BackendError, EvaluationError: from engine
             and reader.
     """
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
     require_atoms(atoms)
-    fixed = fixed_atoms(atoms)
+    fixed = fixed_atoms(atoms, "relax")
     started = time.perf_counter()
     forcefield = load_forcefield(potential)
     freedom = cell_freedom(atoms, settings)
@@ -161,23 +159,6 @@ def relax(
         first_seconds=first_seconds or 0.0,
         statistics=engine.statistics(),
     )
-
-
-def fixed_atoms(atoms: Atoms) -> NDArray[np.bool_]:
-    """(n,) which atoms `FixAtoms` holds.
-
-    Raises:
-        SettingsError: another constraint.
-    """
-    fixed = np.zeros(len(atoms), bool)
-    for constraint in atoms.constraints:
-        if not isinstance(constraint, FixAtoms):
-            raise SettingsError(
-                f"the structure has a constraint {type(constraint).__name__}, which relax cannot keep; "
-                "it keeps FixAtoms: take the other away (atoms.set_constraint()), or use ASE's optimizers"
-            )
-        fixed[constraint.index] = True
-    return fixed
 
 
 def cell_freedom(atoms: Atoms, settings: RelaxSettings) -> CellFreedom | None:

@@ -10,7 +10,7 @@ from rich.console import Console
 from taichimd.analyze.job import Outcome
 from taichimd.analyze.tables import growth_notes
 from taichimd.forcefields.load import load_forcefield
-from taichimd.io.structures import NOT_APPLIED, read_structure
+from taichimd.io.structures import read_structure
 from taichimd.progress import duration
 from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
@@ -45,9 +45,6 @@ def run_kappa(
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
-    if atoms.constraints:
-        console.print(f"note: {NOT_APPLIED}", highlight=False)
-        atoms.set_constraint()
     begin = time.perf_counter()
     with StopRequest() as stop, console.status("compiling") as status:
 

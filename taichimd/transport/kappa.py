@@ -15,7 +15,6 @@ give equal samples.
 
 import hashlib
 import json
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -29,12 +28,13 @@ from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.series import Array, Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
 from taichimd.checks import require_atoms
+from taichimd.constraints import binding
 from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
-from taichimd.errors import OutputError, StructureError
+from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.io.checkpoint import potential_hash
 from taichimd.io.files import write_atomically
-from taichimd.io.structures import NOT_APPLIED, UNUSED
+from taichimd.io.structures import UNUSED
 from taichimd.observe.sum_series import SumSeries
 from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
@@ -111,7 +111,7 @@ def thermal_conductivity(
 
     Args:
         atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn,
-            constraints are not applied (a `UserWarning` says so).
+            constraints are refused: a heat current needs all atoms to move.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
@@ -128,8 +128,6 @@ def thermal_conductivity(
     from taichimd.forcefields.load import load_forcefield
 
     require_atoms(atoms)
-    if atoms.constraints:
-        warnings.warn(NOT_APPLIED, stacklevel=2)
     potential = load_forcefield(forcefield)
     system = supercell(atoms, settings)
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": potential_hash(potential)}
@@ -148,11 +146,18 @@ def thermal_conductivity(
 
 
 def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
-    """The system that is run, without velocities and constraints.
+    """The system that is run, without velocities.
 
     Raises:
+        SettingsError: the structure has constraints.
         StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
     """
+    held = binding(atoms)
+    if held:
+        raise SettingsError(
+            f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
+            "to move; take it away (atoms.set_constraint(), or in the file)"
+        )
     pbc = atoms.pbc.tolist()
     if settings.thickness is None:
         if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
