@@ -15,8 +15,8 @@ ONCE = (
     "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
     "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
-    "engine_errors", "examples", "formats", "gpu_code", "green_kubo", "interrupts", "kappa", "layers",
-    "library", "motion", "observations", "output_files", "processors", "readme", "series", "simulation",
+    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa", "layers",
+    "library", "motion", "observations", "other_potentials", "output_files", "processors", "readme", "series", "simulation",
     "structure_analysis", "structures", "sw_format", "thermostatted_runs", "tuples", "validation",
     "vashishta_format",
 )  # fmt: skip
