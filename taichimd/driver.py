@@ -11,8 +11,8 @@ from typing import Any
 from rich.console import Console
 
 from taichimd import observing
-from taichimd.errors import CheckpointError, TaichimdError
-from taichimd.io.checkpoint import Checkpoint, potential_hash
+from taichimd.errors import TaichimdError
+from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.report import (
     energy_drift,
     host,
@@ -38,6 +38,7 @@ from taichimd.progress import ProgressObserver
 from taichimd.protocols import EngineLike, ThermoLike
 from taichimd.restart import (
     changes_of_machine,
+    check_same_potential,
     continue_clock,
     counted_from,
     first_energy,
@@ -90,12 +91,9 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     begin = time.perf_counter()
     settings, checkpoint = job.settings, job.checkpoint
     forcefield = load_forcefield(settings.potential)
-    if checkpoint is not None and potential_hash(forcefield, settings.potential) != checkpoint.potential_hash:
-        raise CheckpointError(
-            f"checkpoint {settings.restart} was made with another potential than {settings.potential}; "
-            f"give the same file, or start a new run from it: taichimd run {settings.restart} --potential "
-            f"{settings.potential}, with ensemble, length and --output"
-        )
+    if checkpoint is not None:
+        record = forcefield.describe(job.atoms.get_chemical_symbols())
+        job.notes.extend(check_same_potential(settings, checkpoint, record))
     ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
         job.atoms,
@@ -165,7 +163,7 @@ class _Run:
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
-        self.fingerprint = potential_hash(forcefield, job.settings.potential)
+        self.potential = forcefield.describe(job.atoms.get_chemical_symbols())
         self.observations = observing.start(simulation, job.plan, job.checkpoint)
         self.started = time.time()
         self.clock = time.perf_counter()
@@ -265,7 +263,8 @@ class _Run:
             numbers=atoms.numbers,
             masses=engine.masses,
             settings=self.job.settings.model_dump(),
-            potential_hash=self.fingerprint,
+            potential_hash=self.potential["fingerprint"],
+            potential=self.potential,
             clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=self.first_total.value,
@@ -307,7 +306,7 @@ class _Run:
             "n_fixed": 0 if engine.fixed is None else int(engine.fixed.sum()),
             "formula": job.atoms.get_chemical_formula(),
             "decomposition": engine.decomposition,
-            "potential": {**self.forcefield.describe(), "hash": self.fingerprint},
+            "potential": self.potential,
             "first_step": self.first_step,
             "last_step": engine.step,
             "planned_last_step": self.last_step,

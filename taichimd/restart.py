@@ -1,11 +1,16 @@
 """What a restart carries over from its checkpoint besides positions and velocities."""
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, is_of
+from taichimd.errors import CheckpointError
+from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.potential import differences, earlier_hash
 from taichimd.protocols import EngineLike
 from taichimd.setting_types import DRAW
 from taichimd.simulation import Simulation
@@ -143,3 +148,38 @@ def continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
     if old != simulation.timestep:
         simulation.origin_fs += (checkpoint.step - simulation.origin_step) * old
         simulation.origin_step = checkpoint.step
+
+
+def check_same_potential(
+    settings: RunSettings, checkpoint: Checkpoint, potential: Mapping[str, Any]
+) -> list[str]:
+    """Check that a run goes on with the potential of its checkpoint.
+
+    Args:
+        settings: of the run.
+        checkpoint: where it goes on.
+        potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
+
+    Returns:
+        A remark where an earlier version has written the checkpoint, which recorded less.
+
+    Raises:
+        CheckpointError: another potential; says what differs.
+    """
+    new_run = "or start a new run from the last frame of its trajectory"
+    if is_fingerprint(checkpoint.potential_hash):
+        if checkpoint.potential_hash == potential["fingerprint"]:
+            return []
+        raise CheckpointError(
+            f"checkpoint {settings.restart} was made with another potential than {settings.potential}: "
+            f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
+        )
+    if checkpoint.potential_hash == earlier_hash(potential, settings.potential):
+        return [
+            "the checkpoint is of an earlier version, which recorded of the potential the bytes of one file "
+            "only: they are as they were; nothing else of it could be compared"
+        ]
+    raise CheckpointError(
+        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of the "
+        f"potential, and those of {settings.potential} have changed since; restore the file, {new_run}"
+    )

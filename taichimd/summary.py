@@ -39,19 +39,30 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
                      f"({machine.get('device')})"),
         ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
-        ("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å"),
+        *_potential_rows(forcefield),
         ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble}, {settings.precision}"),
         ("decomposition", decomposition),
         ("velocities", velocities),
     ]  # fmt: skip
     if settings.ensemble != "nve":
-        rows.insert(5, ("thermostat", settings.describe_thermostat()))
+        rows.insert(-1, ("thermostat", settings.describe_thermostat()))
     if settings.moves_cell:
-        rows.insert(6, ("barostat", settings.describe_barostat()))
+        rows.insert(-1, ("barostat", settings.describe_barostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def _potential_rows(forcefield: Any) -> list[tuple[str, str]]:
+    """The potential, and of a sum each term below it."""
+    rows = [("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å")]
+    terms = forcefield.describe()["terms"]
+    if len({term["name"] for term in terms}) > 1:
+        for term in terms:
+            parts = [f"{term['kind']} {term['name']}", term["truncation"], f"cutoff {term['cutoff_A']:g} Å"]
+            rows.append(("", ", ".join(part for part in [*parts, term["source"]] if part)))
+    return rows
 
 
 def print_summary(

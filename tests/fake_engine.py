@@ -47,8 +47,12 @@ class FakeForceField:
         self.name, self.source, self.strength = name, source, strength
         self.cutoff, self.elements, self.citation = 3.0, None, None
 
-    def describe(self):
-        return {"name": self.name, "spring_eV_per_A2": self.strength}
+    def describe(self, species=None):
+        term = {
+            "kind": "spring", "name": self.name, "source": self.source, "truncation": None,
+            "parameters": {"Si": {"strength": self.strength}}, "code": {},
+        }  # fmt: skip
+        return {"name": self.name, "terms": [term], "fingerprint": f"v2:{self.strength}"}
 
 
 class FakeEngine:

@@ -272,7 +272,7 @@ def test_energy_and_force_end_smoothly_at_the_cutoff(name):
     forcefield = FORCEFIELDS[name]()
     element = (forcefield.elements or ["Ar"])[-1]
     cutoff = max(
-        part[-1].row((element,) * part[-1].order)["cutoff"]
+        part.table.row((element,) * part.table.order)["cutoff"]
         for part in (forcefield.pair, forcefield.triplet, forcefield.bond_order)
         if part
     )

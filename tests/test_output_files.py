@@ -11,7 +11,6 @@ from taichimd.errors import CheckpointError, OutputError
 from taichimd.io.checkpoint import (
     Checkpoint,
     check_same_system,
-    potential_hash,
     read_checkpoint,
     write_checkpoint,
 )
@@ -289,15 +288,6 @@ def test_other_system_says_what_differs():
     other.cell[0, 0] += 0.1
     with pytest.raises(CheckpointError, match="the cell differs"):
         check_same_system("c.npz", checkpoint, other)
-
-
-def test_potential_hash_follows_content_not_place(tmp_path):
-    for name, text in (("a", "1.0"), ("b", "1.0"), ("c", "2.0")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "p").write_text(text)
-    one, same, other = (potential_hash(FakeForceField("p", str(tmp_path / d / "p"))) for d in "abc")
-    assert one == same != other
-    assert potential_hash(FakeForceField(strength=1.0)) != potential_hash(FakeForceField(strength=2.0))
 
 
 def test_atomic_write_keeps_the_old_file_when_the_disk_is_full(tmp_path):

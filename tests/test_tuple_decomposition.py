@@ -124,7 +124,7 @@ def test_single_precision_takes_the_same_way(precision):
 
 def brute_force(atoms, forcefield):
     """Pairs within the cutoff, each once, and triplets of a centre within that of the angles."""
-    reach, rows = forcefield.cutoff, forcefield.body[-1].rows
+    reach, rows = forcefield.cutoff, forcefield.body.table.rows
     images = np.stack(np.meshgrid(*[np.arange(-3, 4)] * 3, indexing="ij"), -1).reshape(-1, 3) @ atoms.cell[:]
     pairs = triplets = 0
     for i in range(len(atoms)):

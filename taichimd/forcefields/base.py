@@ -1,73 +1,23 @@
 """ForceField: tuple functions with parameter values, and its binding to the species of a structure."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import MissingParameterError, SettingsError
-from taichimd.forcefields.terms import AngleTerm, BondOrder, BondOrderTerm, PairTerm, Terms, TripletTerm
+from taichimd.forcefields.fingerprint import fingerprint_of
+from taichimd.forcefields.table import ANY
+from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, TRIPLET, Source, Term
+from taichimd.forcefields.terms import AngleTerm, BondOrderTerm, PairTerm, Terms, TripletTerm
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
-Key = tuple[str, ...]
-Row = Mapping[str, float]
-ANY = "*"
-"""Stands for every element in the key of a parameter row."""
+ENUMERATIONS = ("neighbours", "all-pairs")
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
-
-
-@dataclass(frozen=True)
-class Table:
-    """Parameter rows by element tuple: pairs (i, j) in either order, triples (i, j, k) centred on i.
-
-    Attributes:
-        order: 2 or 3.
-        columns: names in the order of the compiled function's struct.
-        rows: values by elements; the key of `ANY`s holds for all.
-        cutoff: longest distance of a row (angstrom), by elements.
-        mix: makes the row of an unlike pair from those of the like ones, or None.
-    """
-
-    order: int
-    columns: tuple[str, ...]
-    rows: Mapping[Key, Row]
-    mix: Callable[[Row, Row], Row] | None = None
-
-    def row(self, key: Key) -> Row | None:
-        """The row for these elements, or None."""
-        mirrored = (key[1], key[0]) if self.order == 2 else key
-        for candidate in (key, mirrored, (ANY,) * self.order):
-            if candidate in self.rows:
-                return self.rows[candidate]
-        if self.mix and self.order == 2:
-            first, second = self.rows.get((key[0],) * 2), self.rows.get((key[1],) * 2)
-            if first and second:
-                return self.mix(first, second)
-        return None
-
-    def values(self, species: Sequence[str], name: str) -> list[Row]:
-        """Rows for all tuples of the species, in the kernels' order.
-
-        Raises:
-            MissingParameterError: naming the missing tuples and those that are defined.
-        """
-        keys = list(product(species, repeat=self.order))
-        found = {key: self.row(key) for key in keys}
-        if missing := [key for key in keys if found[key] is None]:
-            kind = "pair" if self.order == 2 else "triple"
-            raise MissingParameterError(
-                f"{name} has no {kind} {_names(missing)}; it defines: {_names(list(self.rows))}"
-            )
-        return [found[key] for key in keys]  # type: ignore[misc]
-
-
-def _names(keys: Sequence[Key]) -> str:
-    shown = ", ".join("(" + ", ".join(key) + ")" for key in keys[:12])
-    return shown + (f" and {len(keys) - 12} more" if len(keys) > 12 else "")
 
 
 @dataclass(frozen=True)
@@ -97,63 +47,85 @@ class ForceField:
     Made by `LennardJones`, `Tersoff`, `StillingerWeber`, a declared potential, or `+` of two of them.
 
     Attributes:
-        name: for reports and messages. citation, source: where the numbers come from.
+        name: for reports and messages.
+        terms: each with its function, parameters, truncation, citation and file.
+        enumeration: "neighbours", or "all-pairs" without lists.
+        file: the Python file that it was loaded from, or None.
+
+    Raises:
+        SettingsError: two pair terms or two three-body terms, or parameters that cannot be used.
     """
 
     name: str
-    pair: tuple[Any, Table] | None = None
-    triplet: tuple[Any, Table] | None = None
-    bond_order: tuple[BondOrder, Table] | None = None
-    angle: tuple[Any, Table] | None = None
-    citation: str | None = None
-    source: str | None = None
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    truncation: str = "truncated"
+    terms: tuple[Term, ...]
     enumeration: str = "neighbours"
+    file: Source | None = None
+    _described: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name, table in self._tables().items():
-            for key, row in table.rows.items():
-                _check_row(f"{self.name} {name} {_names([key])}", table, row)
-                # A pair stands for both orders: two answers would break Newton's third law.
-                if table.order == 2 and dict(table.rows.get(key[::-1], row)) != dict(row):
-                    raise SettingsError(
-                        f"{self.name}: rows {_names([key])} and {_names([key[::-1]])} of one pair differ; "
-                        "give it once"
-                    )
-
-    def _tables(self) -> dict[str, Table]:
-        parts = {
-            "pair": self.pair, "triplet": self.triplet, "bond order": self.bond_order, "angle": self.angle,
-        }  # fmt: skip
-        return {name: part[-1] for name, part in parts.items() if part is not None}
+        if self.enumeration not in ENUMERATIONS:
+            raise SettingsError(f"enumeration is '{self.enumeration}', expected {' or '.join(ENUMERATIONS)}")
+        for term in self.terms:
+            term.table.check(self.name, term.kind)
 
     def __add__(self, other: "ForceField") -> "ForceField":
         if not isinstance(other, ForceField):
             return NotImplemented
-        both_pair = self.pair and other.pair
-        both_body = self.body and other.body
-        if both_pair or both_body:
+        if (self.pair and other.pair) or (self.body and other.body):
             raise SettingsError(
                 f"cannot add {self.name} and {other.name}: a force field holds one pair term and one "
                 "three-body term; write their sum as one function"
             )
-        return ForceField(
-            name=f"{self.name} + {other.name}",
-            pair=self.pair or other.pair,
-            triplet=self.triplet or other.triplet,
-            bond_order=self.bond_order or other.bond_order,
-            angle=self.angle or other.angle,
-            citation="; ".join(c for c in (self.citation, other.citation) if c) or None,
-            source=self.source or other.source,
-            settings={**self.settings, **other.settings},
-            truncation=self.truncation if self.pair else other.truncation,
-        )
+        if self.enumeration != other.enumeration:
+            raise SettingsError(
+                f"cannot add {self.name} (enumeration {self.enumeration}) and {other.name} (enumeration "
+                f"{other.enumeration}): give both the same enumeration"
+            )
+        return ForceField(f"{self.name} + {other.name}", (*self.terms, *other.terms), self.enumeration)
+
+    def _term(self, kind: str) -> Term | None:
+        return next((term for term in self.terms if term.kind == kind), None)
 
     @property
-    def body(self) -> tuple[Any, Table] | None:
+    def pair(self) -> Term | None:
+        """The pair term, or None."""
+        return self._term(PAIR)
+
+    @property
+    def triplet(self) -> Term | None:
+        """The triplet term, or None."""
+        return self._term(TRIPLET)
+
+    @property
+    def bond_order(self) -> Term | None:
+        """The bond-order term, or None."""
+        return self._term(BOND_ORDER)
+
+    @property
+    def angle(self) -> Term | None:
+        """The angle term, or None."""
+        return self._term(ANGLE)
+
+    @property
+    def body(self) -> Term | None:
         """The three-body term, of whichever kind."""
         return self.triplet or self.bond_order or self.angle
+
+    @property
+    def citation(self) -> str | None:
+        """Where formulas and parameters come from, each citation once."""
+        return "; ".join(dict.fromkeys(term.citation for term in self.terms if term.citation)) or None
+
+    @property
+    def source(self) -> str | None:
+        """The file that it was loaded from; else the files of its terms, each once."""
+        return "; ".join(file.path for file in self._sources) or None
+
+    @property
+    def _sources(self) -> list[Source]:
+        if self.file is not None:
+            return [self.file]
+        return list(dict.fromkeys(term.source for term in self.terms if term.source))
 
     @property
     def cutoff(self) -> float:
@@ -163,30 +135,67 @@ class ForceField:
     @property
     def body_cutoff(self) -> float:
         """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
-        return max(row["cutoff"] for row in self.body[-1].rows.values()) if self.body else self.cutoff
+        return self.body.cutoff if self.body else self.cutoff
 
     @property
     def cutoffs(self) -> list[float]:
         """The distinct cutoffs of all rows, angstrom, ascending."""
-        return sorted({row["cutoff"] for table in self._tables().values() for row in table.rows.values()})
+        return sorted({row["cutoff"] for term in self.terms for row in term.table.rows.values()})
 
     @property
     def elements(self) -> tuple[str, ...] | None:
         """Elements with parameters, or None if it takes any."""
-        sets = [{e for key in table.rows for e in key} - {ANY} for table in self._tables().values()]
+        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
         named = [s for s in sets if s]
         return tuple(sorted(set.intersection(*named))) if named else None
 
-    def describe(self) -> dict[str, Any]:
-        """Name, citation, cutoff and settings for reports: a JSON-able dictionary."""
-        return {
+    def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
+        """The record of this potential: a JSON-able dictionary.
+
+        Args:
+            species: elements of a structure, in any order; None without a structure.
+
+        Returns:
+            Name, elements, citation, file, longest cutoff, enumeration, and under `terms` each term apart,
+            with every row of its parameters (`Term.describe`). With species the rows that are bound for them,
+            the code of each term, and the `fingerprint`. It is of the moment when it was first asked for.
+
+        Raises:
+            MissingParameterError: species without parameters.
+        """
+        kinds = None if species is None else tuple(sorted(set(species)))
+        if kinds not in self._described:
+            self._described[kinds] = self._record(kinds)
+        found: dict[str, Any] = deepcopy(self._described[kinds])
+        return found
+
+    def _record(self, kinds: tuple[str, ...] | None) -> dict[str, Any]:
+        record: dict[str, Any] = {
             "name": self.name,
+            "elements": list(self.elements or []) or "any",
             "citation": self.citation,
             "source": self.source,
-            "elements": list(self.elements or []) or "any",
+            "source_sha256": self._sources[0].sha256 if len(self._sources) == 1 else None,
             "cutoff_A": self.cutoff,
-            **self.settings,
+            "enumeration": self.enumeration,
+            "terms": [term.describe(kinds) for term in self.terms],
         }
+        if kinds is not None:
+            record |= {"species": list(kinds), "fingerprint": fingerprint_of(self.terms, kinds)}
+        return record
+
+    def fingerprint(self, species: Sequence[str]) -> str:
+        """A number of what is computed for these species: parameters that are bound, and all code.
+
+        Names, citations, comments and files do not count, nor does the order of a sum.
+
+        Returns:
+            "v2:" and a SHA-256 in hexadecimal digits.
+
+        Raises:
+            MissingParameterError: species without parameters.
+        """
+        return str(self.describe(species)["fingerprint"])
 
     def bind(self, species: Sequence[str]) -> Bound:
         """Tables for these species, in this order.
@@ -207,7 +216,7 @@ class ForceField:
         pair = triplet = bond_order = angle = None
         # First: where one file gives both terms, it is its triples that a user looks for.
         if self.body:
-            table = self.body[-1]
+            table = self.body.table
             rows = table.values(species, self.name)
             reach = _reaches(np.reshape([row["cutoff"] for row in rows], (n, n, n)), bool(self.bond_order))
             cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
@@ -215,24 +224,25 @@ class ForceField:
             flat = np.array([[row[c] for c in table.columns] for row in rows])
             body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
             if self.triplet:
-                triplet = TripletTerm(self.triplet[0], columns)
+                triplet = TripletTerm(self.triplet.function, columns)
             elif self.bond_order:
-                bond_order = BondOrderTerm(self.bond_order[0], columns)
+                bond_order = BondOrderTerm(self.bond_order.function, columns)
             elif self.angle:
-                angle = AngleTerm(self.angle[0], columns)
+                angle = AngleTerm(self.angle.function, columns)
         if self.pair:
-            function, table = self.pair
+            function, table = self.pair.function, self.pair.table
+            truncation = self.pair.truncation or "truncated"
             rows = table.values(species, self.name)
             pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
             cutoffs = np.maximum(cutoffs, pair_cutoffs)
             short = bool(self.body) and near_cutoffs.max() < SHORT * cutoffs.max()
             flat = np.array([[row[c] for c in table.columns] for row in rows])
             columns = table.columns
-            if self.truncation != "truncated":
+            if truncation != "truncated":
                 flat = at_cutoff(function, columns, flat)
                 columns = (*columns, *EXTRA)
             pair_table = flat.ravel()
-            pair = PairTerm(truncated(function, self.truncation), columns)
+            pair = PairTerm(truncated(function, truncation), columns)
         terms = Terms(pair, triplet, bond_order, n, angle, short)
         return Bound(terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs)
 
@@ -245,15 +255,3 @@ def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float6
     """
     one_way = cutoff.max(axis=1) if bond_order else cutoff.max(axis=2)
     return np.maximum(one_way, one_way.T)
-
-
-def _check_row(where: str, table: Table, row: Row) -> None:
-    for column in table.columns:
-        if column not in row:
-            raise SettingsError(
-                f"{where}: parameter '{column}' is missing; it takes {', '.join(table.columns)}"
-            )
-        if not np.isfinite(row[column]):
-            raise SettingsError(f"{where}: parameter '{column}' is {row[column]}, expected a finite number")
-    if row["cutoff"] <= 0:
-        raise SettingsError(f"{where}: cutoff is {row['cutoff']} angstrom, expected a positive length")

@@ -17,12 +17,16 @@ Taichi compiles the function: no early return, no string annotations, names from
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from taichimd.errors import SettingsError
-from taichimd.forcefields.base import ANY, ForceField, Row, Table
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.code import label
 from taichimd.forcefields.derive import derived_function
 from taichimd.forcefields.source import check_returns
+from taichimd.forcefields.table import ANY, Row, Table
+from taichimd.forcefields.term import PAIR, TRIPLET, Term, source_of
 from taichimd.forcefields.truncate import check_truncation
 from taichimd.runtime import ti
 
@@ -48,6 +52,10 @@ class Declared:
             raise SettingsError(f"{function.__name__}: 'cutoff' is added by itself; leave it out of params")
         check_returns(function, order, derive)
         self.name = function.__name__
+        self.written_as = label(function)
+        # Of a function that was typed in there is no file.
+        file = Path(function.__code__.co_filename)
+        self.source = source_of(file) if file.is_file() else None
         self.__doc__ = function.__doc__
         self.order = order
         self.params = dict(params)
@@ -95,17 +103,24 @@ class Declared:
                     f"{self.name}: table key {key} has {len(elements)} elements, not {self.order}"
                 )
             rows[elements] = {name: float(value) for name, value in {**common, **row}.items()}
-        part = (self.function, Table(self.order, self.columns, rows, mix))
-        settings = {"parameters": {"-".join(k): dict(v) for k, v in rows.items()}, "truncation": truncation}
-        return ForceField(
-            name=self.name,
-            pair=part if self.order == 2 else None,
-            triplet=part if self.order == 3 else None,
-            truncation=check_truncation(truncation),
+        end = check_truncation(truncation)
+        if self.order == 3 and end != "truncated":
+            raise SettingsError(
+                f"{self.name}: truncation is '{truncation}', but a triplet term is not shifted; leave it out"
+            )
+        term = Term(
+            PAIR if self.order == 2 else TRIPLET,
+            self.function,
+            Table(self.order, self.columns, rows, mix),
+            self.name,
+            truncation=end if self.order == 2 else None,
+            mixing=None if mix is None else label(mix),
             citation=self.reference,
-            settings=settings,
-            enumeration=enumeration,
+            source=self.source,
+            units={**self.params, "cutoff": "Å"},
+            written_as=self.written_as,
         )
+        return ForceField(self.name, (term,), enumeration)
 
 
 def _in_squared_distance(function: Any) -> Any:

@@ -5,11 +5,14 @@ from math import sqrt
 from typing import Any
 
 from taichimd.errors import SettingsError
-from taichimd.forcefields.base import ANY, ForceField, Row, Table
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.table import ANY, Row, Table
+from taichimd.forcefields.term import PAIR, Term, source_of
 from taichimd.forcefields.truncate import check_truncation
 from taichimd.runtime import ti
 
 COLUMNS = ("epsilon", "sigma", "cutoff")
+UNITS = {"epsilon": "eV", "sigma": "Å", "cutoff": "Å"}
 CITATION = "J. E. Jones, Proc. R. Soc. Lond. A 106, 463 (1924), doi:10.1098/rspa.1924.0082"
 
 
@@ -81,8 +84,6 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
     """
     if mixing not in MIXING:
         raise SettingsError(f"mixing is '{mixing}', expected one of {', '.join(MIXING)}")
-    if enumeration not in ("neighbours", "all-pairs"):
-        raise SettingsError(f"enumeration is '{enumeration}', expected neighbours or all-pairs")
     given: dict[tuple[str, ...], dict[str, float]] = {}
     if pairs is None:
         given[(ANY, ANY)] = _row("(any, any)", {"epsilon": epsilon, "sigma": sigma, "cutoff": cutoff})
@@ -90,15 +91,18 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
         for key, values in pairs.items():
             elements = (key, key) if isinstance(key, str) else tuple(key)
             given[elements] = _row(str(key), {"cutoff": cutoff, **values})
-    return ForceField(
-        name=name,
-        pair=(lennard_jones, Table(2, COLUMNS, given, MIXING[mixing])),
+    term = Term(
+        PAIR,
+        lennard_jones,
+        Table(2, COLUMNS, given, MIXING[mixing]),
+        name,
         truncation=check_truncation(truncation),
+        mixing=mixing,
         citation=citation,
-        source=source,
-        settings={"mixing": mixing, "truncation": check_truncation(truncation)},
-        enumeration=enumeration,
+        source=source_of(source),
+        units=UNITS,
     )
+    return ForceField(name, (term,), enumeration)
 
 
 def _row(where: str, values: Mapping[str, Any]) -> dict[str, float]:

@@ -2,12 +2,16 @@
 
 import importlib.util
 import sys
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from taichimd.errors import ParameterFileError, TaichimdError
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.siblings import siblings
+from taichimd.forcefields.term import Source, digest
 
 
 def load_forcefield(spec: Any) -> ForceField:
@@ -77,18 +81,36 @@ def _lennard_jones(path: Path) -> ForceField:
 def _from_python(file: Path, name: str) -> ForceField:
     if not file.is_file():
         raise ParameterFileError(f"{file}: no such file")
+    # Absolute: the runtime reads the source later, when the current folder may be another one.
+    path = file.resolve()
     module_name = f"taichimd_user_{file.stem}"
-    specification = importlib.util.spec_from_file_location(module_name, file)
+    specification = importlib.util.spec_from_file_location(module_name, path)
     if specification is None or specification.loader is None:
         raise ParameterFileError(f"{file}: cannot be imported as Python")
     module = importlib.util.module_from_spec(specification)
-    sys.modules[module_name] = module
-    try:
-        specification.loader.exec_module(module)
-    except TaichimdError:
-        raise  # says file and line itself
-    except Exception as error:
-        raise ParameterFileError(f"{file}: {type(error).__name__}: {error}") from error
+    source = Source(str(file), digest(file))
+    with siblings(path.parent):
+        sys.modules[module_name] = module
+        try:
+            specification.loader.exec_module(module)
+            return _from_file(_forcefield_of(module, file, name), source)
+        except TaichimdError:
+            raise  # says file and line itself
+        except Exception as error:
+            raise ParameterFileError(f"{file}: {type(error).__name__}: {error}") from error
+
+
+def _from_file(forcefield: ForceField, file: Source) -> ForceField:
+    """Note the file, also with the terms that are made in it and name none."""
+    here = Path(file.path).resolve()
+    terms = tuple(
+        replace(term, source=file) if term.source is None or Path(term.source.path) == here else term
+        for term in forcefield.terms
+    )
+    return replace(forcefield, terms=terms, file=file)
+
+
+def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
     found = getattr(module, name, None)
     if found is None:
         public = ", ".join(k for k, v in vars(module).items() if isinstance(v, ForceField)) or "none"

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import isclose
 
 from taichimd.errors import ParameterFileError
-from taichimd.forcefields.base import Key, Row
+from taichimd.forcefields.table import Key, Row
 from taichimd.formats.triples import TripleFile, name_of
 from taichimd.math import exp
 from taichimd.runtime import ti
@@ -18,6 +18,11 @@ NEGLIGIBLE = 1e-30
 second neighbours are at 3.84: every fourth of them comes closer at 300 K, for nothing."""
 GAP = 1e-6
 """Least distance between cutoff and end (angstrom), so that nothing is divided by zero for any decay."""
+
+UNITS = {
+    "strength": "eV", "costheta0": "1", "decay": "Å", "end": "Å", "range": "Å", "cutoff": "Å",
+}  # fmt: skip
+"""Of the parameters of an angle term."""
 
 
 @ti.func

@@ -14,16 +14,22 @@ several elements as in the LAMMPS manual, page pair_style sw.
 """
 
 from pathlib import Path
+from typing import Any
 
 from taichimd import library
-from taichimd.forcefields.base import ForceField, Key, Row, Table
-from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, agree, weight
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
+from taichimd.forcefields.table import Key, Row, Table
+from taichimd.forcefields.term import ANGLE, PAIR, Term, source_of
 from taichimd.formats.sw import SWEntry, SWFile, read_sw
 from taichimd.math import exp, power
 from taichimd.runtime import ti
 
-PAIR = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
-ANGLE = ("strength", "costheta0", "decay", "end", "range", "cutoff")
+PAIR_COLUMNS = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
+ANGLE_COLUMNS = ("strength", "costheta0", "decay", "end", "range", "cutoff")
+PAIR_UNITS = {
+    "repulsion": "eV", "attraction": "eV", "sigma": "Å", "p": "1", "q": "1", "end": "Å", "cutoff": "Å",
+}  # fmt: skip
 NAMES = {
     "attraction": "A epsilon", "repulsion": "A B epsilon", "strength": "lambda epsilon", "end": "a sigma",
     "cutoff": "the cutoff that tol makes",
@@ -73,13 +79,22 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
     parsed = read_sw(library.find(file))
     pairs = _pair_rows(parsed)
     general = any(row["attraction"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
-    return ForceField(
-        name=parsed.path.name,
-        pair=(PAIRS[general], Table(2, PAIR, pairs)),
-        angle=(weight, Table(3, ANGLE, _angle_rows(parsed))),
-        citation=parsed.header.citation,
-        source=str(parsed.path),
+    header: dict[str, Any] = {
+        "name": parsed.path.name,
+        "citation": parsed.header.citation,
+        "doi": parsed.header.doi,
+        "source": source_of(parsed.path),
+    }
+    pair = Term(
+        PAIR,
+        PAIRS[general],
+        Table(2, PAIR_COLUMNS, pairs),
+        truncation="truncated",
+        units=PAIR_UNITS,
+        **header,
     )
+    angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, _angle_rows(parsed)), units=UNITS, **header)
+    return ForceField(parsed.path.name, (pair, angle))
 
 
 def _pair_rows(parsed: SWFile) -> dict[Key, Row]:

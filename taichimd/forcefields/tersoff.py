@@ -17,7 +17,9 @@ from (i, j, k); everything of the bond itself from (i, j, j).
 from pathlib import Path
 
 from taichimd import library
-from taichimd.forcefields.base import ForceField, Key, Row, Table
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.table import Key, Row, Table
+from taichimd.forcefields.term import BOND_ORDER, Term, source_of
 from taichimd.forcefields.terms import BondOrder
 from taichimd.formats.tersoff import read_tersoff
 from taichimd.math import cos, exp, power, sin
@@ -27,6 +29,10 @@ COLUMNS = (
     "m", "gamma", "lambda3", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A", "cutoff",
     "d2", "c2_over_d2", "half_over_n",
 )  # fmt: skip
+UNITS = {
+    "lambda3": "1/Å", "lambda2": "1/Å", "B": "eV", "R": "Å", "D": "Å", "lambda1": "1/Å", "A": "eV",
+    "cutoff": "Å",
+}  # fmt: skip
 HALF_PI = 1.5707963267948966
 
 
@@ -114,9 +120,14 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
             "half_over_n": 0.5 / entry.n if entry.n else 0.0,
         }
     with_lambda3 = any(row["lambda3"] != 0.0 for row in rows.values())
-    return ForceField(
-        name=parsed.path.name,
-        bond_order=(FUNCTIONS[with_lambda3], Table(3, COLUMNS, rows)),
+    term = Term(
+        BOND_ORDER,
+        FUNCTIONS[with_lambda3],
+        Table(3, COLUMNS, rows),
+        parsed.path.name,
         citation=parsed.header.citation,
-        source=str(parsed.path),
+        doi=parsed.header.doi,
+        source=source_of(parsed.path),
+        units={name: UNITS.get(name, "1") for name in COLUMNS},
     )
+    return ForceField(parsed.path.name, (term,))

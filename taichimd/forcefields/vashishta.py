@@ -19,19 +19,30 @@ vashishta.
 from itertools import product
 from math import log
 from pathlib import Path
+from typing import Any
 
 from taichimd import library
-from taichimd.forcefields.base import ForceField, Key, Row, Table
-from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, agree, weight
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
+from taichimd.forcefields.table import Key, Row, Table
+from taichimd.forcefields.term import ANGLE, PAIR, TRIPLET, Term, source_of
 from taichimd.formats.vashishta import VashishtaEntry, VashishtaFile, read_vashishta
 from taichimd.math import exp, power
 from taichimd.runtime import ti
 
 COULOMB = 14.399645
 """e^2/(4 pi epsilon_0) in eV angstrom: that of LAMMPS's metal units, in which the files are written."""
-PAIR = ("H", "eta", "charges", "screening1", "D", "screening4", "W", "cutoff")
-ANGLE = ("strength", "costheta0", "decay", "end", "range", "cutoff")
-TRIPLET = ("strength", "C", "costheta0", "decay_j", "end_j", "decay_k", "end_k", "cutoff")
+PAIR_COLUMNS = ("H", "eta", "charges", "screening1", "D", "screening4", "W", "cutoff")
+ANGLE_COLUMNS = ("strength", "costheta0", "decay", "end", "range", "cutoff")
+TRIPLET_COLUMNS = ("strength", "C", "costheta0", "decay_j", "end_j", "decay_k", "end_k", "cutoff")
+PAIR_UNITS = {
+    "H": "eV Å^eta", "eta": "1", "charges": "eV Å", "screening1": "1/Å", "D": "eV Å^4", "screening4": "1/Å",
+    "W": "eV Å^6", "cutoff": "Å",
+}  # fmt: skip
+TRIPLET_UNITS = {
+    "strength": "eV", "C": "1", "costheta0": "1", "decay_j": "Å", "end_j": "Å", "decay_k": "Å", "end_k": "Å",
+    "cutoff": "Å",
+}  # fmt: skip
 NAMES = {
     "charges": "Zi Zj e^2", "screening1": "1/lambda1", "screening4": "1/lambda4", "cutoff": "rc",
     "strength": "B",
@@ -107,15 +118,25 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
     disperses = any(row["W"] for row in pairs.values())
     angles = _angle_rows(parsed)
     quadratic = not any(row["C"] for row in angles.values())
-    return ForceField(
-        name=parsed.path.name,
-        pair=(PAIRS[whole, disperses], Table(2, PAIR, pairs)),
-        angle=(weight, Table(3, ANGLE, angles)) if quadratic else None,
-        triplet=None if quadratic else (triplet, Table(3, TRIPLET, angles)),
+    header: dict[str, Any] = {
+        "name": parsed.path.name,
+        "citation": parsed.header.citation,
+        "doi": parsed.header.doi,
+        "source": source_of(parsed.path),
+    }
+    pair = Term(
+        PAIR,
+        PAIRS[whole, disperses],
+        Table(2, PAIR_COLUMNS, pairs),
         truncation="force-shifted",
-        citation=parsed.header.citation,
-        source=str(parsed.path),
+        units=PAIR_UNITS,
+        **header,
     )
+    if quadratic:
+        body = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angles), units=UNITS, **header)
+    else:
+        body = Term(TRIPLET, triplet, Table(3, TRIPLET_COLUMNS, angles), units=TRIPLET_UNITS, **header)
+    return ForceField(parsed.path.name, (pair, body))
 
 
 def _pair_rows(parsed: VashishtaFile) -> dict[Key, Row]:

@@ -1,6 +1,5 @@
 """checkpoint.npz: all that a run needs to go on bit for bit, written completely or not at all."""
 
-import hashlib
 import json
 import zipfile
 import zlib
@@ -22,7 +21,7 @@ from taichimd.protocols import Array
 FORMAT = 1
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
-    "counted_from",
+    "counted_from", "potential",
 )  # fmt: skip
 _OBSERVED, _FIXED = "observed.", "fixed"
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
@@ -43,7 +42,7 @@ class Checkpoint:
         numbers: (n,) atomic numbers.
         masses: (n,) amu.
         settings: the run's settings (`RunSettings` as a dict).
-        potential_hash: fingerprint of the potential (`potential_hash`).
+        potential_hash: fingerprint of the potential (`ForceField.fingerprint`).
         clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
             restart changes the time step.
         last_step: step at which the run was to end.
@@ -53,6 +52,7 @@ class Checkpoint:
         bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
         ramp: first and last step of the ramps of temperature and pressure, or None.
         counted_from: first step of the run's files whose conserved energy is of its present ensemble.
+        potential: record of the potential (`ForceField.describe`); empty in those of earlier versions.
         observed: arrays of what the run observes (`Observations.save`); empty without.
         fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
     """
@@ -74,6 +74,7 @@ class Checkpoint:
     bath: dict[str, Any] = field(default_factory=dict)
     ramp: Sequence[int] | None = None
     counted_from: int = 0
+    potential: dict[str, Any] = field(default_factory=dict)
     observed: dict[str, Any] = field(default_factory=dict)
     fixed: NDArray[np.bool_] | None = None
 
@@ -181,21 +182,3 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
     moved = checkpoint.settings.get("ensemble") in BAROSTATS
     if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")
-
-
-def potential_hash(forcefield: Any, spec: str | None = None) -> str:
-    """Fingerprint of a potential: of the bytes of its files, or else of what it says about itself.
-
-    The files' bytes, not their paths, so that a run can go on in another folder or on another machine.
-
-    Args:
-        forcefield: the loaded potential.
-        spec: what the user gave; of "file.py:name" the file counts, too.
-    """
-    files = [Path(spec.rpartition(":")[0])] if spec and ".py:" in spec else []
-    if forcefield.source is not None:
-        files.append(Path(forcefield.source))
-    contents = [file.read_bytes() for file in files if file.is_file()]
-    if not contents:
-        contents = [json.dumps(forcefield.describe(), sort_keys=True, default=str).encode()]
-    return hashlib.sha256(b"\0".join([forcefield.name.encode(), *contents])).hexdigest()[:16]

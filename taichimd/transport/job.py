@@ -1,6 +1,7 @@
 """The command `taichimd kappa` behind its options: header, progress, files, summary."""
 
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
 from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, supercell, thermal_conductivity
+from taichimd.transport.runs import EarlierRuns
 from taichimd.transport.settings import KappaSettings
 
 _OFF = 0.05
@@ -52,16 +54,20 @@ def run_kappa(
             took = duration(time.perf_counter() - begin)
             status.update(f"run {run + 1} of {settings.runs}: {what} {100 * fraction:.0f}%, {took}")
 
-        found = thermal_conductivity(
-            atoms, forcefield, settings, folder=folder, should_stop=stop, progress=tell
-        )
+        with warnings.catch_warnings(record=True) as caught:
+            found = thermal_conductivity(
+                atoms, forcefield, settings, folder=folder, should_stop=stop, progress=tell
+            )
+    earlier = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, EarlierRuns)))
+    for other in (w for w in caught if not issubclass(w.category, EarlierRuns)):
+        warnings.showwarning(other.message, other.category, other.filename, other.lineno)
     if found is not None:
-        rows = files.write(folder, found, settings, forcefield.describe(), title)
+        rows = files.write(folder, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
         temperature = found.temperature
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
         rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
         rows.append(("error", files.error_is(found)))
-        notes = _notes(found, system, settings)
+        notes = earlier + _notes(found, system, settings)
         print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
     if stop.received is None:
         return 0

@@ -14,7 +14,6 @@ give equal samples.
 """
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import prod
@@ -25,19 +24,17 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.analysis.green_kubo import GreenKubo
-from taichimd.analysis.series import Array, Mean, mean_of
+from taichimd.analysis.series import Mean, mean_of
 from taichimd.analysis.transport import Driven, green_kubo_conductivity, hnemd_conductivity
 from taichimd.checks import require_atoms
 from taichimd.constraints import binding
-from taichimd.decomposition import PARTICLE
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
-from taichimd.errors import OutputError, SettingsError, StructureError
-from taichimd.io.checkpoint import potential_hash
-from taichimd.io.files import write_atomically
+from taichimd.errors import SettingsError, StructureError
 from taichimd.io.structures import UNUSED
 from taichimd.observe.sum_series import SumSeries
 from taichimd.protocols import ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
+from taichimd.transport.runs import RunSamples, read_run, write_run
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
 from taichimd.velocities import drift
@@ -48,24 +45,6 @@ Progress = Callable[[int, str, float], None]
 
 MOST_ATOMS = 2**27
 """Of a supercell: more have no number in a list."""
-
-
-@dataclass(frozen=True)
-class RunSamples:
-    """Heat current of one run.
-
-    Attributes:
-        current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
-        temperature: K, mean over the run.
-        decomposition: of the engine that ran it.
-        moved: angstrom, root mean square displacement from the run's first to its last step; NaN of a run of
-            an earlier version.
-    """
-
-    current: Array
-    temperature: float
-    decomposition: str = PARTICLE
-    moved: float = float("nan")
 
 
 @dataclass(frozen=True)
@@ -130,17 +109,18 @@ def thermal_conductivity(
     require_atoms(atoms)
     potential = load_forcefield(forcefield)
     system = supercell(atoms, settings)
-    identity = {**settings.of_one_run(), "system": _hash(system), "potential": potential_hash(potential)}
+    record = potential.describe(system.get_chemical_symbols())
+    identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}
     found: list[RunSamples] = []
     for number in range(settings.runs):
         file = None if folder is None else folder / f"run-{number + 1:02d}.npz"
-        samples = None if file is None else _read(file, identity)
+        samples = None if file is None else read_run(file, identity, record)
         if samples is None:
             samples = sample_run(system, potential, settings, number, should_stop, progress)
             if samples is None:
                 break
             if file is not None:
-                _write(file, identity, samples)
+                write_run(file, identity, record, samples)
         found.append(samples)
     return conductivity(found, settings, volume_of(system, settings), len(system)) if found else None
 
@@ -322,43 +302,3 @@ def _plateau(settings: KappaSettings) -> tuple[float, float]:
 def _hash(system: Atoms) -> str:
     arrays = system.positions, system.numbers, system.cell.array, system.pbc, system.get_masses()
     return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]
-
-
-def _write(file: Path, identity: dict[str, Any], samples: RunSamples) -> None:
-    arrays: dict[str, Any] = {
-        "identity": np.array(json.dumps(identity)),
-        "current": samples.current,
-        "temperature": np.array(samples.temperature),
-        "decomposition": np.array(samples.decomposition),
-        "moved": np.array(samples.moved),
-    }
-    write_atomically(file, lambda handle: np.savez(handle, **arrays))
-
-
-def _read(file: Path, identity: dict[str, Any]) -> RunSamples | None:
-    """A finished run; None if there is none.
-
-    Raises:
-        OutputError: it cannot be read, or is of other settings.
-    """
-    if not file.exists():
-        return None
-    try:
-        with np.load(file, allow_pickle=False) as saved:
-            own = json.loads(str(saved["identity"]))
-            # Runs of earlier versions do not say: they knew only this one.
-            decomposition = str(saved["decomposition"]) if "decomposition" in saved else PARTICLE
-            moved = float(saved["moved"]) if "moved" in saved else float("nan")
-            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition, moved)
-    except (OSError, ValueError, KeyError):
-        raise OutputError(
-            f"{file} cannot be read as a finished run; remove it, and it is run again"
-        ) from None
-    for key, value in identity.items():
-        if own.get(key) != value:
-            raise OutputError(
-                f"{file} is of another {key} ({own.get(key)}, now {value}); give --overwrite to "
-                "replace the runs "
-                "there, or another --output"
-            )
-    return samples

@@ -1,0 +1,52 @@
+"""The fingerprint of a potential: one number of what is computed."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from taichimd.forcefields.term import Term
+
+MARK = "v2:"
+"""Begins a fingerprint of what is computed; earlier versions took a file's bytes, and wrote no mark."""
+
+
+def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
+    """The fingerprint of a sum of terms on these species, in any order of the sum.
+
+    It covers the bound parameters with all bits, how pair terms end, and the code of every function that is
+    reached. Values that shifting makes are not in it: a device may round their last digit otherwise.
+
+    Args:
+        terms: of a force field.
+        species: in the order of the kernels.
+
+    Returns:
+        `MARK` and a SHA-256 in hexadecimal digits.
+
+    Raises:
+        MissingParameterError: species without parameters.
+    """
+    computed = {
+        "species": list(species),
+        "terms": [
+            {
+                "kind": term.kind,
+                "truncation": term.truncation,
+                "columns": term.table.columns,
+                "rows": [
+                    [float(row[column]).hex() for column in term.table.columns]
+                    for row in term.table.values(species, term.name)
+                ],
+                "code": term.code.digest,
+            }
+            for term in sorted(terms, key=lambda term: term.kind)
+        ],
+    }
+    return MARK + hashlib.sha256(json.dumps(computed, sort_keys=True).encode()).hexdigest()
+
+
+def is_fingerprint(text: str) -> bool:
+    """Whether it is one of these, and not what an earlier version has made of a file's bytes."""
+    return text.startswith(MARK)

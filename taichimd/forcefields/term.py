@@ -1,0 +1,122 @@
+"""One term of a force field with all that its record says."""
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from taichimd.forcefields.code import Code, code_of, label
+from taichimd.forcefields.table import Table
+from taichimd.forcefields.truncate import truncated
+
+PAIR, TRIPLET, BOND_ORDER, ANGLE = "pair", "triplet", "bond order", "angle"
+_DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+[^\s,;.)]")
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that parameters or functions come from.
+
+    Attributes:
+        path: as it was given.
+        sha256: of the file's bytes when it was read; None if it is no file.
+    """
+
+    path: str
+    sha256: str | None
+
+
+def source_of(path: str | os.PathLike[str] | None) -> Source | None:
+    """A file with the SHA-256 of its present bytes, or None without a path."""
+    return None if path is None else Source(os.fspath(path), digest(path))
+
+
+def digest(path: str | os.PathLike[str]) -> str | None:
+    """SHA-256 of a file's bytes; None of what is no file."""
+    file = Path(path)
+    return hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else None
+
+
+@dataclass(frozen=True)
+class Term:
+    """A tuple function with its parameters.
+
+    Attributes:
+        kind: "pair", "triplet", "bond order" or "angle".
+        function: compiled function as `terms` says; of a bond order a `BondOrder`.
+        table: parameters by elements.
+        name: for reports.
+        truncation: of a pair term, how it ends at its cutoff; None for the others.
+        mixing: name of the rule for unlike pairs that are not given; None without.
+        citation: where formula or parameters come from.
+        doi: of the citation, or None.
+        source: the file of parameters or function, or None.
+        units: of the parameters, by name.
+        written_as: "module:function" of the author's function, where `function` wraps it.
+    """
+
+    kind: str
+    function: Any
+    table: Table
+    name: str
+    truncation: str | None = None
+    mixing: str | None = None
+    citation: str | None = None
+    doi: str | None = None
+    source: Source | None = None
+    units: Mapping[str, str] = field(default_factory=dict)
+    written_as: str | None = None
+
+    @property
+    def cutoff(self) -> float:
+        """Longest cutoff of a row, angstrom."""
+        return max(row["cutoff"] for row in self.table.rows.values())
+
+    @property
+    def code(self) -> Code:
+        """What is computed with the parameters: this function and all that it uses."""
+        return code_of(truncated(self.function, self.truncation) if self.truncation else self.function)
+
+    def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
+        """The record of this term: a JSON-able dictionary.
+
+        Args:
+            species: elements of a structure, in the order of the kernels; None for all rows as given.
+
+        Returns:
+            Kind, name, function, citation, files and every row of parameters by elements ("Si-C"). With
+            species the rows that are bound for them, mixed ones included, and the `code`.
+
+        Raises:
+            MissingParameterError: species without parameters.
+        """
+        rows = self.table.rows if species is None else self.table.bound_rows(species, self.name)
+        record: dict[str, Any] = {
+            "kind": self.kind,
+            "name": self.name,
+            "function": self.written_as or label(self.function),
+            "citation": self.citation,
+            "doi": self.doi or found_doi(self.citation),
+            "source": self.source.path if self.source else None,
+            "source_sha256": self.source.sha256 if self.source else None,
+            "truncation": self.truncation,
+            "mixing": self.mixing,
+            "cutoff_A": max(row["cutoff"] for row in rows.values()),
+            "units": dict(self.units),
+            "parameters": {
+                "-".join(key): {column: float(row[column]) for column in self.table.columns}
+                for key, row in rows.items()
+            },
+        }
+        if species is not None:
+            record["code"] = dict(self.code.parts)
+        return record
+
+
+def found_doi(citation: str | None) -> str | None:
+    """The DOI that a citation contains, or None."""
+    match = _DOI.search(citation or "")
+    return match.group() if match else None

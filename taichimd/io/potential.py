@@ -1,0 +1,84 @@
+"""The records of two potentials, one of a file and the present one: are they the same, and what differs?"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+Record = Mapping[str, Any]
+"""Of `ForceField.describe(species)`: terms with bound parameters and code, and their fingerprint."""
+_SHOWN = 3
+_OURS = "taichimd."
+
+
+def earlier_hash(record: Record, spec: str | None) -> str | None:
+    """What an earlier version would have kept of this potential: name and bytes of a file or two.
+
+    Args:
+        record: of the present potential.
+        spec: what the user gave; of "file.py:name" that file counted, and a parameter file in it.
+
+    Returns:
+        Sixteen digits; None where it kept no bytes, as nothing came from a file.
+    """
+    files = [Path(spec.rpartition(":")[0])] if spec and ".py:" in spec else []
+    named = [term["source"] for term in record.get("terms", ()) if term["source"]]
+    files += [Path(source) for source in named if not source.endswith(".py")][:1]
+    contents = [file.read_bytes() for file in files if file.is_file()]
+    if not contents:
+        return None
+    return hashlib.sha256(b"\0".join([str(record["name"]).encode(), *contents])).hexdigest()[:16]
+
+
+def differences(before: Record, now: Record) -> str:
+    """What differs between two potentials, the first few things, on one line."""
+    found = list(_differences(before, now))
+    more = f" and {len(found) - _SHOWN} more" if len(found) > _SHOWN else ""
+    return "; ".join(found[:_SHOWN]) + more if found else "its code"
+
+
+def _differences(before: Record, now: Record) -> Iterator[str]:
+    old, new = ({term["kind"]: term for term in record.get("terms", ())} for record in (before, now))
+    for kind in sorted(old.keys() | new.keys()):
+        if kind not in new:
+            yield f"its {kind} term {old[kind]['name']} is not there now"
+        elif kind not in old:
+            yield f"its {kind} term {new[kind]['name']} was not there"
+        else:
+            yield from _of_term(old[kind], new[kind])
+
+
+def _of_term(old: Record, new: Record) -> Iterator[str]:
+    where = f"{old['name']} {old['kind']}"
+    if old["name"] != new["name"]:
+        where += f" (now {new['name']})"
+    if old["truncation"] != new["truncation"]:
+        yield f"{where}: truncation {old['truncation']} (now {new['truncation']})"
+    rows = new["parameters"]
+    for elements, row in old["parameters"].items():
+        for name in dict.fromkeys([*row, *rows.get(elements, {})]):
+            was, value = row.get(name), rows.get(elements, {}).get(name)
+            if was != value:
+                yield f"{where} {elements}: {name} {_shown(was)} (now {_shown(value)})"
+    yield from _of_code(old.get("code", {}), new.get("code", {}))
+
+
+def _of_code(old: Record, new: Record) -> Iterator[str]:
+    """Functions and constants; the user's come first, for ours differ only with another version."""
+    for name in sorted(old.keys() | new.keys(), key=lambda name: (name.startswith(_OURS), name)):
+        was, value = old.get(name), new.get(name)
+        if was == value:
+            continue
+        is_code = any(str(part).startswith("sha256:") for part in (was, value))
+        if name.startswith(_OURS):
+            yield f"{name} differs, as in another version of taichimd"
+        elif was is None or value is None:
+            yield f"{name} is {'not used now' if value is None else 'used now'}"
+        elif is_code:
+            yield f"{name} has changed"
+        else:
+            yield f"{name} {was} (now {value})"
+
+
+def _shown(value: Any) -> str:
+    return "none" if value is None else repr(value)
