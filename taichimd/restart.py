@@ -166,7 +166,10 @@ def check_same_potential(
     Raises:
         CheckpointError: another potential; says what differs.
     """
-    new_run = "or start a new run from the last frame of its trajectory"
+    new_run = (
+        f"or start a new run from it: taichimd run {settings.restart} --potential {settings.potential}, with "
+        "ensemble, length and --output"
+    )
     if is_fingerprint(checkpoint.potential_hash):
         if checkpoint.potential_hash == potential["fingerprint"]:
             return []
@@ -180,6 +183,6 @@ def check_same_potential(
             "only: they are as they were; nothing else of it could be compared"
         ]
     raise CheckpointError(
-        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of the "
-        f"potential, and those of {settings.potential} have changed since; restore the file, {new_run}"
+        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the potential's "
+        f"file, and those of {settings.potential} have changed since; restore the file, {new_run}"
     )

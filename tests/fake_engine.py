@@ -64,7 +64,7 @@ class FakeEngine:
         self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
         decomposition="auto", fixed=None,
     ):  # fmt: skip
-        self.fixed = fixed
+        self.fixed = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
         if not np.isfinite(atoms.positions).all():
