@@ -183,6 +183,6 @@ def check_same_potential(
             "only: they are as they were; nothing else of it could be compared"
         ]
     raise CheckpointError(
-        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the potential's "
-        f"file, and those of {settings.potential} have changed since; restore the file, {new_run}"
+        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of "
+        f"the potential, and those of {settings.potential} have changed since; restore the file, {new_run}"
     )
