@@ -12,6 +12,7 @@ from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
+from taichimd.config import make_settings
 from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
@@ -236,6 +237,15 @@ def test_what_needs_frames_is_refused_without_them(flag):
     ((key, value),) = flag.items()
     with pytest.raises(SettingsError, match=f"{key} = {value}: with frames = none no frame is written"):
         drive(steps=20, frames="none", **flag)
+
+
+def test_the_command_line_leaves_out_the_frames_of_a_job_file(tmp_path):
+    (tmp_path / "job.toml").write_text('frames_every = 5\nper_atom = "energy"\n')
+    settings = make_settings({"frames": "none"}, tmp_path / "job.toml")
+    assert settings.frames == "none"
+    (tmp_path / "job.toml").write_text('frames_every = 5\nframes = "none"\n')
+    with pytest.raises(SettingsError, match="frames_every = 5: with frames = none no frame is written"):
+        make_settings({}, tmp_path / "job.toml")
 
 
 def test_a_binary_run_lists_its_file():
