@@ -285,13 +285,18 @@ def test_a_restart_may_leave_frames_out_and_begin_them_again():
         drive(restart="out", steps=20)
     FakeEngine.after_advance = None
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20, 30]
-    drive(restart="out", steps=5, frames="none")
+    _, text = drive(restart="out", steps=5, frames="none")
+    note = "note: trajectory.extxyz is not continued: its frames end at step 20 or before"
+    assert note in " ".join(text.split())
     # Frame 30 was behind the checkpoint.
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20]
-    drive(restart="out", steps=15, frames="extxyz")
+    _, text = drive(restart="out", steps=15, frames="extxyz")
+    note = "note: trajectory.extxyz is continued after a gap: the run before step 25 wrote no frames"
+    assert note in " ".join(text.split())
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20, 30, 40]
     drive(steps=10, every=10, output="late", frames="none")
-    drive(restart="late", steps=10, frames="traj")
+    _, text = drive(restart="late", steps=10, frames="traj")
+    assert "gap" not in text
     assert steps_of("late/trajectory.traj") == [20]
 
 
