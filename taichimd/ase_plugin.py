@@ -3,7 +3,7 @@
 - `ase.plugins` loads this module and takes its `__ase_plugins__`: the calculator, listed by
   `ase info --plugins`. The mechanism is in ASE from 3.29 on, in a module still private (`ase._4.plugins`).
 - `ase.ioformats` loads `checkpoint_format`: with it `ase.io.read` and `ase gui` open a run's checkpoint.npz.
-  Trajectories need no format of ours, they are extended XYZ.
+  Trajectories need no format of ours, they are extended XYZ or ASE's own.
 
 The older registry of names, `register_calculator_class`, is filled when `taichimd.calculator` is imported.
 

@@ -321,7 +321,8 @@ def make_settings(
     except ValidationError as error:
         raise SettingsError(_one_line(error, given, job_file if job else None)) from None
     settings.number_of_steps()
-    settings.check_frames({**job, **given})
+    # Who leaves frames out on the command line need not touch what the job file says of them.
+    settings.check_frames(given if "frames" in given else {**job, **given})
     if settings.restart is None or checkpoint is not None:
         settings.check_ensemble({**job, **given})
     return settings

@@ -68,8 +68,9 @@ def run_job(job: Job, console: Console) -> int:
     folder = OutputFolder(Path(settings.output), observing.files_of(job.plan), settings.frames)
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
-    if appending:
+    if appending and job.checkpoint is not None:
         folder.check_format()
+        job.notes.extend(folder.gap_in_frames(job.checkpoint.settings.get("frames"), job.checkpoint.step))
     earlier = read_report(folder.report) if appending else {}
     if appending and settings.moves_cell and lacks_cell(folder.thermo):
         job.notes.append(

@@ -113,6 +113,20 @@ class OutputFolder:
                     f"{file.suffix[1:]}, or another --output"
                 )
 
+    def gap_in_frames(self, before: str | None, step: int) -> list[str]:
+        """Remarks if a restart stops writing frames, or writes them again.
+
+        Args:
+            before: format of the run that goes on; None where its version knew only one.
+            step: where it goes on.
+        """
+        there = [file.name for file in self.trajectories if file.exists()]
+        if there and self.frames == NONE != before:
+            return [f"{there[0]} is not continued: its frames end at step {step:,} or before"]
+        if there and before == NONE != self.frames:
+            return [f"{there[0]} is continued after a gap: the run before step {step:,} wrote no frames"]
+        return []
+
     def clear(self) -> None:
         """Remove an earlier run's files: late, when the new run is known to start."""
         for file in self.files():

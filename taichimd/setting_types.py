@@ -45,7 +45,7 @@ def _femtoseconds(text: str) -> float:
         return math.nan
 
 
-def _time_or_number(value: Any) -> Any:
+def time_or_number(value: Any) -> Any:
     """Fs of "1fs" and "0.5"; what is no such text stays, for the model to refuse."""
     if not isinstance(value, str):
         return value
@@ -56,7 +56,7 @@ def _time_or_number(value: Any) -> Any:
         return value if math.isnan(read) else read
 
 
-Femtoseconds = Annotated[float, BeforeValidator(_time_or_number)]
+Femtoseconds = Annotated[float, BeforeValidator(time_or_number)]
 """A number (fs), or a text with a unit such as "1fs" or "0.1ps"."""
 
 

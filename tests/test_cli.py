@@ -279,3 +279,14 @@ def test_folder_name_that_looks_like_markup(call):
     code, out, _ = call(RUN + "--steps 5 --output [red]o")
     assert code == 0
     assert "[red]o/" in out
+
+
+@pytest.mark.parametrize(("text", "number"), [("2fs", 2.0), ("0.5", 0.5), ("0.001ps", 1.0)])
+def test_the_time_step_of_kappa_takes_a_unit(call, monkeypatch, text, number):
+    seen, job = [], types.ModuleType("taichimd.transport.job")
+    job.run_kappa = lambda *of: seen.append(of[2])
+    monkeypatch.setitem(sys.modules, job.__name__, job)
+    assert call(f"kappa s.extxyz --potential Si.tersoff --temperature 50 --timestep {text}")[0] == 0
+    assert seen[0].timestep == number
+    code, _, err = call("kappa s.extxyz --potential Si.tersoff --temperature 50 --timestep 1kg")
+    assert (code, err) == (2, "error: timestep = 1kg: expected a number above 0 (fs)\n")

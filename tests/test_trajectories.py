@@ -12,6 +12,7 @@ from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
+from taichimd.config import make_settings
 from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
@@ -238,6 +239,15 @@ def test_what_needs_frames_is_refused_without_them(flag):
         drive(steps=20, frames="none", **flag)
 
 
+def test_the_command_line_leaves_out_the_frames_of_a_job_file(tmp_path):
+    (tmp_path / "job.toml").write_text('frames_every = 5\nper_atom = "energy"\n')
+    settings = make_settings({"frames": "none"}, tmp_path / "job.toml")
+    assert settings.frames == "none"
+    (tmp_path / "job.toml").write_text('frames_every = 5\nframes = "none"\n')
+    with pytest.raises(SettingsError, match="frames_every = 5: with frames = none no frame is written"):
+        make_settings({}, tmp_path / "job.toml")
+
+
 def test_a_binary_run_lists_its_file():
     _, text = drive(steps=20, frames="traj", output="out")
     assert "trajectory.traj (" in text
@@ -275,13 +285,18 @@ def test_a_restart_may_leave_frames_out_and_begin_them_again():
         drive(restart="out", steps=20)
     FakeEngine.after_advance = None
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20, 30]
-    drive(restart="out", steps=5, frames="none")
+    _, text = drive(restart="out", steps=5, frames="none")
+    note = "note: trajectory.extxyz is not continued: its frames end at step 20 or before"
+    assert note in " ".join(text.split())
     # Frame 30 was behind the checkpoint.
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20]
-    drive(restart="out", steps=15, frames="extxyz")
+    _, text = drive(restart="out", steps=15, frames="extxyz")
+    note = "note: trajectory.extxyz is continued after a gap: the run before step 25 wrote no frames"
+    assert note in " ".join(text.split())
     assert steps_of("out/trajectory.extxyz") == [0, 10, 20, 30, 40]
     drive(steps=10, every=10, output="late", frames="none")
-    drive(restart="late", steps=10, frames="traj")
+    _, text = drive(restart="late", steps=10, frames="traj")
+    assert "gap" not in text
     assert steps_of("late/trajectory.traj") == [20]
 
 

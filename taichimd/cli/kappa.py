@@ -32,7 +32,7 @@ def kappa(
         str | None, typer.Option(help='Where the integral is read off: "40ps,60ps"; default its second half.')
     ] = None,
     every: Annotated[int, typer.Option(help="Steps between samples of the heat current.")] = 10,
-    timestep: Annotated[float, typer.Option(help="Femtoseconds.")] = 1.0,
+    timestep: Annotated[str, typer.Option(help='Femtoseconds, or with a unit as "1fs".')] = "1.0",
     driving_force: Annotated[float | None, typer.Option(help="1/Å, of hnemd; default 1e-4.")] = None,
     direction: Annotated[
         str | None, typer.Option(help="Of the driving force of hnemd: x, y or z; default x.")
@@ -56,7 +56,7 @@ def kappa(
     from taichimd.analyze.request import parse_fit
     from taichimd.config import make_settings
     from taichimd.console import Console
-    from taichimd.setting_types import parse_time
+    from taichimd.setting_types import parse_time, time_or_number
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 
@@ -68,7 +68,7 @@ def kappa(
         temperature, method, supercell, runs, parse_time(equilibrate), parse_time(time),
         None if window is None else parse_time(window),
         None if span is None else (1000.0 * span[0], 1000.0 * span[1]),
-        every, timestep, seed, driving_force, direction, backend, precision,
+        every, time_or_number(timestep), seed, driving_force, direction, backend, precision,
         decomposition, thickness,
     )  # fmt: skip
     code = run_kappa(structure, potential, settings, Path(output), overwrite, Console())
