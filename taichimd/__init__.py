@@ -28,6 +28,10 @@ _PUBLIC = {
     "triplet_potential": "taichimd.forcefields.declare",
     "check_forcefield": "taichimd.forcefields.check",
     "load_forcefield": "taichimd.forcefields.load",
+    "ManyBody": "taichimd.forcefields.passes",
+    "neighbour_sum": "taichimd.forcefields.passes",
+    "each_atom": "taichimd.forcefields.passes",
+    "pair_forces": "taichimd.forcefields.passes",
 }
 __all__ = ["__version__", *sorted(_PUBLIC)]
 

@@ -1,5 +1,7 @@
 """Particle or tuple decomposition: which threads do the work of a force field's tuples."""
 
+from collections.abc import Sequence
+
 from taichimd.errors import SettingsError
 from taichimd.forcefields.terms import ByTuple, Terms
 
@@ -21,7 +23,7 @@ def check(decomposition: str) -> str:
     return decomposition
 
 
-def choose(decomposition: str, terms: Terms, all_pairs: bool, backend: str) -> str:
+def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend: str) -> str:
     """What a user gets who asks for this: "particle", "tuple" or `TUPLE_PAIRS`.
 
     "auto" is the fastest of those that have the bits of particle decomposition, which are the same on every
@@ -37,10 +39,11 @@ def choose(decomposition: str, terms: Terms, all_pairs: bool, backend: str) -> s
         )
     if decomposition != AUTO:
         return decomposition
-    return TUPLE_PAIRS if terms.short_body and backend == "cpu" else PARTICLE
+    return TUPLE_PAIRS if any(t.short_body for t in groups) and backend == "cpu" else PARTICLE
 
 
 def by_tuple(chosen: str, terms: Terms) -> ByTuple:
-    """The terms of which lists of tuples are made."""
-    pairs = chosen in (TUPLE, TUPLE_PAIRS) and terms.pair is not None
+    """The terms of a group of which lists of tuples are made."""
+    by_pairs = chosen == TUPLE or (chosen == TUPLE_PAIRS and terms.short_body)
+    pairs = by_pairs and terms.pair is not None
     return ByTuple(pairs, chosen == TUPLE and terms.many_body)

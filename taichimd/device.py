@@ -8,13 +8,12 @@ from numpy.typing import NDArray
 from taichimd.checks import check_positions, check_turns
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.verlet import step_kernels
-from taichimd.enumerate import lanes
-from taichimd.forcefields.base import Bound
-from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.dynamics.forces import Outputs
+from taichimd.dynamics.verlet import LoopFlags, Reach, step_kernels
+from taichimd.enumerate.group import Group
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
-from taichimd.neighbours.lists import Lists
+from taichimd.program.groups import Choice
 from taichimd.reduce import totals
 from taichimd.results import Array
 from taichimd.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
@@ -26,7 +25,7 @@ SHORT_STEPS = 40_000
 """Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
 
 
-def steps_per_pass(backend: str, n_atoms: int, terms: Terms, coupling: Coupling) -> int:
+def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupling: Coupling) -> int:
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
@@ -36,9 +35,10 @@ def steps_per_pass(backend: str, n_atoms: int, terms: Terms, coupling: Coupling)
     idle step. On a full device the host's part of a call passes while the device works. A barostat's serial
     part takes as long to compile as everything else.
     """
-    full, many_body = n_atoms >= FULL_DEVICE, terms.many_body
+    full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
     if DEVICE_LOOPS:
-        swap = not many_body or terms.angle is not None or terms.short_body
+        of = groups[0].terms
+        swap = len(groups) == 1 and (not many_body or of.angle is not None or of.short_body)
         if backend == "cpu" or not (swap or n_atoms < SHORT_STEPS):
             return 1
         between = coupling.period - 1
@@ -55,21 +55,18 @@ class Device:
 
     Args:
         state: the atoms, with positions.
-        bound: the force field, bound to their species.
+        choice: the force field, bound to their species, and how it is done.
         bath: thermostat and barostat.
-        backend: "cuda" or "cpu", running.
-        all_pairs: visit all pairs instead of neighbours.
         cell: (3, 3) angstrom.
         pbc: (3,) bool.
-        skin: of the lists, angstrom, or None.
-        by_tuple: the terms of tuple decomposition; those of the others are done by particle.
+        fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
 
     Attributes:
         state, bath: as given.
-        lists: what the force loops read.
+        groups: of terms, how each is done. lists: what the force loops read.
         outputs: energies (n) and virials (9n), in spatial order, of the last forces.
         unroll: steps per kernel call.
-        most_step2: square of the farthest that an atom may go in one step, angstrom^2.
+        reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
     """
@@ -77,57 +74,31 @@ class Device:
     def __init__(
         self,
         state: State,
-        bound: Bound,
+        choice: Choice,
         bath: Bath,
         *,
-        backend: str,
-        all_pairs: bool,
         cell: Array,
         pbc: NDArray[np.bool_],
-        skin: float | None,
-        by_tuple: ByTuple,
+        fused: bool = True,
     ) -> None:
         self.state, self.bath = state, bath
         self._pbc = pbc
         self._cell_known = True
         self.set_cell(cell)
-        many_body = bound.terms.many_body
-        self.unroll = steps_per_pass(backend, state.n, bound.terms, bath.coupling)
-        shared = lanes.threads_for(bound.terms, backend, state.n, all_pairs, by_tuple)
-        self._blocks = blocks_for(state.n * shared)
-        self._tables = [state.table(values) for values in (bound.pair_table, bound.body_table)]
+        self.groups = groups = choice.groups(state.n)
+        self.unroll = steps_per_pass(choice.backend, state.n, groups, bath.coupling)
+        self._blocks = blocks_for(state.n * max(group.lanes for group in groups))
+        self.lists = choice.lists(state, groups, self.unroll)
         self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self._flags = [ti.ndarray(ti.i32, ()) for _ in range(4)]  # of loops on the device
+        self.total = Outputs(energy=self.outputs[0], virial=self.outputs[1])
+        self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
+        self._group_outputs = tuple(_outputs(state) for _ in groups) if len(groups) > 1 else ()
         self.forces_known = self.evaluated = self.blown = False
-        self.lists = Lists(
-            state,
-            bound.cutoffs,
-            bound.near_cutoffs,
-            many_body=many_body,
-            bonds=bound.terms.bond_order is not None,
-            per_atom=0 if by_tuple.bodies else bound.terms.per_atom,
-            all_pairs=all_pairs,
-            unroll=self.unroll,
-            skin=skin,
-            pair_cutoffs=bound.pair_cutoffs,
-            by_tuple=by_tuple,
-        )
-        self._variant = (
-            bound.terms,
-            state.real,
-            state.term,
-            backend,
-            self.unroll,
-            all_pairs,
-            self.lists.near_list,
-            self._blocks,
-            bath.coupling,
-            shared,
-        )
-        self._by_tuple = by_tuple
-        self._numbers: dict[Any, list[Any]] = {}
+        precision = state.real, state.term
+        self._variant = groups, *precision, choice.backend, self.unroll, self._blocks, bath.coupling
+        self._fused = fused
         self._compiled_for: Any = None
-        self.most_step2 = (0.25 * self.lists.cutoff) ** 2
+        self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
         self.settle()
 
     # The cell.
@@ -172,7 +143,7 @@ class Device:
         self.lists.renew(self.frame)
         self._choose_kernels()
         if self._run.listed is not None:
-            self.call(self._run.listed, *self.lists.reaches(), *self.bath.arrays[1:])
+            self.call(self._run.listed, *self.lists.reaches(), self.bath)
         return True
 
     def _choose_kernels(self) -> None:
@@ -180,7 +151,7 @@ class Device:
         verlet = self.lists.verlet
         if verlet.search != self._compiled_for:
             search = verlet.search if DEVICE_LOOPS else None
-            self._run = step_kernels(*self._variant, search, self._by_tuple)
+            self._run = step_kernels(*self._variant, search, self._fused, len(self.state.carried))
             self._compiled_for = verlet.search
 
     def settle(self) -> None:
@@ -199,15 +170,8 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
-        lists, state = self.lists, self.state
         self.call(
-            self._run.moved,
-            state.n,
-            lists.near2,
-            state.pos,
-            lists.listed_at,
-            lists.control,
-            self.bath.arrays[1],
+            self._run.moved, self.state, self.lists.listed_at, self.lists.control, self.bath, self._reached()
         )
 
     # Forces.
@@ -217,12 +181,19 @@ class Device:
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
-        lists, state = self.lists, self.state
-        # The arrays are asked for anew each time: lists that grow exchange theirs.
-        self.call(
-            self._run.finish, *lists.sizes(), timestep, lists.drift2, state.pos, state.vel, state.force,
-            state.inverse_mass, state.ident, state.kind, *lists.arrays(self._tables), lists.control,
-            *self.outputs, self.bath.arrays[1], *lists.tuples.arrays,
+        self.call(self._run.evaluate, *self._system(), self.total, self._group_outputs, int(timestep > 0.0))
+        if timestep > 0.0:
+            self.call(self._run.last_kick, self.state, self.lists.control, timestep)
+
+    def _reached(self) -> Reach:
+        self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
+        return self.reach
+
+    def _system(self) -> tuple[Any, ...]:
+        """What most kernels take."""
+        lists = self.lists
+        return (
+            self.state, lists.verlet, lists.listed_at, lists.near, lists.control, self.bath, self._reached(),
         )  # fmt: skip
 
     def finish(self) -> None:
@@ -252,44 +223,30 @@ class Device:
 
     def open_step(self, step: int, to_do: int, timestep: float) -> None:
         """Queue the first half kick and drift of a run that begins at a step."""
-        lists, state = self.lists, self.state
+        lists = self.lists
         self.call(
-            self._run.open_step, state.n, to_do, timestep, self.most_step2, lists.near2, state.pos, state.vel,
-            state.force, state.inverse_mass, state.ident, lists.verlet.shift_bits, lists.shifts,
-            lists.listed_at, lists.control, step, *self.bath.arrays,
+            self._run.open_step, self.state, lists.verlet, lists.listed_at, lists.control, self.bath,
+            self._reached(), to_do, step, timestep,
         )  # fmt: skip
         self.forces_known = self.evaluated = False
         self.cell_moved()
 
     def step_batch(self, timestep: float) -> None:
         """Queue one call of `steps`."""
-        state, lists = self.state, self.lists
-        loops: tuple[Any, ...] = (self._flags[0], state.spare["pos"])
+        self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
+        state = self.state
+        spare: tuple[Any, ...] = (state.spare,)
         if DEVICE_LOOPS:
-            loops = (
-                *self._flags,
-                lists.builds_allowed,
-                lists.most_age,
-                *lists.verlet.search_arguments(state),
-            )
+            spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         self.call(
-            self._run.steps, *lists.sizes(), timestep, self.most_step2, lists.near2, lists.drift2,
-            state.pos, state.vel, state.force, state.inverse_mass, state.ident, state.kind,
-            *lists.arrays(self._tables), lists.control, *self.bath.arrays, *lists.tuples.arrays, *loops,
+            self._run.steps, *self._system(), self._group_outputs, *spare, self._loops, timestep,
         )  # fmt: skip
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
-        state, lists = self.state, self.lists
         if self._run.tally_virial is not None:
-            self.call(
-                self._run.tally_virial, n, *lists.sizes()[1:], state.pos, state.force, state.kind,
-                *lists.arrays(self._tables), lists.control, self.outputs[1], *self.bath.arrays,
-                *lists.tuples.arrays,
-            )  # fmt: skip
-        self.call(
-            self._run.close_step, n, timestep, step - 1, state.vel, state.inverse_mass, *self.bath.arrays
-        )
+            self.call(self._run.tally_virial, *self._system(), self.total, self._group_outputs, n)
+        self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Queue a kernel that may move atoms: what was known of the forces is void."""
@@ -297,13 +254,12 @@ class Device:
         self.call(kernel, *args)
 
     def call(self, kernel: Any, *args: Any) -> None:
-        """Queue a kernel, compiled for this system's precision and size.
-
-        Numbers that are those of the last call are passed as the same objects: by their addresses quadrants
-        knows what it has compiled for, which is quicker than by types.
-        """
-        last = self._numbers.get(kernel, [None] * len(args))
-        same = [b if type(a) is type(b) and a == b else a for a, b in zip(args, last, strict=True)]
-        self._numbers[kernel] = [a if type(a) in (int, float) else None for a in same]
+        """Queue a kernel, compiled for this system's precision and size."""
         with literals(self.state.real), grid(self._blocks):
-            kernel(*same)
+            kernel(*args)
+
+
+def _outputs(state: State) -> Outputs:
+    """Room for what a group of terms leaves."""
+    lengths = {"n": state.n, "9n": 9 * state.n}
+    return Outputs(*(ti.ndarray(state.types[f.type], lengths[f.length]) for f in Outputs.fields.values()))

@@ -33,6 +33,7 @@ from taichimd.heat import HeatCurrent
 from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
+from taichimd.program.groups import Choice
 from taichimd.reduce import heat_flows, momentum_flows
 from taichimd.results import Array, Evaluation, Thermo
 from taichimd.runtime import start, ti
@@ -103,16 +104,19 @@ class Engine:
         species = sorted(set(self.symbols))
         # First: binding may run a kernel, which would start the default backend.
         self.backend = start(backend)
-        bound = forcefield.bind(species)
+        bounds = forcefield.bind(species)
+        many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
         cell = atoms.cell.array
         frame = make_frame(cell, self.pbc)
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
-        check_neighbours(forcefield.cutoff, bound.terms.many_body, frame, atoms.positions)
+        check_neighbours(forcefield.cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
-            check_all_pairs(frame, forcefield.cutoff, bound.terms.many_body)
-        self.decomposition = choose(decomposition, bound.terms, self._all_pairs, self.backend)
+            check_all_pairs(frame, forcefield.cutoff, many_body)
+        self.decomposition = choose(
+            decomposition, [bound.terms for bound in bounds], self._all_pairs, self.backend
+        )
         self.step = 0
         self.compile_seconds = 0.0
 
@@ -134,14 +138,16 @@ class Engine:
         self._state.set("vel", self._of_free(atoms.get_velocities()))
         self.device = Device(
             self._state,
-            bound,
+            Choice(
+                bounds,
+                tuple(by_tuple(self.decomposition, bound.terms) for bound in bounds),
+                self.backend,
+                self._all_pairs,
+                None if skin is None else float(skin),
+            ),
             self._bath,
-            backend=self.backend,
-            all_pairs=self._all_pairs,
             cell=cell,
             pbc=self.pbc,
-            skin=None if skin is None else float(skin),
-            by_tuple=by_tuple(self.decomposition, bound.terms),
         )
 
     # State, in the user's order and in float64.
@@ -365,7 +371,7 @@ class Engine:
         if atom == RAN_AWAY:
             what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
             raise self._blow_up(what, 0, _CURE_OF_CELLS)
-        jump, x = self.device.most_step2**0.5, self.positions()[atom].round(3).tolist()
+        jump, x = self.device.reach.most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
 

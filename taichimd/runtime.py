@@ -13,7 +13,6 @@ import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from copy import copy
 from functools import cache, wraps
 from importlib import import_module
 from importlib.metadata import version
@@ -108,27 +107,6 @@ def start(backend: str = "auto") -> str:
             "use one backend per process"
         )
     return _backend
-
-
-class Bundle:
-    """Base of what passes several arrays or numbers to device functions as one; kernels construct it."""
-
-    # Having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
-    _is_taichi_function = _is_quadrants_function = False
-
-
-class Placed(Bundle):
-    """A bundle with the positions of atoms."""
-
-    pos: Any
-
-    def at(self, pos: Any) -> Any:
-        """The same atoms elsewhere."""
-        there = copy(self)
-        there.pos = pos
-        return there
-
-    at._is_taichi_function = at._is_quadrants_function = False  # type: ignore[attr-defined]
 
 
 def step_kernel(function: Any) -> Any:

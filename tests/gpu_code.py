@@ -76,7 +76,7 @@ def searches():
     for verlet_list.ENOUGH in (10**9, 1):
         engine = Engine(atoms, forcefield)
         engine.advance(60, 4.0 * units.fs)
-        left = int(engine.device.lists.verlet._sums.to_numpy()[inner_search.LEFT])
+        left = int(engine.device.lists.verlet.sort.sums.to_numpy()[inner_search.LEFT])
         found.append((hashlib.sha256(engine.positions().tobytes()).hexdigest(), left))
     return found
 
@@ -85,10 +85,10 @@ if __name__ == "__main__":
     as_on_a_gpu()
     import bits
 
-    from taichimd.neighbours import lists
+    from taichimd.program import groups
 
     found = {name: bits.here(name) for name in sys.argv[1:]}
     # As with more atoms, where forces read the Verlet list itself.
-    lists.NO_NEAR_LIST = 1
+    groups.NO_NEAR_LIST = 1
     found["melt without a near list"] = bits.here.__wrapped__("melt")
     print(json.dumps({**found, "searches": searches(), "compiled": compiled}))

@@ -101,11 +101,12 @@ def test_a_near_list_with_too_little_room_is_mended_by_the_host():
     atoms = structures.with_velocities(structures.silicon_216(), 600.0, 4)
     forced, free = (Engine(atoms, load_forcefield("Si.sw")) for _ in range(2))
     lists = forced.device.lists
-    lists._near_width = 2
-    lists._reserve()
+    near = lists.near[0]
+    near.near.width = 2
+    near._reserve()
     lists.most_age = 3
     forced.advance(20, 1.0 * units.fs)
-    assert lists._near_width > 4
+    assert near.near.width > 4
     free.advance(20, 1.0 * units.fs)
     assert same(forced, free)
 
@@ -139,7 +140,7 @@ def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():
     volume = engine.volume
     for _ in range(6):
         engine.advance(40, 4.0 * units.fs)
-        grids.add(tuple(engine.device.lists.verlet._bins))
+        grids.add(tuple(engine.device.lists.verlet.sort.bins))
         found = engine.evaluate()
         atoms = bulk("Ar", cubic=True, a=5.5).repeat(3)
         atoms.cell, atoms.positions = engine.cell, engine.positions()

@@ -148,7 +148,7 @@ def test_rows_longer_than_a_mask_have_the_bits_of_short_ones():
     forcefield = morse(**MORSE_VALUES) + angle(**ANGLE_VALUES)
     engines = [Engine(atoms, forcefield, skin=skin) for skin in (0.1, 2.5)]
     short, long = (engine.evaluate() for engine in engines)
-    widths = [engine.device.lists.sizes()[2] for engine in engines]
+    widths = [engine.device.lists.near[0].near.width for engine in engines]
     assert min(widths) <= 32 < max(widths), f"rows of {widths}: the test must see both"
     for what in ("energies", "forces", "virials"):
         np.testing.assert_array_equal(getattr(short, what), getattr(long, what), err_msg=what)

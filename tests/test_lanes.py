@@ -5,6 +5,7 @@ import pytest
 import structures
 from ase import units
 
+from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.engine import Engine
 from taichimd.enumerate import lanes
 from taichimd.enumerate.exact import FORCE, pair_sums
@@ -12,8 +13,9 @@ from taichimd.enumerate.gather import gather_functions
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
-from taichimd.neighbours.rows import Rows
+from taichimd.neighbours.rows import NearRows, Rows, VerletRows
 from taichimd.runtime import backend, ti
+from taichimd.state import Atoms
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
 
@@ -24,37 +26,29 @@ def test_every_entry_belongs_to_one_of_the_threads(stride):
     lists = engine.device.lists
     pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, ti.f64, lists.verlet.layout).pairs
     sums = pair_sums(ti.f64)
-    vecs = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
-    ints, reals = (ti.types.ndarray(dtype=t, ndim=1) for t in (ti.i32, ti.f64))
+    types = types_of(ti.f64)
 
-    @ti.kernel
-    def forces(
-        n: ti.i32,
-        width: ti.i32,
-        shift_bits: ti.i32,
-        pos: vecs,
-        kind: ints,
-        count: ints,
-        entries: ints,
-        shifts: vecs,
-        table: reals,
-        force: vecs,
-    ):
-        rows = Rows(pos, kind, count, entries, shifts)
-        for i in range(n):
+    @kernel(
+        types,
+        atoms=Atoms.only("n", "pos", "kind", "force"),
+        near=NearRows.only("width", "count", "entries"),
+        verlet=VerletRows.only("shift_bits", "shifts"),
+        table=Array("real", "columns", "parameters"),
+    )
+    def forces(atoms, near, verlet, table):
+        rows = Rows(atoms.pos, atoms.kind, near.count, near.entries, verlet.shifts)
+        for i in range(atoms.n):
             empty = sums.empty(FORCE)
             total = empty
             for lane in range(stride):
-                found = pairs(i, lane, stride, n, width, shift_bits, rows, table, FORCE)
+                found = pairs(i, lane, stride, atoms.n, near.width, verlet.shift_bits, rows, table, FORCE)
                 total += found - empty
-            sums.store(i, total, table, force, table, FORCE)
+            sums.store(i, total, table, atoms.force, table, FORCE)
 
     expected = engine.forces()
-    n, _, width, shift_bits = lists.sizes()
-    _, _, shifts, _, _, _, count, entries, *_ = lists.arrays(engine.device._tables)
-    state, table = engine.device.state, engine.device._tables[0]
-    forces(n, width, shift_bits, state.pos, state.kind, count, entries, shifts, table, state.force)
-    np.testing.assert_array_equal(state.get("force"), expected)
+    near = lists.near[0]
+    forces(engine.device.state, near.near, lists.verlet, near.kept.pair_table)
+    np.testing.assert_array_equal(engine.device.state.get("force"), expected)
 
 
 @pytest.mark.parametrize("name", ["argon", "silica"])

@@ -11,13 +11,14 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing", "scalars", "signals", "matrix3"],
+    ["errors", "units", "tracing", "scalars", "signals", "matrix3", "core.generated"],
     ["runtime"],
+    ["core"],
     ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat", "constraints"],
     ["random"],
     ["state", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
-    ["dynamics", "reduce", "results", "checks", "observe"],
+    ["dynamics", "reduce", "results", "checks", "observe", "program"],
     ["device", "decomposition"],
     ["engine", "forcefields.check"],
     ["minimise"],

@@ -10,8 +10,8 @@ import numpy as np
 from taichimd import runtime
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import step_kernels
+from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.forcefields.terms import ByTuple
 from taichimd.runtime import ti
 from taichimd.tracing import _keep, _kept_positions
 
@@ -109,11 +109,10 @@ def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
     terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(np.array(["Ar"])).terms
     made = [
-        step_kernels(terms, ti.f64, ti.f64, "cpu", 1, False, True, 0, each, 1, None, ByTuple())
-        for each in COUPLINGS
+        step_kernels((Group(terms),), ti.f64, ti.f64, "cpu", 1, 0, each, None, True) for each in COUPLINGS
     ]
     groups = [0, 0, 0, 1, 1, 2, 2]
-    for kind in ("finish", "moved"):
+    for kind in ("evaluate", "last_kick", "moved"):
         for one, group in zip(made, groups, strict=True):
             for other, its in zip(made, groups, strict=True):
                 assert (getattr(one, kind) is getattr(other, kind)) == (group == its)

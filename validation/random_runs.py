@@ -81,7 +81,8 @@ def run(number: int, on_gpu: bool) -> dict[str, Any]:
     from taichimd.dynamics import ensembles, pressure
     from taichimd.engine import Engine
     from taichimd.errors import BlowUpError
-    from taichimd.neighbours import lists, verlet_list
+    from taichimd.neighbours import verlet_list
+    from taichimd.program import groups
 
     rng = np.random.default_rng(number)
     system = draw_system(rng)
@@ -99,7 +100,7 @@ def run(number: int, on_gpu: bool) -> dict[str, Any]:
     skin = None if rng.random() < 0.5 else float(rng.choice([0.05, 0.2, 0.8]))
     long_lists, alone = rng.random(2) < 0.5
     if on_gpu:
-        lists.NO_NEAR_LIST = 1 if long_lists else 10**9
+        groups.NO_NEAR_LIST = 1 if long_lists else 10**9
         verlet_list.ENOUGH = 1 if alone else 10**9
     if rng.random() < 0.1:
         atoms.set_momenta(atoms.get_momenta() * rng.uniform(2.0, 30.0))

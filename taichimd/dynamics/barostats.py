@@ -32,9 +32,12 @@ from itertools import accumulate
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.dynamics import thermostats as th
+from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.matrices import contracted, grown, read3, series, square, write3
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.thermostats import CLOSE_STEP
 from taichimd.enumerate.exact import SIX
 from taichimd.math import exp, sqrt
 from taichimd.philox import GLOBAL
@@ -88,11 +91,6 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
     isotropic, triclinic = control == "isotropic", control == "triclinic"
     parts = parts_of(control, axes)
     atoms = th.thermostat_functions("nvt-berendsen" if berendsen else "nvt-bussi", real, by_slot)
-    vec = ti.types.vector(3, real)
-    vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     totals = th.SLOT + 2 * parts * th.SLOTS
 
     @ti.func
@@ -365,26 +363,29 @@ def barostat_functions(name: str, control: str, axes: str, period: int, real: An
                 shifts[code][a] = ti.cast(total + ti.cast(z, ti.f64) * cell[2, a], real)
             code += n
 
-    @ti.kernel
-    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
+    @kernel(types_of(real), **CLOSE_STEP)
+    def close_step(atoms, bath, n, dt, interval):
         """What `steps` does between its half kicks, for the last step of a run, whose virial is summed."""
         for i in range(n):
-            add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
+            add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
         if ti.static(parts > 1):
             for k in range(2 * parts):
-                collect(k, ledger)
+                collect(k, bath.ledger)
         if n > 0:
-            rescale(dt, interval, ledger, bath)
+            rescale(dt, interval, bath.ledger, bath.bath)
         for i in range(n):
-            vel[i] = rescaled(vel[i], bath)
+            atoms.vel[i] = rescaled(atoms.vel[i], bath.bath)
 
-    @ti.kernel
-    def listed(near: ti.f64, built: ti.f64, my: ti.f64, mz: ti.f64, bath: doubles):
+    length = Number("f64", "angstrom")
+    image = Number("f64", "whole number")
+
+    @kernel(types_of(real), near=length, built=length, my=image, mz=image, arrays=BathArrays.only("bath"))
+    def listed(near, built, my, mz, arrays):
         """New lists that reach so far (angstrom), with images so far along the second and third vector."""
-        forget_near(bath)
-        forget_built(bath)
-        bath[REACH_NEAR], bath[REACH_BUILT] = near, built
-        bath[MOST_IMAGE], bath[MOST_IMAGE + 1] = my, mz
+        forget_near(arrays.bath)
+        forget_built(arrays.bath)
+        arrays.bath[REACH_NEAR], arrays.bath[REACH_BUILT] = near, built
+        arrays.bath[MOST_IMAGE], arrays.bath[MOST_IMAGE + 1] = my, mz
 
     return SimpleNamespace(
         parts=parts, add_kinetic=add_kinetic, add_virial=add_virial, add_components=add_components,

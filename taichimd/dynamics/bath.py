@@ -33,7 +33,7 @@ class Bath:
 
     Attributes:
         freedom: degrees of freedom among which the kinetic energy is shared.
-        arrays: `ledger` and `bath`, as kernels take them.
+        ledger, bath: the arrays (`BathArrays`).
         coupling: what kernels are compiled for.
         moves_cell: whether there is a barostat.
     """
@@ -55,12 +55,11 @@ class Bath:
         sums = 1 + 3 * self.coupling.driven
         if isinstance(ensemble, Barostat):
             sums = 2 * baro.parts_of(ensemble.control, ensemble.axes)
-        self._ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
-        self._bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
-        self.arrays = self._ledger, self._bath
+        self.ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
+        self.bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
         self._mass, self._drive = float(masses.sum()), driving_force or (0.0, 0.0, 0.0)
-        self._ledger.fill(0)
-        self._bath.fill(0.0)
+        self.ledger.fill(0)
+        self.bath.fill(0.0)
         if isinstance(ensemble, Thermostat):
             self._load(ensemble)
 
@@ -68,7 +67,7 @@ class Bath:
         first, last = ensemble.ramp or (0, 1)
         start = ensemble.temperature
         end = start if ensemble.final_temperature is None else ensemble.final_temperature
-        values = np.zeros(self._bath.shape[0])
+        values = np.zeros(self.bath.shape[0])
         values[[at.START, at.END]] = start * units.KB, end * units.KB
         values[at.MASS_KT] = start * units.KB
         values[[at.RAMP_FIRST, at.RAMP_STEPS]] = first, last - first
@@ -78,10 +77,10 @@ class Bath:
         values[at.DRIVE : at.DRIVE + 3] = self._drive
         if isinstance(ensemble, Barostat):
             _load_barostat(ensemble, values)
-        self._bath.from_numpy(values)
-        ledger = np.zeros(self._ledger.shape[0], np.int64)
+        self.bath.from_numpy(values)
+        ledger = np.zeros(self.ledger.shape[0], np.int64)
         ledger[at.SEED] = ensemble.seed
-        self._ledger.from_numpy(ledger)
+        self.ledger.from_numpy(ledger)
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
         """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
@@ -110,7 +109,7 @@ class Bath:
             return None
         if self.coupling.local:
             return self._given() * 2.0**-at.ENERGY_BITS
-        values = self._bath.to_numpy()
+        values = self.bath.to_numpy()
         if isinstance(self.ensemble, Barostat):
             return _energy_of_cell(self.ensemble, self.freedom, values)
         return float(values[at.RECEIVED]) if self.coupling.whole else 0.0
@@ -118,13 +117,13 @@ class Bath:
     @property
     def cell(self) -> Array:
         """The cell vectors of a barostat, (3, 3) angstrom; waits for the device."""
-        return self._bath.to_numpy()[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)
+        return self.bath.to_numpy()[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)
 
     @cell.setter
     def cell(self, cell: Array) -> None:
-        values = self._bath.to_numpy()
+        values = self.bath.to_numpy()
         values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9] = np.ravel(cell)
-        self._bath.from_numpy(values)
+        self.bath.from_numpy(values)
 
     def leave(self, step: int) -> None:
         """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
@@ -132,13 +131,13 @@ class Bath:
         Whatever deformation is known then, the drift behind its own step has done it.
         """
         if self.moves_cell and step % self.coupling.period != 0:
-            values = self._bath.to_numpy()
+            values = self.bath.to_numpy()
             values[baro.STRETCH : baro.STRETCH + 9] = 0.0
             values[baro.DRIFT : baro.DRIFT + 9] = np.eye(3).ravel()
-            self._bath.from_numpy(values)
+            self.bath.from_numpy(values)
 
     def _given(self) -> int:
-        return int(self._ledger.to_numpy()[at.SLOT :].sum())
+        return int(self.ledger.to_numpy()[at.SLOT :].sum())
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
@@ -146,7 +145,7 @@ class Bath:
         if self.coupling.local:
             return {**whose, "ledger": self._given()}
         if self.coupling.whole:
-            values = self._bath.to_numpy()
+            values = self.bath.to_numpy()
             state = {**whose, "bath": values[at.STATE].tolist()}
             return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
         return {}
@@ -168,16 +167,16 @@ class Bath:
                 f"{self.ensemble.identity[1:]}: begin a new one"
             )
         if self.coupling.local:
-            ledger = self._ledger.to_numpy()
+            ledger = self.ledger.to_numpy()
             ledger[at.SLOT :] = 0
             ledger[at.SLOT] = state["ledger"]
-            self._ledger.from_numpy(ledger)
+            self.ledger.from_numpy(ledger)
         elif self.coupling.whole:
-            values = self._bath.to_numpy()
+            values = self.bath.to_numpy()
             values[at.STATE] = state["bath"]
             if self.moves_cell:
                 values[baro.STATE] = state["cell"]
-            self._bath.from_numpy(values)
+            self.bath.from_numpy(values)
 
 
 def _load_barostat(ensemble: Barostat, values: Array) -> None:

@@ -30,31 +30,30 @@ def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, 
             flags.deform(control, at + 1, bath)
 
     @ti.func
-    def close(at, ahead, n, shift_bits, dt, most_step2, most_near2, atoms: ti.template(), near: ti.template(), control: ti.template(), ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
+    def close(at, ahead, s: ti.template()):
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
         if ti.static(by_component):
             for k in range(2 * thermostat.parts):
-                if control[at] == 0:
-                    thermostat.collect(k, ledger)
-        if control[at] == 0:
+                if s.control[at] == 0:
+                    thermostat.collect(k, s.ledger)
+        if s.control[at] == 0:
             if ti.static(on_gpu):
                 # Read at once and written at once: one thread that waits for memory again and again is slow.
-                own = ti.Vector([bath[k] for k in ti.static(range(bath_size))])
-                act(at, ahead, dt, control, ledger, own)
+                own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
+                act(at, ahead, s.dt, s.control, s.ledger, own)
                 for k in ti.static(range(bath_size)):
-                    bath[k] = own[k]
+                    s.bath[k] = own[k]
             else:
-                act(at, ahead, dt, control, ledger, bath)
-        for i in range(n):
-            if control[at] == 0:
+                act(at, ahead, s.dt, s.control, s.ledger, s.bath)
+        for i in range(s.n):
+            if s.control[at] == 0:
                 if ti.static(cell):
-                    thermostat.shift(i, n, shift_bits, near.shifts, bath)
-                v = (
-                    thermostat.rescaled(atoms.vel[i], bath)
-                    + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
-                )
+                    thermostat.shift(i, s.n, s.shift_bits, s.shifts, s.bath)
+                atoms = s.atoms
+                kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
+                v = thermostat.rescaled(atoms.vel[i], s.bath) + kick
                 atoms.vel[i] = v
-                drift(i, n, v, dt, ahead, 1, most_step2, most_near2, atoms, atoms.pos, near.made_at, control, at + 1, ledger, bath, b)  # fmt: skip
-            flags.count_step(i, control, at)
+                drift(i, v, ahead, 1, s, atoms.pos, at + 1)
+            flags.count_step(i, s.control, at)
 
     return close

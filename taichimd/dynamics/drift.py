@@ -21,34 +21,35 @@ def drift_function(coupling: Coupling, thermostat: Any, near_list: bool, note: A
     outdated = STALE if near_list else REBUILD
 
     @ti.func
-    def drift(i, n, v, dt, ahead, deforming, most_step2, most_near2, atoms: ti.template(), there: ti.template(), listed_at: ti.template(), control: ti.template(), frozen, ledger: ti.template(), bath: ti.template(), b: ti.template()):  # fmt: skip
-        """Move atom i to an array `there`, `ahead` steps into a pass; flag what the move breaks.
+    def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
+        """Move atom i of a step (`verlet.StepView`) to an array `there`, `ahead` steps into a pass; flag what the move breaks.
 
         A comparison with NaN is false, hence the `not`.
         """
+        n, dt = s.n, s.dt
         move = dt * v
         if ti.static(coupling.local):
             new = thermostat.refresh(
-                i, n, v, ledger[OPENS] + ahead, atoms.ident[i], atoms.inverse_mass[i], ledger, bath
+                i, n, v, s.ledger[OPENS] + ahead, s.atoms.ident[i], s.atoms.inverse_mass[i], s.ledger, s.bath
             )
             move = (0.5 * dt) * v + (0.5 * dt) * new
-            atoms.vel[i] = new
+            s.atoms.vel[i] = new
         change = move
         if ti.static(cell):
             if deforming == 1:
-                change, move = thermostat.drifted(atoms.pos[i], move, bath)
-        x = atoms.pos[i] + change
+                change, move = thermostat.drifted(s.atoms.pos[i], move, s.bath)
+        x = s.atoms.pos[i] + change
         there[i] = x
-        if thermostat.strayed(x, listed_at[i], most_near2, near_list, bath) == 1:
+        if thermostat.strayed(x, s.listed_at[i], s.reach.most_near2, near_list, s.bath) == 1:
             breaks = 1
-            if ti.static(bool(note) and bool(b)):
-                gone = x - listed_at[i]
-                breaks = note(i, n, gone.dot(gone), most_near2, b, control)
+            if ti.static(bool(note) and bool(s.sort)):
+                gone = x - s.listed_at[i]
+                breaks = note(i, n, gone.dot(gone), s.reach.most_near2, s.sort, s.control)
             if breaks == 1:
-                control[outdated] = 1
-                control[frozen] = 1
-        if not move.dot(move) <= most_step2:
-            ti.atomic_min(control[BLOWN], atoms.ident[i])
-            control[frozen] = 1
+                s.control[outdated] = 1
+                s.control[frozen] = 1
+        if not move.dot(move) <= s.reach.most_step2:
+            ti.atomic_min(s.control[BLOWN], s.atoms.ident[i])
+            s.control[frozen] = 1
 
     return drift

@@ -1,4 +1,4 @@
-"""Forces as an integrator asks for them: which enumeration does which term, in which order.
+"""Forces as an integrator asks for them: which enumeration does which term of a group, in which order.
 
 `first_pass` holds its own loops over atoms or tuples. Pair terms are then done; three-body terms have left partial forces,
 which `gathered` adds up for one atom, in a loop of the caller's. `cut` comes before: lists that are fit for the positions.
@@ -8,63 +8,67 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle, device_helper
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.compact import BLOCK
 from taichimd.enumerate.exact import ALL, FORCE, pair_sums, symmetric
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.group import Group
 from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
-from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
 
 
+class Outputs(Bundle):
+    """What an evaluation leaves, in spatial order."""
+
+    energy: Any = Array("real", "n", "energy of each atom, eV")
+    force: Any = Array("vec", "n", "force on each atom, eV/angstrom")
+    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+
+
+@device_helper
+def rows_of_pairs(g: Any) -> Rows:
+    """The near list of a pair term alone, at the compilation of a kernel."""
+    return Rows(g.verlet.pos, g.verlet.kind, g.tuples.firsts, g.tuples.tuples, g.verlet.shifts)
+
+
 def force_functions(
-    terms: Terms,
+    group: Group,
     real: Any,
     term: Any,
     backend: str,
-    all_pairs: bool,
-    near_list: bool,
-    lanes: int,
-    by_tuple: ByTuple,
     thermostat: Any,
-    cell: bool,
     driven: bool,
     straight: bool,
     full: bool,
 ) -> Any:
-    """Device functions `cut`, `first_pass`, `in_lanes` and `gathered`, and what their callers must know.
+    """Device functions of a group: `cut`, `unfit`, `first_pass`, `in_lanes`, `gathered`, `complete`, and what callers must know.
 
-    That is `cutters`: threads of an atom in `cut`; `both`: pair and three-body terms are done apart; `helped`: of these,
-    `in_lanes` does the pairs before `gathered`; `apart`: `gathered` reads positions, so that the loop that calls it must not
-    change them; `force_of`: for pairs alone, the force that threads of an atom find together, or None.
+    That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs; `apart`: `gathered`
+    reads positions, so that the loop that calls it must not change them; `force_of`: for pairs alone, the force that threads
+    of an atom find together, or None.
 
     Args:
-        terms: the tuple functions.
+        group: the terms and how they are done.
         real: ti.f64 or ti.f32, of positions, velocities, forces.
         term: the same or ti.f32, of what is computed from distances.
         backend: "cuda" or "cpu".
-        all_pairs: visit all pairs instead of neighbours.
-        near_list: whether force loops read a near list or the Verlet list itself.
-        lanes: threads that share an atom of a pair potential.
-        by_tuple: the terms of tuple decomposition.
         thermostat: functions of what acts on atoms and cell; takes the sums of virials.
-        cell: whether the cell moves.
         driven: whether there is a driving force.
         straight: whether unrolled code may be used (`gather_functions`).
         full: whether there are more atoms than a GPU does at a time.
     """
+    terms, lanes, by_tuple, both = group.terms, group.lanes, group.by_tuple, group.apart
     on_gpu = backend == "cuda"
-    many_body = terms.many_body
-    in_moments = terms.angle is not None and not by_tuple.bodies
+    many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
     functions = moment_functions if in_moments else functools.partial(gather_functions, straight=straight)
-    # A short three-body term reads the near list, the pair term then one of its own.
-    both = terms.short_body or (by_tuple.pairs and many_body)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
     far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
@@ -72,93 +76,112 @@ def force_functions(
     shared = shared_pairs(of_pairs, real, term, lanes) if by_lanes and not by_tuple.pairs else None
     pair_list = pair_tuples(of_pairs, real, term, on_gpu) if by_tuple.pairs else None
     triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
-    list_tuples = tuple_lists_function(terms, by_tuple, real, term, backend) if by_tuple else None
-    visit_all = all_pairs_function(terms, real, term, backend) if all_pairs else None
+    list_tuples = tuple_lists_function(group, real, term, backend) if by_tuple else None
+    visit_all = all_pairs_function(terms, real, term, backend) if group.all_pairs else None
     sums = pair_sums(real)
     # Threads that share an atom do its pairs beforehand.
     helped = both and by_lanes
-    # Both terms have a near list of their own.
-    pair_rows = both and not by_tuple.pairs
     with_reverse = many_body and not in_moments
     cutters = threads_of_cut(backend, has_pairs=both or not many_body)
     pruning = prune_functions(
-        terms.n_kinds, backend, many_body, with_reverse, thermostat, cell, cutters, pair_rows
+        terms.n_kinds, backend, many_body, with_reverse, thermostat, cutters, pair_rows, group.number
     )
 
     @ti.func
-    def pairs_of(i, n, width, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def pairs_of(i, g: ti.template(), rows: ti.template(), want: ti.template()):
         """Sums over the pairs of atom i, from its row or from its list of pairs."""
         total = sums.empty(want)
         if ti.static(by_tuple.pairs):
-            total = pair_list.pairs(i, 0, 1, n, shift_bits, rows, table, t, want)
+            total = pair_list.pairs(i, 0, 1, g.n, g.near.shift_bits, rows, g.kept.pair_table, g.tuples, want)
         elif ti.static(pair_rows):
-            total = far.pairs(i, 0, 1, n, pair_width(n, t), shift_bits, Rows(rows.pos, rows.kind, t.firsts, t.tuples, rows.shifts), table, want)  # fmt: skip
+            total = far.pairs(i, 0, 1, g.n, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, want)  # fmt: skip
         else:
-            total = atom.pairs(i, 0, 1, n, width, shift_bits, rows, table, want)
+            total = atom.pairs(i, 0, 1, g.n, rows.width, g.near.shift_bits, rows, g.kept.pair_table, want)
         return total
 
     @ti.func
-    def in_lanes(n, width, shift_bits, rows: ti.template(), table: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, t: ti.template(), ends: ti.template()):  # fmt: skip
+    def in_lanes(g: ti.template(), rows: ti.template(), out: ti.template(), control: ti.template(), frozen):
         """Forces of pairs where several threads share an atom."""
         if ti.static(by_tuple.pairs):
-            pair_list.add_up(n, shift_bits, rows, table, energy, force, virial, control, frozen, t)
+            pair_list.add_up(g.n, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, g.tuples)  # fmt: skip
         elif ti.static(pair_rows):
-            shared.forces(n, ends.pairs, pair_width(n, t), shift_bits, Rows(rows.pos, rows.kind, t.firsts, t.tuples, rows.shifts), table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(g.n, g.pairs_end, pair_width(g.n, g.tuples), g.near.shift_bits, rows_of_pairs(g), g.kept.pair_table, out.energy, out.force, out.virial, control, frozen)  # fmt: skip
         else:
-            shared.forces(n, ends.pairs, width, shift_bits, rows, table, energy, force, virial, control, frozen)  # fmt: skip
+            shared.forces(g.n, g.pairs_end, rows.width, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen)  # fmt: skip
 
     @ti.func
-    def first_pass(n, width, shift_bits, rows: ti.template(), kept: ti.template(), energy: ti.template(), force: ti.template(), virial: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
+    def first_pass(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
             if ti.static(want == FORCE or not (both or want == ALL)):
-                pair_list.evaluate(n, shift_bits, rows, kept.pair_table, control, frozen, t)
+                pair_list.evaluate(
+                    g.n, g.near.shift_bits, g.near, g.kept.pair_table, control, frozen, g.tuples
+                )
         if ti.static(bool(triplet_list)):
-            triplet_list.partials(n, width, shift_bits, rows, kept, energy, control, frozen, t, want)
-        elif ti.static(all_pairs):
-            visit_all(n, rows.pos, rows.kind, rows.shifts, kept.pair_table, energy, force, virial, control, frozen, want)  # fmt: skip
+            triplet_list.partials(g.n, g.near.width, g.near.shift_bits, g.near, g.kept, out.energy, control, frozen, g.tuples, want)  # fmt: skip
+        elif ti.static(group.all_pairs):
+            visit_all(g.n, g.near.pos, g.near.kind, g.near.shifts, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen, want)  # fmt: skip
         elif ti.static(by_lanes and not both and want == FORCE):
-            in_lanes(n, width, shift_bits, rows, kept.pair_table, energy, force, virial, control, frozen, t, ends)  # fmt: skip
+            in_lanes(g, g.near, out, control, frozen)
         else:
             if ti.static(on_gpu and full and atom.compact):
                 ti.loop_config(block_dim=BLOCK)
-            for i in range(n):
+            for i in range(g.n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = atom.partials(i, n, width, shift_bits, rows, kept, ti.static(want == ALL))
+                        e = atom.partials(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
-                            energy[i] = e
+                            out.energy[i] = e
                     else:
-                        total = pairs_of(i, n, width, shift_bits, rows, kept.pair_table, t, want)
-                        sums.store(i, total, energy, force, virial, want)
+                        total = pairs_of(i, g, g.near, want)
+                        sums.store(i, total, out.energy, out.force, out.virial, want)
                         if ti.static(driven and want != ALL):
-                            force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
+                            out.force[i] += thermostat.drive(symmetric(sums.virial(total, want)), bath)
                         elif ti.static(want != ALL and want != FORCE):
-                            thermostat.add_components(i, n, sums.virial(total, want), ledger)
+                            thermostat.add_components(i, g.n, sums.virial(total, want), ledger)
 
     @ti.func
-    def gathered(i, n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), kept: ti.template(), force: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
+    def gathered(i, g: ti.template(), force: ti.template(), want: ti.template()):
         """Force and virial of atom i after the first pass; energy of pairs that are added here."""
-        f, w = atom.gather(i, n, near_width, shift_bits, near, kept, want)
+        f, w = atom.gather(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, want)
         e = ti.cast(0.0, real)
         if ti.static(helped and not want):
             f += force[i]
         elif ti.static(both):
-            total = pairs_of(i, n, width, shift_bits, verlet, kept.pair_table, t, ti.static(ALL if want else FORCE))  # fmt: skip
+            total = pairs_of(i, g, g.verlet, ti.static(ALL if want else FORCE))
             f_pairs, e, w_pairs = sums.results(total, ti.static(ALL if want else FORCE))
             f += f_pairs
             w += w_pairs
         return f, w, e
 
     @ti.func
-    def cut(n, width, near_width, shift_bits, most_drift2, verlet: ti.template(), near: ti.template(), kept: ti.template(), ident: ti.template(), limits2: ti.template(), places: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
-        if ti.static(near_list):
-            pruning.prune(n, width, near_width, shift_bits, most_drift2, verlet, near, kept.reverse, ident, limits2, places, control, bath, t, ends)  # fmt: skip
-            if ti.static(bool(list_tuples)):
-                list_tuples(n, width, near_width, shift_bits, verlet, near, limits2, places, kept.body_table, control, t)  # fmt: skip
-            pruning.close(near_width, control, bath)
+    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        """Forces of all atoms and, with `ALL`, energies and virials; with less the virial is added to the ledger."""
+        first_pass(g, out, control, frozen, want, ledger, bath)
+        if ti.static(helped and want == FORCE):
+            in_lanes(g, g.verlet, out, control, frozen)
+        if ti.static(many_body):
+            for i in range(g.n):
+                if control[frozen] == 0:
+                    f, w, e = gathered(i, g, out.force, ti.static(want != FORCE))
+                    if ti.static(driven):
+                        f += thermostat.drive(w, bath)
+                    elif ti.static(want != FORCE and want != ALL):
+                        thermostat.add_virial(i, g.n, w, ledger)
+                    out.force[i] = f
+                    if ti.static(want == ALL):
+                        store_matrix(out.virial, i, w)
+                        if ti.static(both):
+                            out.energy[i] += e
+
+    @ti.func
+    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
+        pruning.prune(g, most_drift2, control, bath)
+        if ti.static(bool(list_tuples)):
+            list_tuples(g, control)
 
     return SimpleNamespace(
-        cut=cut, cutters=cutters, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered, both=both, helped=helped,
-        apart=in_moments or both, force_of=shared.force_of if shared and not both else None,
+        cut=cut, unfit=pruning.unfit, cutters=cutters, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered,
+        both_passes=both_passes, helped=helped, apart=in_moments or both,
+        force_of=shared.force_of if shared and not both else None,
     )  # fmt: skip

@@ -29,12 +29,14 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.ensembles import Bussi, NoseHoover
 from taichimd.math import exp, log, sqrt
 from taichimd.philox import GLOBAL
 from taichimd.random import normal2, normal3, uniform2
 from taichimd.runtime import WARPS, in_double, ti
-from taichimd.state import LEAST_INVERSE_MASS
+from taichimd.state import LEAST_INVERSE_MASS, Atoms
 from taichimd.streams import LANGEVIN, VELOCITY_RESCALING
 
 # The array `ledger`, of whole numbers.
@@ -206,6 +208,16 @@ def _bussi(kinetic, kt, dt, seed, interval, bath: ti.template()):
     return factor
 
 
+CLOSE_STEP = {
+    "atoms": Atoms.only("vel", "inverse_mass"),
+    "bath": BathArrays,
+    "n": Number("i32", "number of atoms; 0: only compile"),
+    "dt": Number("real", "time step"),
+    "interval": Number("i64", "number of the interval between steps"),
+}
+"""Arguments of `close_step`."""
+
+
 @cache
 def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = False) -> Any:
     """Device functions of one ensemble; those that it does not need are never called.
@@ -217,11 +229,6 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
         driven: whether a driving force moves the centre of mass, which is to rest.
     """
     chain, bussi = name == NoseHoover.name, name == Bussi.name
-    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
-
     in_warps = by_slot and WARPS
     used = WARP_SLOTS if in_warps else SLOTS
 
@@ -336,15 +343,15 @@ def thermostat_functions(name: str, real: Any, by_slot: bool, driven: bool = Fal
                 new[a] -= ti.cast(bath[CENTRE + a], real)
         return ti.cast(bath[FACTOR], real) * new
 
-    @ti.kernel
-    def close_step(n: ti.i32, dt: real, interval: ti.i64, vel: vecs, inverse_mass: reals, ledger: longs, bath: doubles):  # fmt: skip
+    @kernel(types_of(real), **CLOSE_STEP)
+    def close_step(atoms, bath, n, dt, interval):
         """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
         for i in range(n):
-            add_kinetic(i, n, vel[i], inverse_mass[i], ledger)
+            add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
         if n > 0:
-            rescale(dt, interval, ledger, bath)
+            rescale(dt, interval, bath.ledger, bath.bath)
         for i in range(n):
-            vel[i] = rescaled(vel[i], bath)
+            atoms.vel[i] = rescaled(atoms.vel[i], bath.bath)
 
     return SimpleNamespace(
         prepare=prepare,

@@ -8,24 +8,7 @@ from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.rows import slot
-from taichimd.runtime import Bundle, ti
-
-
-@ti.data_oriented
-class Kept(Bundle):
-    """Parameters of the terms, and what three-body terms keep from one of their loops to the next; one argument.
-
-    Attributes:
-        pair_table, body_table: parameters by species.
-        partial: dU_i/dr_ij of every entry of the near list. zeta: bond orders, or dU_i/dzeta; or the moments of atoms.
-        live: mask of an atom's entries within reach. reverse: where the entry (j, i) of an entry (i, j) stands.
-    """
-
-    def __init__(
-        self, pair_table: Any, body_table: Any, partial: Any, zeta: Any, live: Any, reverse: Any
-    ) -> None:
-        self.pair_table, self.body_table, self.partial = pair_table, body_table, partial
-        self.zeta, self.live, self.reverse = zeta, live, reverse
+from taichimd.runtime import ti
 
 
 @ti.func
@@ -74,12 +57,16 @@ def access(terms: Terms, real: Any, layout: int) -> Any:
     """
     one, n_kinds = terms.one_species, terms.n_kinds
     body = terms.body
-    read_pair = reader(terms.pair.columns, real) if terms.pair else None
+    of_pairs = terms.pair or terms.passes
+    read_pair = reader(of_pairs.columns, real) if of_pairs else None
     read_body = reader(body.columns, real) if body else None
 
     @ti.func
     def kind_of(kind: ti.template(), j):
-        return 0 if ti.static(one) else kind[j]
+        k = 0
+        if ti.static(not one):
+            k = kind[j]
+        return k
 
     @ti.func
     def pair_parameters(table: ti.template(), shared, a, b):
@@ -104,6 +91,11 @@ def access(terms: Terms, real: Any, layout: int) -> Any:
         return d, d.dot(d), kind_of(rows.kind, neighbour(entry, shift_bits))
 
     @ti.func
+    def neighbour_of(i, s, n, width, shift_bits, rows: ti.template()):
+        """The atom of entry s of atom i."""
+        return neighbour(rows.entries[slot(i, s, n, width, layout)], shift_bits)
+
+    @ti.func
     def reach2(table: ti.template(), shared, a, b):
         """Square of the longest distance at which kinds a and b take part in any triple."""
         reach = body_parameters(table, shared, a, b, b).reach
@@ -116,5 +108,6 @@ def access(terms: Terms, real: Any, layout: int) -> Any:
         pair_parameters=pair_parameters,
         body_parameters=body_parameters,
         visit=visit,
+        neighbour_of=neighbour_of,
         reach2=reach2,
     )

@@ -40,7 +40,10 @@ def all_pairs_function(terms: Terms, real: Any, term: Any, backend: str) -> Any:
         straight -= turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2]
         d = ti.cast(straight, term)
         r2 = d.dot(d)
-        p = read(table, kind[i] * n_kinds + kind[j] if ti.static(n_kinds > 1) else 0)
+        row = 0
+        if ti.static(n_kinds > 1):
+            row = kind[i] * n_kinds + kind[j]
+        p = read(table, row)
         if i != j and r2 < p.cutoff * p.cutoff:
             u, w = pair.function(r2, p)
             sums.add(total, d, u, w, want)

@@ -143,7 +143,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
                 energy += 0.5 * two_bodies(r2, a, b, kept.pair_table)[0]
             s = following(mask, s + 1, m)
         for k in ti.static(range(MOMENTS * kinds)):
-            kept.zeta[MOMENTS * kinds * i + k] = moments[k]
+            kept.moments[MOMENTS * kinds * i + k] = moments[k]
         if ti.static(want):
             energy += energy_of(moments, a, kept.body_table, shared)
         return energy
@@ -173,7 +173,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         shared = look.read_body(kept.body_table, 0)
-        own = read(i, kept.zeta)
+        own = read(i, kept.moments)
         force = ti.Vector.zero(real, 3)
         virial = ti.Matrix.zero(real, 3, 3)
         mask = kept.live[i]
@@ -186,7 +186,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
             # Read before the work on this one, so that its latency passes meanwhile.
             upcoming = rows.entries[slot(i, ti.min(s, m - 1), n, width, layout)]
             j = neighbour(entry, shift_bits)
-            theirs = read(j, kept.zeta)
+            theirs = read(j, kept.moments)
             d = ti.cast(distance_vector(entry, shift_bits, x, rows.pos, rows.shifts), term)
             r2 = d.dot(d)
             b = look.kind_of(rows.kind, j)

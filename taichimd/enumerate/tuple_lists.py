@@ -13,7 +13,7 @@ atom are exact (`exact`). Triplets of a centre stand in the order of its near ro
 from typing import Any
 
 from taichimd.enumerate.access import access
-from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.enumerate.group import Group
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.limits import PAIRS, SKIN, limit_of
@@ -31,17 +31,18 @@ from taichimd.neighbours.tuple_arrays import (
 from taichimd.runtime import ti
 
 
-def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, backend: str) -> Any:
+def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> Any:
     """The device function that lists the tuples of a near list just cut; holds its own parallel loops.
 
     Args:
-        terms: the tuple functions.
-        by_tuple: those of which tuples are to be listed.
+        group: the terms, and of which of them tuples are to be listed.
         real: ti.f64 or ti.f32, of positions.
         term: of parameters.
         backend: "cuda" or "cpu".
     """
-    has_pair, has_body = by_tuple.pairs, by_tuple.bodies
+    terms = group.terms
+    has_pair, has_body = group.by_tuple.pairs, group.by_tuple.bodies
+    longest, overfull = LONGEST + group.number, OVERFULL + group.number
     is_bond_order = terms.bond_order is not None
     far = terms.short_body  # pairs are then found in the Verlet list
     n_kinds = terms.n_kinds
@@ -53,7 +54,7 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
     def due(near_width, control: ti.template()):
         """1 between a cut that fits its rows and the end of that cut."""
         yes = 0
-        if control[STALE] != 0 and control[REBUILD] == 0 and control[LONGEST] <= near_width and control[OVERFULL] == 0:  # fmt: skip
+        if control[STALE] != 0 and control[REBUILD] == 0 and control[longest] <= near_width and control[overfull] == 0:  # fmt: skip
             yes = 1
         return yes
 
@@ -110,42 +111,47 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
         return found
 
     @ti.func
-    def count(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
-        for i in range(n * due(near_width, control)):
+    def count(rows: ti.template(), g: ti.template(), control: ti.template()):
+        for i in range(g.n * due(g.near.width, control)):
+            n, t = g.n, g.tuples
             own, with_it, triplets = 0, 0, 0
             if ti.static(has_pair):
-                for s in range(verlet.count[i]):
-                    entry = verlet.entries[slot(i, s, n, width, layout_of_pairs)]
-                    if listed(i, entry, n, shift_bits, verlet.kind, limits2, places):
+                width, shift_bits = rows.width, rows.shift_bits
+                for s in range(rows.count[i]):
+                    entry = rows.entries[slot(i, s, n, width, layout_of_pairs)]
+                    if listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places):
                         with_it += 1
                         if owned(i, entry, shift_bits):
                             own += 1
             if ti.static(has_body):
-                triplets = triplets_of(i, 0, False, n, near_width, shift_bits, near, limits2, table, t)
+                triplets = triplets_of(i, 0, False, n, g.near.width, g.near.shift_bits, g.near, g.near.limits2, g.kept.body_table, t)  # fmt: skip
             t.firsts[i] = own
             t.firsts[n + i] = with_it
             t.firsts[2 * n + i] = triplets
             t.firsts[3 * n + 1 + i] = 0
 
     @ti.func
-    def fill(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
-        for i in range(n * due(near_width, control)):
+    def fill(rows: ti.template(), g: ti.template(), control: ti.template()):
+        for i in range(g.n * due(g.near.width, control)):
+            n, t = g.n, g.tuples
+            width, shift_bits = rows.width, rows.shift_bits
             if ti.static(has_pair):
                 pair, mine = t.firsts[i], t.firsts[n + i]
-                for s in range(verlet.count[i]):
-                    entry = verlet.entries[slot(i, s, n, width, layout_of_pairs)]
-                    if listed(i, entry, n, shift_bits, verlet.kind, limits2, places) and owned(
-                        i, entry, shift_bits
-                    ):
+                for s in range(rows.count[i]):
+                    entry = rows.entries[slot(i, s, n, width, layout_of_pairs)]
+                    near = listed(i, entry, n, shift_bits, rows.kind, g.near.limits2, g.near.places)
+                    if near and owned(i, entry, shift_bits):
                         t.tuples[3 * pair] = i
                         t.tuples[3 * pair + 1] = entry
                         t.tuples[entry_at(mine, n, t)] = entry
                         pair += 1
                         mine += 1
             if ti.static(has_body):
-                triplets_of(i, t.firsts[2 * n + i], True, n, near_width, shift_bits, near, limits2, table, t)
+                triplets_of(i, t.firsts[2 * n + i], True, n, g.near.width, shift_bits, g.near, g.near.limits2, g.kept.body_table, t)  # fmt: skip
         if ti.static(has_pair):
-            for pair in range(pairs_end(n, t) * due(near_width, control)):
+            for pair in range(pairs_end(g.n, g.tuples) * due(g.near.width, control)):
+                n, t = g.n, g.tuples
+                shift_bits = rows.shift_bits
                 i, entry = t.tuples[3 * pair], t.tuples[3 * pair + 1]
                 j = entry >> shift_bits
                 mask = (1 << shift_bits) - 1
@@ -160,25 +166,27 @@ def tuple_lists_function(terms: Terms, by_tuple: ByTuple, real: Any, term: Any, 
                 t.tuples[entry_at(at, n, t)] = (i << shift_bits) | (-(entry & mask) & mask)
 
     @ti.func
-    def list_tuples(n, width, near_width, shift_bits, verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), table: ti.template(), control: ti.template(), t: ti.template()):  # fmt: skip
+    def list_tuples(g: ti.template(), control: ti.template()):
         """Between the cut and its end. Lists that do not fit set OVERFULL, and the host makes room."""
+        t = g.tuples
         if ti.static(far):
-            count(n, width, near_width, shift_bits, verlet, near, limits2, places, table, control, t)
+            count(g.verlet, g, control)
         else:
-            count(n, near_width, near_width, shift_bits, near, near, limits2, places, table, control, t)
-        numbers = 3 * n * due(near_width, control)
-        scan(numbers, scan_ends(numbers), t.firsts, t.firsts, 0, t.firsts, 4 * n + 1)
-        for k in range(3 * n * due(near_width, control)):
+            count(g.near, g, control)
+        numbers = 3 * g.n * due(g.near.width, control)
+        scan(numbers, scan_ends(numbers), t.firsts, t.firsts, 0, t.firsts, 4 * g.n + 1)
+        for k in range(3 * g.n * due(g.near.width, control)):
             # Beyond 2^31 a running sum turns negative.
             if t.firsts[k + 1] < 0:
-                control[OVERFULL] = 1
-        if due(near_width, control) == 1:
-            triplets = triplets_end(n, t) - triplets_begin(n, t)
-            if 2 * triplets > t.slopes.shape[0] or value_at(triplets_end(n, t), n, t) > t.values.shape[0]:
-                control[OVERFULL] = 1
+                control[overfull] = 1
+        if due(g.near.width, control) == 1:
+            triplets = triplets_end(g.n, t) - triplets_begin(g.n, t)
+            records = value_at(triplets_end(g.n, t), g.n, t)
+            if 2 * triplets > t.slopes.shape[0] or records > t.values.shape[0]:
+                control[overfull] = 1
         if ti.static(far):
-            fill(n, width, near_width, shift_bits, verlet, near, limits2, places, table, control, t)
+            fill(g.verlet, g, control)
         else:
-            fill(n, near_width, near_width, shift_bits, near, near, limits2, places, table, control, t)
+            fill(g.near, g, control)
 
     return list_tuples

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 from taichimd.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
-from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, TRIPLET, Source, Term
-from taichimd.forcefields.terms import AngleTerm, BondOrderTerm, PairTerm, Terms, TripletTerm
+from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Source, Term
+from taichimd.forcefields.terms import AngleTerm, BondOrderTerm, PairTerm, PassesTerm, Terms, TripletTerm
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
+from taichimd.neighbours.control import MOST_GROUPS
 
-ENUMERATIONS = ("neighbours", "all-pairs")
+ALL_PAIRS = "all-pairs"
+ENUMERATIONS = ("neighbours", ALL_PAIRS)
+BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
+"""What kernels are compiled for, by the kind of a three-body term."""
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
@@ -25,7 +29,7 @@ class Bound:
     """A force field on the species of one structure.
 
     Attributes:
-        terms: what to compile.
+        name: of the terms. terms: what to compile.
         pair_table, body_table: flat parameter arrays, row by row.
         cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
         near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
@@ -38,29 +42,25 @@ class Bound:
     cutoffs: NDArray[np.float64]
     near_cutoffs: NDArray[np.float64]
     pair_cutoffs: NDArray[np.float64]
+    name: str
 
 
 @dataclass(frozen=True)
-class ForceField:
-    """A sum of at most one pair term and one three-body term, with parameters.
-
-    Made by `LennardJones`, `Tersoff`, `StillingerWeber`, a declared potential, or `+` of two of them.
+class Contribution:
+    """What one potential adds to a force field: at most one pair and one three-body term, or one of passes.
 
     Attributes:
         name: for reports and messages.
         terms: each with its function, parameters, truncation, citation and file.
         enumeration: "neighbours", or "all-pairs" without lists.
-        file: the Python file that it was loaded from, or None.
 
     Raises:
-        SettingsError: two pair terms or two three-body terms, or parameters that cannot be used.
+        SettingsError: parameters that cannot be used.
     """
 
     name: str
     terms: tuple[Term, ...]
     enumeration: str = "neighbours"
-    file: Source | None = None
-    _described: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.enumeration not in ENUMERATIONS:
@@ -68,48 +68,77 @@ class ForceField:
         for term in self.terms:
             term.table.check(self.name, term.kind)
 
+    def term(self, *kinds: str) -> Term | None:
+        """The first term of these kinds, or None."""
+        return next((term for term in self.terms if term.kind in kinds), None)
+
+    @property
+    def elements(self) -> tuple[str, ...] | None:
+        """Elements with parameters, or None if it takes any."""
+        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
+        named = [s for s in sets if s]
+        return tuple(sorted(set.intersection(*named))) if named else None
+
+    def check_species(self, species: Sequence[str]) -> None:
+        """Refuse elements without parameters.
+
+        Raises:
+            MissingParameterError: which, and those that have some.
+        """
+        elements = self.elements
+        if elements is not None and (unknown := [s for s in species if s not in elements]):
+            defined = ", ".join(elements) or "none in all of its terms"
+            raise MissingParameterError(
+                f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
+            )
+
+
+@dataclass(frozen=True)
+class ForceField:
+    """A sum of contributions, with parameters.
+
+    Made by `LennardJones`, `Tersoff`, `StillingerWeber`, a declared potential, or `+` of two of them.
+
+    Attributes:
+        name: for reports and messages.
+        contributions: what is added up.
+        file: the Python file that it was loaded from, or None.
+    """
+
+    name: str
+    contributions: tuple[Contribution, ...]
+    file: Source | None = None
+    _described: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @classmethod
+    def of(cls, name: str, *terms: Term, enumeration: str = "neighbours") -> "ForceField":
+        """A force field of one contribution."""
+        return cls(name, (Contribution(name, terms, enumeration),))
+
     def __add__(self, other: "ForceField") -> "ForceField":
         if not isinstance(other, ForceField):
             return NotImplemented
-        if (self.pair and other.pair) or (self.body and other.body):
-            raise SettingsError(
-                f"cannot add {self.name} and {other.name}: a force field holds one pair term and one "
-                "three-body term; write their sum as one function"
-            )
-        if self.enumeration != other.enumeration:
-            raise SettingsError(
-                f"cannot add {self.name} (enumeration {self.enumeration}) and {other.name} (enumeration "
-                f"{other.enumeration}): give both the same enumeration"
-            )
-        return ForceField(f"{self.name} + {other.name}", (*self.terms, *other.terms), self.enumeration)
+        for one in (self, other):
+            if one.enumeration == ALL_PAIRS:
+                raise SettingsError(
+                    f"cannot add {self.name} and {other.name}: a sum needs neighbour lists, and {one.name} "
+                    f'has the enumeration "{ALL_PAIRS}"; give it the enumeration "neighbours"'
+                )
+        return ForceField(f"{self.name} + {other.name}", (*self.contributions, *other.contributions))
 
-    def _term(self, kind: str) -> Term | None:
-        return next((term for term in self.terms if term.kind == kind), None)
+    def __radd__(self, other: Any) -> "ForceField":
+        # So that `sum` works, which begins with 0.
+        return self if other == 0 else NotImplemented
 
     @property
-    def pair(self) -> Term | None:
-        """The pair term, or None."""
-        return self._term(PAIR)
+    def terms(self) -> tuple[Term, ...]:
+        """Those of all contributions."""
+        return tuple(term for one in self.contributions for term in one.terms)
 
     @property
-    def triplet(self) -> Term | None:
-        """The triplet term, or None."""
-        return self._term(TRIPLET)
-
-    @property
-    def bond_order(self) -> Term | None:
-        """The bond-order term, or None."""
-        return self._term(BOND_ORDER)
-
-    @property
-    def angle(self) -> Term | None:
-        """The angle term, or None."""
-        return self._term(ANGLE)
-
-    @property
-    def body(self) -> Term | None:
-        """The three-body term, of whichever kind."""
-        return self.triplet or self.bond_order or self.angle
+    def enumeration(self) -> str:
+        """How tuples are visited: "neighbours" or "all-pairs"."""
+        return self.contributions[0].enumeration
 
     @property
     def citation(self) -> str | None:
@@ -135,7 +164,7 @@ class ForceField:
     @property
     def body_cutoff(self) -> float:
         """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
-        return self.body.cutoff if self.body else self.cutoff
+        return max((term.cutoff for term in self.terms if term.kind in BODIES), default=self.cutoff)
 
     @property
     def cutoffs(self) -> list[float]:
@@ -144,9 +173,8 @@ class ForceField:
 
     @property
     def elements(self) -> tuple[str, ...] | None:
-        """Elements with parameters, or None if it takes any."""
-        sets = [{e for key in term.table.rows for e in key} - {ANY} for term in self.terms]
-        named = [s for s in sets if s]
+        """Elements with parameters in every contribution, or None if it takes any."""
+        named = [set(one.elements) for one in self.contributions if one.elements is not None]
         return tuple(sorted(set.intersection(*named))) if named else None
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
@@ -178,7 +206,11 @@ class ForceField:
             "source_sha256": self._sources[0].sha256 if len(self._sources) == 1 else None,
             "cutoff_A": self.cutoff,
             "enumeration": self.enumeration,
-            "terms": [term.describe(kinds) for term in self.terms],
+            "terms": [
+                {"contribution": one.name, **term.describe(kinds)}
+                for one in self.contributions
+                for term in one.terms
+            ],
         }
         if kinds is not None:
             record |= {"species": list(kinds), "fingerprint": fingerprint_of(self.terms, kinds)}
@@ -197,54 +229,97 @@ class ForceField:
         """
         return str(self.describe(species)["fingerprint"])
 
-    def bind(self, species: Sequence[str]) -> Bound:
-        """Tables for these species, in this order.
+    def bind(self, species: Sequence[str]) -> tuple[Bound, ...]:
+        """Tables for these species, in this order: one of each group of terms whose loops run together.
+
+        A contribution of a pair term alone and one of a three-body term alone make a group, if they follow
+        each other in the sum.
 
         Raises:
             MissingParameterError: elements, pairs or triples without parameters.
+            SettingsError: more groups than an engine holds.
         """
-        elements = self.elements
-        if elements is not None and (unknown := [s for s in species if s not in elements]):
-            defined = ", ".join(elements) or "none in all of its terms"
-            raise MissingParameterError(
-                f"{self.name} has no parameters for {', '.join(unknown)}; it defines: {defined}"
+        groups: list[list[Contribution]] = []
+        for one in self.contributions:
+            one.check_species(species)
+            if groups and _complete_each_other(groups[-1], one):
+                groups[-1].append(one)
+            else:
+                groups.append([one])
+        if len(groups) > MOST_GROUPS:
+            raise SettingsError(
+                f"{self.name}: a sum of {len(groups)} potentials; expected at most {MOST_GROUPS}: write some "
+                "of them as one function"
             )
-        n = len(species)
-        cutoffs = near_cutoffs = pair_cutoffs = np.full((n, n), -1.0)
-        short = False
-        pair_table = body_table = np.zeros(1)
-        pair = triplet = bond_order = angle = None
-        # First: where one file gives both terms, it is its triples that a user looks for.
-        if self.body:
-            table = self.body.table
-            rows = table.values(species, self.name)
-            reach = _reaches(np.reshape([row["cutoff"] for row in rows], (n, n, n)), bool(self.bond_order))
-            cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
-            columns = (*table.columns, "reach")
-            flat = np.array([[row[c] for c in table.columns] for row in rows])
-            body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
-            if self.triplet:
-                triplet = TripletTerm(self.triplet.function, columns)
-            elif self.bond_order:
-                bond_order = BondOrderTerm(self.bond_order.function, columns)
-            elif self.angle:
-                angle = AngleTerm(self.angle.function, columns)
-        if self.pair:
-            function, table = self.pair.function, self.pair.table
-            truncation = self.pair.truncation or "truncated"
-            rows = table.values(species, self.name)
-            pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
-            cutoffs = np.maximum(cutoffs, pair_cutoffs)
-            short = bool(self.body) and near_cutoffs.max() < SHORT * cutoffs.max()
-            flat = np.array([[row[c] for c in table.columns] for row in rows])
-            columns = table.columns
-            if truncation != "truncated":
-                flat = at_cutoff(function, columns, flat)
-                columns = (*columns, *EXTRA)
-            pair_table = flat.ravel()
-            pair = PairTerm(truncated(function, truncation), columns)
-        terms = Terms(pair, triplet, bond_order, n, angle, short)
-        return Bound(terms, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs)
+        return tuple(bound([term for one in group for term in one.terms], species) for group in groups)
+
+    def bind_apart(self, species: Sequence[str]) -> tuple[Bound, ...]:
+        """The same, each contribution for itself.
+
+        Raises:
+            MissingParameterError: as `bind`.
+        """
+        for one in self.contributions:
+            one.check_species(species)
+        return tuple(bound(one.terms, species) for one in self.contributions)
+
+
+def _complete_each_other(group: list[Contribution], other: Contribution) -> bool:
+    """Whether a pair term alone meets a three-body term alone."""
+    kinds = [term.kind for one in (*group, other) for term in one.terms]
+    return len(group) == 1 and len(kinds) == 2 and kinds.count(PAIR) == 1 and PASSES not in kinds
+
+
+def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
+    """Tables of a group of terms for these species.
+
+    Args:
+        terms: at most one pair and one three-body term, or one of passes.
+        species: in the order of the kernels.
+
+    Raises:
+        MissingParameterError: pairs or triples without parameters.
+    """
+    by_kind = {term.kind: term for term in terms}
+    n = len(species)
+    cutoffs = near_cutoffs = pair_cutoffs = np.full((n, n), -1.0)
+    short = False
+    pair_table = body_table = np.zeros(1)
+    found: dict[str, Any] = {}
+    # First: where one file gives both terms, it is its triples that a user looks for.
+    if body := next((by_kind[kind] for kind in BODIES if kind in by_kind), None):
+        table = body.table
+        rows = table.values(species, body.name)
+        triples = np.reshape([row["cutoff"] for row in rows], (n, n, n))
+        reach = _reaches(triples, body.kind == BOND_ORDER)
+        cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
+        columns = (*table.columns, "reach")
+        flat = np.array([[row[c] for c in table.columns] for row in rows])
+        body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
+        found[body.kind.replace(" ", "_")] = BODIES[body.kind](body.function, columns)
+    if pair := by_kind.get(PAIR) or by_kind.get(PASSES):
+        function, table = pair.function, pair.table
+        truncation = pair.truncation or "truncated"
+        rows = table.values(species, pair.name)
+        pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
+        cutoffs = np.maximum(cutoffs, pair_cutoffs)
+        short = bool(body and near_cutoffs.max() < SHORT * cutoffs.max())
+        flat = np.array([[row[c] for c in table.columns] for row in rows])
+        columns = table.columns
+        if truncation != "truncated":
+            flat = at_cutoff(function, columns, flat)
+            columns = (*columns, *EXTRA)
+        pair_table = flat.ravel()
+        if pair.kind == PAIR:
+            found["pair"] = PairTerm(truncated(function, truncation), columns)
+        else:
+            found["passes"] = PassesTerm(function, columns)
+    slots = {"pair": None, "triplet": None, "bond_order": None, **found}
+    terms_of = Terms(n_kinds=n, short_body=short, **slots)
+    name = " + ".join(dict.fromkeys(term.name for term in terms))
+    return Bound(
+        terms_of, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs, name
+    )
 
 
 def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:

@@ -89,20 +89,7 @@ class Declared:
         Raises:
             SettingsError: a parameter that is missing or unknown, or a value that is not finite.
         """
-        if unknown := set(values) - set(self.params):
-            takes = ", ".join(f"{k} ({u})" for k, u in self.params.items())
-            raise SettingsError(
-                f"{self.name}: unknown parameter '{sorted(unknown)[0]}', it takes {takes}, cutoff (Å)"
-            )
-        common = {**({} if cutoff is None else {"cutoff": cutoff}), **values}
-        rows: dict[tuple[str, ...], Row] = {}
-        for key, row in (table or {(ANY,) * self.order: {}}).items():
-            elements = (key,) * self.order if isinstance(key, str) else tuple(key)
-            if len(elements) != self.order:
-                raise SettingsError(
-                    f"{self.name}: table key {key} has {len(elements)} elements, not {self.order}"
-                )
-            rows[elements] = {name: float(value) for name, value in {**common, **row}.items()}
+        rows = rows_of(self.name, self.params, self.order, table, cutoff, values)
         end = check_truncation(truncation)
         if self.order == 3 and end != "truncated":
             raise SettingsError(
@@ -120,7 +107,41 @@ class Declared:
             units={**self.params, "cutoff": "Å"},
             written_as=self.written_as,
         )
-        return ForceField(self.name, (term,), enumeration)
+        return ForceField.of(self.name, term, enumeration=enumeration)
+
+
+def rows_of(
+    name: str,
+    params: Mapping[str, str],
+    order: int,
+    table: Mapping[Any, Row] | None,
+    cutoff: float | None,
+    values: Mapping[str, float],
+) -> dict[tuple[str, ...], Row]:
+    """Rows of parameters by elements, from a table and values that all rows have.
+
+    Args:
+        name: of the potential, for messages.
+        params: unit of each parameter by name.
+        order: elements of a key.
+        table: values by elements, or None.
+        cutoff: angstrom, of all rows that give none.
+        values: of all rows.
+
+    Raises:
+        SettingsError: a parameter that is unknown, a key of another length.
+    """
+    if unknown := set(values) - set(params):
+        takes = ", ".join(f"{k} ({u})" for k, u in params.items())
+        raise SettingsError(f"{name}: unknown parameter '{sorted(unknown)[0]}', it takes {takes}, cutoff (Å)")
+    common = {**({} if cutoff is None else {"cutoff": cutoff}), **values}
+    rows: dict[tuple[str, ...], Row] = {}
+    for key, row in (table or {(ANY,) * order: {}}).items():
+        elements = (key,) * order if isinstance(key, str) else tuple(key)
+        if len(elements) != order:
+            raise SettingsError(f"{name}: table key {key} has {len(elements)} elements, not {order}")
+        rows[elements] = {column: float(value) for column, value in {**common, **row}.items()}
+    return rows
 
 
 def _in_squared_distance(function: Any) -> Any:

@@ -5,19 +5,15 @@ The function is called once with symbols in place of distances and parameters; w
 folder (Taichi compiles source, so there must be some), named after the potential and a hash.
 """
 
-import hashlib
-import importlib.util
-import os
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
-from types import FunctionType, ModuleType, SimpleNamespace
+from types import FunctionType, SimpleNamespace
 from typing import Any
 
 import sympy
 from sympy.printing.str import StrPrinter
 
 import taichimd.math as portable
+from taichimd.core.generated import imported
 from taichimd.errors import SettingsError
 
 VARIABLES = {2: ("r",), 3: ("r_ij", "r_ik", "cos_jik")}
@@ -56,7 +52,7 @@ def derived_function(function: Callable[..., Any], order: int, columns: tuple[st
         f"@ti.func\ndef {function.__name__}({', '.join(names)}, p):\n"
         f'    """Energy and its derivatives to {", ".join(names)}."""\n    {body}\n'
     )
-    return getattr(_imported(source, function.__name__), function.__name__)
+    return getattr(imported(source, function.__name__), function.__name__)
 
 
 def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -141,32 +137,3 @@ def _product(base: str, n: int) -> str:
     half = _product(base, n // 2)
     square = f"({half}) * ({half})" if n > 3 else f"{half} * {half}"
     return f"({square}) * {base}" if n % 2 else f"({square})"
-
-
-def _imported(source: str, name: str) -> ModuleType:
-    """Write the source where it stays readable, and import it."""
-    digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-    file = _cache_folder() / f"{name}_{digest}.py"
-    if not file.exists() or file.read_text() != source:
-        # Another process may write the same file: the rename makes it appear whole.
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as draft:
-            draft.write(source)
-        os.replace(draft.name, file)
-    specification = importlib.util.spec_from_file_location(f"taichimd_derived_{name}_{digest}", file)
-    assert specification is not None
-    assert specification.loader is not None
-    module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
-    return module
-
-
-def _cache_folder() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (home / "taichimd" / "derived", Path(tempfile.gettempdir()) / "taichimd-derived"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="taichimd-"))

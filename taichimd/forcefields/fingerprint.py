@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from taichimd.forcefields.term import Term
@@ -30,7 +30,7 @@ def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
     """
     computed = {
         "species": list(species),
-        "terms": [
+        "terms": _sorted(
             {
                 "kind": term.kind,
                 "truncation": term.truncation,
@@ -41,10 +41,15 @@ def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
                 ],
                 "code": term.code.digest,
             }
-            for term in sorted(terms, key=lambda term: term.kind)
-        ],
+            for term in terms
+        ),
     }
     return MARK + hashlib.sha256(json.dumps(computed, sort_keys=True).encode()).hexdigest()
+
+
+def _sorted(terms: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """By kind, and terms of one kind in an order of their own."""
+    return sorted(terms, key=lambda term: (term["kind"], json.dumps(term, sort_keys=True)))
 
 
 def is_fingerprint(text: str) -> bool:

@@ -102,7 +102,7 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
         source=source_of(source),
         units=UNITS,
     )
-    return ForceField(name, (term,), enumeration)
+    return ForceField.of(name, term, enumeration=enumeration)
 
 
 def _row(where: str, values: Mapping[str, Any]) -> dict[str, float]:

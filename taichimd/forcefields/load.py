@@ -9,7 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from taichimd.errors import ParameterFileError, TaichimdError
-from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.siblings import siblings
 from taichimd.forcefields.term import Source, digest
 
@@ -103,11 +103,15 @@ def _from_python(file: Path, name: str) -> ForceField:
 def _from_file(forcefield: ForceField, file: Source) -> ForceField:
     """Note the file, also with the terms that are made in it and name none."""
     here = Path(file.path).resolve()
-    terms = tuple(
-        replace(term, source=file) if term.source is None or Path(term.source.path) == here else term
-        for term in forcefield.terms
-    )
-    return replace(forcefield, terms=terms, file=file)
+
+    def noted(one: Contribution) -> Contribution:
+        terms = (
+            replace(term, source=file) if term.source is None or Path(term.source.path) == here else term
+            for term in one.terms
+        )
+        return replace(one, terms=tuple(terms))
+
+    return replace(forcefield, contributions=tuple(map(noted, forcefield.contributions)), file=file)
 
 
 def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:

@@ -94,7 +94,7 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
         **header,
     )
     angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, _angle_rows(parsed)), units=UNITS, **header)
-    return ForceField(parsed.path.name, (pair, angle))
+    return ForceField.of(parsed.path.name, pair, angle)
 
 
 def _pair_rows(parsed: SWFile) -> dict[Key, Row]:

@@ -12,7 +12,7 @@ from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.truncate import truncated
 
-PAIR, TRIPLET, BOND_ORDER, ANGLE = "pair", "triplet", "bond order", "angle"
+PAIR, TRIPLET, BOND_ORDER, ANGLE, PASSES = "pair", "triplet", "bond order", "angle", "passes"
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+[^\s,;.)]")
 
 
@@ -45,8 +45,8 @@ class Term:
     """A tuple function with its parameters.
 
     Attributes:
-        kind: "pair", "triplet", "bond order" or "angle".
-        function: compiled function as `terms` says; of a bond order a `BondOrder`.
+        kind: "pair", "triplet", "bond order", "angle" or "passes".
+        function: compiled function as `terms` says; of a bond order a `BondOrder`, of passes `Passes`.
         table: parameters by elements.
         name: for reports.
         truncation: of a pair term, how it ends at its cutoff; None for the others.

@@ -66,6 +66,50 @@ class BondOrderTerm:
 
 
 @dataclass(frozen=True)
+class Pass:
+    """One loop over atoms of a term of passes.
+
+    Attributes:
+        kind: `NEIGHBOUR_SUM`: function(r, p, mine, theirs), summed over neighbours; `EACH_ATOM`:
+            function(mine), an energy and then numbers; `PAIR_FORCES`: function(r, p, mine, theirs), giving
+            u, dU_i/dr and dU_j/dr.
+        function: compiled. mine and theirs have the numbers of an atom as attributes.
+        writes: names of the numbers that it leaves with each atom.
+        each_step: whether it is done once in each step, not whenever forces are evaluated.
+    """
+
+    kind: str
+    function: Any
+    writes: tuple[str, ...] = ()
+    each_step: bool = False
+
+
+NEIGHBOUR_SUM, EACH_ATOM, PAIR_FORCES = "neighbour sum", "each atom", "pair forces"
+
+
+@dataclass(frozen=True)
+class Passes:
+    """Loops over atoms, one after the other, and the numbers that they keep with each atom.
+
+    Attributes:
+        passes: in their order.
+        arrays: names of the numbers. state: those that belong to the atom from step to step.
+    """
+
+    passes: tuple[Pass, ...]
+    arrays: tuple[str, ...]
+    state: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class PassesTerm:
+    """Passes with the names of their parameters, p.cutoff (angstrom) among them."""
+
+    program: Passes
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class ByTuple:
     """Terms done by tuple decomposition: lists of tuples, a thread for each. The others by particle."""
 
@@ -90,6 +134,7 @@ class Terms:
     n_kinds: int
     angle: AngleTerm | None = None
     short_body: bool = False
+    passes: PassesTerm | None = None
 
     @property
     def alone(self) -> tuple["Terms", "Terms"]:

@@ -130,4 +130,4 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
         source=source_of(parsed.path),
         units={name: UNITS.get(name, "1") for name in COLUMNS},
     )
-    return ForceField(parsed.path.name, (term,))
+    return ForceField.of(parsed.path.name, term)

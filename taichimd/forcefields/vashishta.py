@@ -136,7 +136,7 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
         body = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angles), units=UNITS, **header)
     else:
         body = Term(TRIPLET, triplet, Table(3, TRIPLET_COLUMNS, angles), units=TRIPLET_UNITS, **header)
-    return ForceField(parsed.path.name, (pair, body))
+    return ForceField.of(parsed.path.name, pair, body)
 
 
 def _pair_rows(parsed: VashishtaFile) -> dict[Key, Row]:

@@ -38,14 +38,24 @@ def differences(before: Record, now: Record) -> str:
 
 
 def _differences(before: Record, now: Record) -> Iterator[str]:
-    old, new = ({term["kind"]: term for term in record.get("terms", ())} for record in (before, now))
-    for kind in sorted(old.keys() | new.keys()):
-        if kind not in new:
-            yield f"its {kind} term {old[kind]['name']} is not there now"
-        elif kind not in old:
-            yield f"its {kind} term {new[kind]['name']} was not there"
+    old, new = (_by_kind(record) for record in (before, now))
+    for key in sorted(old.keys() | new.keys()):
+        kind, _ = key
+        if key not in new:
+            yield f"its {kind} term {old[key]['name']} is not there now"
+        elif key not in old:
+            yield f"its {kind} term {new[key]['name']} was not there"
         else:
-            yield from _of_term(old[kind], new[kind])
+            yield from _of_term(old[key], new[key])
+
+
+def _by_kind(record: Record) -> dict[tuple[str, int], Record]:
+    """Terms by their kind and number among those of the kind."""
+    found: dict[tuple[str, int], Record] = {}
+    for term in record.get("terms", ()):
+        number = sum(kind == term["kind"] for kind, _ in found)
+        found[term["kind"], number] = term
+    return found
 
 
 def _of_term(old: Record, new: Record) -> Iterator[str]:

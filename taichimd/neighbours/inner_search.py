@@ -100,17 +100,19 @@ def inner_search(find: Any, layout: int) -> Any:
             sort.order[first + how_many_below(mask, thread % WARP)] = i
 
     @ti.func
-    def fill_rows(n, threads, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), sort: ti.template()):  # fmt: skip
+    def fill_rows(
+        n, threads, rows: ti.template(), control: ti.template(), ident: ti.template(), sort: ti.template()
+    ):
         ti.loop_config(block_dim=BLOCK)
         for thread in range(threads):
             ring = ti.simt.block.SharedArray((RING * BLOCK,), ti.i32)
             i = ti.min(thread, n - 1)
             # In registers: arguments of a kernel are read again after each store.
-            of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-            all_bins, far = ti.max(bins, 0), ti.max(reach, 0)
-            found = search_row(i, thread < n, of_all, room, code_bits, entries, control, ident, radius2, all_bins, far, sort, Outbox(ring, thread, i))  # fmt: skip
+            of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
+            all_bins, far = ti.max(sort.bins, 0), ti.max(sort.reach, 0)
+            found = search_row(i, thread < n, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, all_bins, far, sort, Outbox(ring, thread, i))  # fmt: skip
             if found >= 0:
-                find.take(i, found, count, control)
+                find.take(i, found, rows.count, control)
             leave(i, found < 0 and thread < n, thread, sort)
 
     return fill_rows

@@ -10,13 +10,14 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.neighbours.control import CLOSE, IMAGE_X, LONGEST, MOST, NONE, OVERFULL
+from taichimd.core.arguments import kernel, types_of
+from taichimd.neighbours.control import CLOSE, CONTROL, IMAGE_X, LONGEST, MOST, MOST_GROUPS, NONE, OVERFULL
 from taichimd.neighbours.inner_search import LEFT
-from taichimd.neighbours.rows import Rows
+from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.search import Search, Sorted, search_functions
-from taichimd.runtime import step_kernel, ti
-from taichimd.state import Atoms
+from taichimd.runtime import ti
+from taichimd.state import CARRIED, SPARE_ATOMS, Atoms
 
 
 @ti.func
@@ -29,21 +30,18 @@ def through_image(d, entry, shift_bits, shifts: ti.template()):
 
 
 @cache
-def list_kernels(real: Any, how: Search, layout: int) -> Any:
+def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
     """Kernels `build` and `refill`, and the device function `rebuild`, for one precision and one list layout.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
         how: of the search.
         layout: of rows (`neighbours.rows`).
+        carried: number of arrays that contributions keep with the atoms.
     """
-    vec = ti.types.vector(3, real)
-    ivec = ti.types.vector(3, ti.i32)
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
-    searched: Any = ti.types.ndarray(dtype=how.real, ndim=1)
-    ivecs: Any = ti.types.ndarray(dtype=ivec, ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    more = (CARRIED,) * carried
+    types = types_of(real, searched=how.real)
+    ivec = types["ivec"]
     find = search_functions(how, layout)
     fill_rows = find.fill_rows
 
@@ -68,8 +66,10 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         return index, turn
 
     @ti.func
-    def move(here: ti.template(), i, there: ti.template(), k, with_force: ti.template()):
-        """Copy an atom."""
+    def move(here: ti.template(), of_here: ti.template(), i, there: ti.template(), of_there: ti.template(), k, with_force: ti.template()):  # fmt: skip
+        """Copy an atom, with what contributions keep of it."""
+        for c in ti.static(range(carried)):
+            of_there[c][k] = of_here[c][i]
         there.pos[k] = here.pos[i]
         there.vel[k] = here.vel[i]
         if ti.static(with_force):
@@ -81,28 +81,28 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
 
     @ti.func
     def forget(control: ti.template()):
-        control[LONGEST] = 0
-        control[OVERFULL] = 0
+        for g in ti.static(range(MOST_GROUPS)):
+            control[LONGEST + g] = 0
+            control[OVERFULL + g] = 0
         control[MOST] = 0
         control[CLOSE] = NONE
         for a in ti.static(range(3)):
             control[IMAGE_X + a] = 0
 
-    @ti.kernel
-    def refill(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, ident: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sums: ints, order: ints):  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "ident"), rows=VerletRows, control=CONTROL, sort=Sorted)
+    def refill(atoms, rows, control, sort):
         """Fill again, into rows that have grown."""
         forget(control)
-        sums[LEFT] = 0
-        sort = Sorted(grid, starts, folded, turns, bin_of, sums=sums, order=order)
-        fill_rows(n, find.end_for(n), width, shift_bits, count, entries, control, ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+        sort.sums[LEFT] = 0
+        fill_rows(atoms.n, find.end_for(atoms.n), rows, control, atoms.ident, sort)
 
     @ti.func
-    def rebuild(n, width, shift_bits, atoms: ti.template(), old: ti.template(), rows: ti.template(), control: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), with_force: ti.template()):  # fmt: skip
+    def rebuild(n, atoms: ti.template(), own: ti.template(), old: ti.template(), old_own: ti.template(), rows: ti.template(), control: ti.template(), sort: ti.template(), with_force: ti.template()):  # fmt: skip
         """Sort the n atoms in space, out of copies, and fill the list; nothing for n = 0.
 
         Forces move with their atoms where somebody will read them.
         """
-        n_bins = bins[0] * bins[1] * bins[2]
+        n_bins = sort.bins[0] * sort.bins[1] * sort.bins[2]
         if n == 0:
             n_bins = 0
         else:
@@ -110,12 +110,12 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
         # Ends of loops are worked out here: elsewhere each costs a GPU a kernel of one thread.
         scanning, searching = scan_ends(n_bins), find.end_for(n)
         for i in range(n):
-            b, t = bin_of(atoms.pos[i], sort.grid, bins, periodic)
+            b, t = bin_of(atoms.pos[i], sort.grid, sort.bins, sort.periodic)
             sort.turns_in[i] = t
             sort.bin_in[i] = b
             # How many came to the bin before it; where bins of sorted atoms will stand is free until then.
             sort.bin_of[i] = ti.atomic_add(sort.counts[b], 1)
-            move(atoms, i, old, i, with_force)
+            move(atoms, own, i, old, old_own, i, with_force)
         scan(n_bins, scanning, sort.counts, sort.starts, 0, sort.sums, 0)
         for i in range(n):
             if i == 0:
@@ -138,23 +138,22 @@ def list_kernels(real: Any, how: Search, layout: int) -> Any:
                     at += 1
             t = sort.turns_in[i]
             x = old.pos[i]
-            move(old, i, atoms, at, with_force)
+            move(old, old_own, i, atoms, own, at, with_force)
             sort.sorted_of[mine] = at
             sort.turns[at] = t
             sort.bin_of[at] = b
             find.fold(
                 at, n, x - (t[0] * sort.grid[0] + t[1] * sort.grid[1] + t[2] * sort.grid[2]), t, sort.folded
             )
-            rows.made_at[at] = x
-        fill_rows(n, searching, width, shift_bits, rows.count, rows.entries, control, atoms.ident, radius2, bins, reach, periodic, most_image, sort)  # fmt: skip
+            rows.built_at[at] = x
+        fill_rows(n, searching, rows, control, atoms.ident, sort)
 
-    @step_kernel
-    def build(n: ti.i32, width: ti.i32, shift_bits: ti.i32, count: ints, entries: ints, control: ints, built_at: vecs, pos: vecs, vel: vecs, force: vecs, inverse_mass: reals, ident: ints, kind: ints, radius2: real, bins: ivec, reach: ivec, periodic: ivec, most_image: ivec, grid: vecs, starts: ints, folded: searched, turns: ivecs, bin_of: ints, sorted_of: ints, counts: ints, sums: ints, order: ints, turns_in: ivecs, bin_in: ints, old_pos: vecs, old_vel: vecs, old_force: vecs, old_inverse_mass: reals, old_ident: ints, old_kind: ints):  # fmt: skip
+    @kernel(
+        types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=VerletRows, control=CONTROL,
+        sort=Sorted,
+    )  # fmt: skip
+    def build(atoms, own, old, old_own, rows, control, sort):
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""
-        atoms = Atoms(pos, vel, force, inverse_mass, ident, kind)
-        old = Atoms(old_pos, old_vel, old_force, old_inverse_mass, old_ident, old_kind)
-        rows = Rows(pos, kind, count, entries, None, built_at)
-        sort = Sorted(grid, starts, folded, turns, bin_of, sorted_of, counts, sums, order, turns_in, bin_in)
-        rebuild(n, width, shift_bits, atoms, old, rows, control, radius2, bins, reach, periodic, most_image, sort, True)  # fmt: skip
+        rebuild(atoms.n, atoms, own, old, old_own, rows, control, sort, True)
 
     return SimpleNamespace(build=build, refill=refill, rebuild=rebuild)

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.neighbours.control import FAST, REBUILD
-from taichimd.runtime import Bundle, ti
+from taichimd.runtime import ti
 
 TOLERANCE = 4e-3
 """Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""
@@ -23,22 +23,6 @@ ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
 MOST = {"cuda": (8, 64), "cpu": (4, 1000)}
 """A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to be missing by then;
 on a CPU it costs less than to look around them all, step after step."""
-
-
-@ti.data_oriented
-class Bins(Bundle):
-    """What the last build has left, as one argument of device functions.
-
-    Attributes:
-        radius2: square of its radius, angstrom^2. bins, reach, periodic: see `kernels.rebuild`.
-        grid, starts, turns, bin_of: of what the sort has left (`Sorted`).
-        fast: (n) room for the atoms that have gone far, which the sort needs no longer.
-    """
-
-    def __init__(self, radius2: Any, bins: Any, reach: Any, periodic: Any, sort: Any) -> None:
-        self.radius2, self.bins, self.reach, self.periodic = radius2, bins, reach, periodic
-        self.grid, self.starts, self.turns, self.bin_of = sort.grid, sort.starts, sort.turns, sort.bin_of
-        self.fast = sort.order
 
 
 @ti.func
@@ -91,7 +75,7 @@ def missed_functions(backend: str) -> Any:
         too_far = 1
         # A comparison with NaN is false.
         if at < ti.min(some + n // one_in, n) and gone2 < farthest * farthest:
-            b.fast[at] = i
+            b.order[at] = i
             too_far = 0
         return too_far
 
@@ -101,7 +85,7 @@ def missed_functions(backend: str) -> Any:
             number = ti.min(control[FAST], n) if control[REBUILD] == 0 else 0
             at = thread // LANES
             while at < number:
-                if lacks_pair(b.fast[at], thread % LANES, most2, pos, built_at, b) == 1:
+                if lacks_pair(b.order[at], thread % LANES, most2, pos, built_at, b) == 1:
                     control[REBUILD] = 1
                     control[frozen] = 1
                 at += at_a_time

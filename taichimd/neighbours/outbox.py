@@ -7,9 +7,10 @@ memory; where it has a chunk together, as many threads as it has entries write i
 
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.neighbours.masks import lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, WARP, slot, those
-from taichimd.runtime import Bundle, ti
+from taichimd.runtime import ti
 
 RING = 16
 """Entries that a thread may have found and not written yet."""
@@ -17,17 +18,12 @@ BLOCK = 128
 """Threads of a block."""
 
 
-@ti.data_oriented
 class Outbox(Bundle):
-    """What the threads of a block have found, as one argument of device functions.
+    """What the threads of a block have found, as one argument of device functions."""
 
-    Attributes:
-        ring: (RING * BLOCK) in shared memory, an entry of all threads after the other.
-        thread: the number of this one. row: the row that it fills.
-    """
-
-    def __init__(self, ring: Any, thread: Any, row: Any) -> None:
-        self.ring, self.thread, self.row = ring, thread, row
+    ring: Any = Array("i32", "RING BLOCK", "in shared memory, an entry of all threads after the other")
+    thread: Any = Number("i32", "number of this thread")
+    row: Any = Number("i32", "the row that it fills")
 
 
 @ti.func

@@ -57,11 +57,11 @@ def prune_functions(
     ordered: bool,
     with_reverse: bool,
     coupled: Any,
-    cell: bool,
     threads: int,
     pair_rows: bool = False,
+    number: int = 0,
 ) -> Any:
-    """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `close`.
+    """Device functions `prune`, which cuts the near list if it is stale and holds its own parallel loops, and `unfit`.
 
     Args:
         n_kinds: species.
@@ -69,14 +69,15 @@ def prune_functions(
         ordered: put rows in order, where sums depend on it.
         with_reverse: make `reverse`, where something is kept per entry.
         coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
-        cell: whether the cell moves; how far is in the array `bath`.
         threads: that share an atom.
-        pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `t`.
+        pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `tuples`.
+        number: of the group of terms that reads the list.
     """
     rows = row_layout(backend)
     layout = body_layout(backend) if ordered else rows
     shared = threads > 1
     ahead = AHEAD_SHARED if shared else AHEAD[rows]
+    longest, overfull = LONGEST + number, OVERFULL + number
 
     @ti.func
     def key_of(entry, shift_bits, ident: ti.template()):
@@ -105,22 +106,22 @@ def prune_functions(
         return place, then
 
     @ti.func
-    def cut_row(i, thread, m, n, width, near_width, shift_bits, ident: ti.template(), verlet: ti.template(), near: ti.template(), limits2: ti.template(), places: ti.template(), t: ti.template()):  # fmt: skip
+    def cut_row(i, thread, m, n, width, near_width, shift_bits, g: ti.template()):
         """Copy what is near of the first m entries of atom i, with the threads that share it; how many that were."""
         lane = thread % threads
-        largest = ti.cast(limits2[LARGEST], ti.i32)
-        smallest_pair = ti.cast(limits2[SMALLEST_PAIR], ti.i32)
-        largest_pair = ti.cast(limits2[LARGEST_PAIR], ti.i32)
-        here = opposite(places[i])
+        largest = ti.cast(g.near.limits2[LARGEST], ti.i32)
+        smallest_pair = ti.cast(g.near.limits2[SMALLEST_PAIR], ti.i32)
+        largest_pair = ti.cast(g.near.limits2[LARGEST_PAIR], ti.i32)
+        here = opposite(g.near.places[i])
         kept, pairs = 0, 0
         first = lane
         while is_left(first < m, shared):
             # What is not there reads as the first atom.
             read = [
-                ti.select(first + threads * k < m, verlet.entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
+                ti.select(first + threads * k < m, g.verlet.entries[slot(i, ti.min(first + threads * k, ti.max(m - 1, 0)), n, width, rows)], 0)
                 for k in ti.static(range(ahead))
             ]  # fmt: skip
-            apart = [to_neighbour(here, entry, n, shift_bits, places) for entry in ti.static(read)]
+            apart = [to_neighbour(here, entry, n, shift_bits, g.near.places) for entry in ti.static(read)]
             for k in ti.static(range(ahead)):
                 entry = read[k]
                 r2 = squared(apart[k])
@@ -128,79 +129,101 @@ def prune_functions(
                 if ti.static(pair_rows):
                     keeps = there_is and r2 < largest_pair
                     if keeps and r2 >= smallest_pair:
-                        keeps = r2 < limit_of(PAIRS, i, entry >> shift_bits, n_kinds, verlet.kind, limits2)
+                        keeps = r2 < limit_of(
+                            PAIRS, i, entry >> shift_bits, n_kinds, g.verlet.kind, g.near.limits2
+                        )
                     place, pairs = place_of(keeps, pairs, thread)
-                    if keeps and place < pair_width(n, t):
-                        t.tuples[slot(i, place, n, pair_width(n, t), rows)] = entry
+                    if keeps and place < pair_width(n, g.tuples):
+                        g.tuples.tuples[slot(i, place, n, pair_width(n, g.tuples), rows)] = entry
                 keeps = there_is and r2 < largest
                 if ti.static(n_kinds > 1):
                     if keeps:
-                        keeps = r2 < limit_of(0, i, entry >> shift_bits, n_kinds, verlet.kind, limits2)
+                        keeps = r2 < limit_of(
+                            0, i, entry >> shift_bits, n_kinds, g.verlet.kind, g.near.limits2
+                        )
                 place, kept = place_of(keeps, kept, thread)
                 if keeps and place < near_width:
                     if ti.static(ordered and not shared):
-                        insert(i, place, entry, n, near_width, shift_bits, ident, near)
+                        insert(i, place, entry, n, near_width, shift_bits, g.ident, g.near.entries)
                     else:
-                        near[slot(i, place, n, near_width, layout)] = entry
+                        g.near.entries[slot(i, place, n, near_width, layout)] = entry
             first += threads * ahead
         return kept, pairs
 
     @ti.func
-    def prune(n, width, near_width, shift_bits, most_drift2, verlet: ti.template(), near: ti.template(), reverse: ti.template(), ident: ti.template(), limits2: ti.template(), places: ti.template(), control: ti.template(), bath: ti.template(), t: ti.template(), ends: ti.template()):  # fmt: skip
-        for k in range(ends.places):
+    def prune(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
+        for k in range(g.places_end):
             if control[STALE] != 0 and control[REBUILD] == 0:
-                per_angstrom = ti.cast(limits2[UNITS], ti.f64)
-                if k < n:
-                    places[k] = packed(near.pos[k], per_angstrom)
+                per_angstrom = ti.cast(g.near.limits2[UNITS], ti.f64)
+                if k < g.n:
+                    g.near.places[k] = packed(g.near.pos[k], per_angstrom)
                 else:
-                    places[k] = packed(near.shifts[k - n], per_angstrom)
+                    g.near.places[k] = packed(g.near.shifts[k - g.n], per_angstrom)
         # Whole warps: all of their threads have a say in what is left to do.
-        for thread in range(ends.cut):
+        for thread in range(g.cut_end):
+            n, near_width = g.n, g.near.width
             i = ti.min(thread // threads, n - 1)
             does = thread < n * threads and control[STALE] != 0 and control[REBUILD] == 0
             m = 0
             if does:
-                m = verlet.count[i]
-                if coupled.strayed(near.pos[i], verlet.made_at[i], most_drift2, False, bath) == 1:
+                m = g.verlet.count[i]
+                if coupled.strayed(g.near.pos[i], g.verlet.made_at[i], most_drift2, False, bath) == 1:
                     control[REBUILD] = 1
             kept, pairs = 0, 0
             if is_left(does, shared):
-                kept, pairs = cut_row(i, thread, m, n, width, near_width, shift_bits, ident, verlet, near.entries, limits2, places, t)  # fmt: skip
+                kept, pairs = cut_row(i, thread, m, n, g.verlet.width, near_width, g.verlet.shift_bits, g)
             if does and thread % threads == 0:
-                near.count[i] = kept
-                near.made_at[i] = near.pos[i]
-                if kept > control[LONGEST]:
-                    ti.atomic_max(control[LONGEST], kept)
+                g.near.count[i] = kept
+                g.near.made_at[i] = g.near.pos[i]
+                if kept > control[longest]:
+                    ti.atomic_max(control[longest], kept)
                 if ti.static(pair_rows):
-                    t.firsts[i] = pairs
-                    if pairs > t.firsts[n]:
-                        ti.atomic_max(t.firsts[n], pairs)
-                    if pairs > pair_width(n, t):
-                        control[OVERFULL] = 1
+                    g.tuples.firsts[i] = pairs
+                    if pairs > g.tuples.firsts[n]:
+                        ti.atomic_max(g.tuples.firsts[n], pairs)
+                    if pairs > pair_width(n, g.tuples):
+                        control[overfull] = 1
         if ti.static(ordered and shared):
-            for i in range(n):
+            for i in range(g.n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
-                    for s in range(1, ti.min(near.count[i], near_width)):
-                        insert(i, s, near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, ident, near.entries)  # fmt: skip
+                    n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
+                    for s in range(1, ti.min(g.near.count[i], near_width)):
+                        insert(i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, g.ident, g.near.entries)  # fmt: skip
         if ti.static(with_reverse):
-            for i in range(n):
+            for i in range(g.n):
                 if control[STALE] != 0 and control[REBUILD] == 0:
+                    n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
                     mask = (1 << shift_bits) - 1
-                    for s in range(ti.min(near.count[i], near_width)):
-                        entry = near.entries[slot(i, s, n, near_width, layout)]
+                    for s in range(ti.min(g.near.count[i], near_width)):
+                        entry = g.near.entries[slot(i, s, n, near_width, layout)]
                         j = entry >> shift_bits
                         # The image seen from the other side has the negative code.
                         mirrored = (i << shift_bits) | (-(entry & mask) & mask)
-                        for u in range(ti.min(near.count[j], near_width)):
+                        for u in range(ti.min(g.near.count[j], near_width)):
                             at = slot(j, u, n, near_width, layout)
-                            if near.entries[at] == mirrored:
-                                reverse[slot(i, s, n, near_width, layout)] = at
+                            if g.near.entries[at] == mirrored:
+                                g.kept.reverse[slot(i, s, n, near_width, layout)] = at
 
     @ti.func
-    def close_cut(near_width, control: ti.template(), bath: ti.template()):
-        """The end of a cut: the near list is fit, or there is too little room. Serial."""
+    def unfit(near_width, control: ti.template()):
+        """Whether the rows of a cut have too little room. Serial."""
+        return ti.cast(control[longest] > near_width, ti.i32) | ti.cast(control[overfull] != 0, ti.i32)
+
+    return SimpleNamespace(prune=prune, unfit=unfit)
+
+
+def close_cut_function(coupled: Any, cell: bool) -> Any:
+    """The device function that ends a cut: the near lists are fit, or there is too little room. Serial.
+
+    Args:
+        coupled: functions of thermostat or barostat.
+        cell: whether the cell moves.
+    """
+
+    @ti.func
+    def close_cut(unfit, control: ti.template(), bath: ti.template()):
         if control[STALE] != 0 and control[REBUILD] == 0:
-            if control[LONGEST] > near_width or control[OVERFULL] != 0:
+            if unfit != 0:
                 control[REBUILD] = 1
             else:
                 control[STALE] = 0
@@ -208,4 +231,4 @@ def prune_functions(
                 if ti.static(cell):
                     coupled.forget_near(bath)
 
-    return SimpleNamespace(prune=prune, close=close_cut)
+    return close_cut

@@ -12,8 +12,9 @@ what they know: only under quadrants.
 
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.neighbours.masks import how_many_below
-from taichimd.runtime import WARPS, Bundle, Placed, ti
+from taichimd.runtime import WARPS, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8
@@ -49,45 +50,42 @@ def slot(i, s, n, width, layout: ti.template()):  # type: ignore[valid-type]
     return place
 
 
-@ti.data_oriented
-class Rows(Placed):
-    """A list of neighbours and the atoms that it is of, one argument of device functions.
+class VerletRows(Bundle):
+    """The Verlet list: every pair within cutoff + outer skin at the last build."""
 
-    Attributes:
-        pos, kind: positions and species of all atoms.
-        count: number of entries of each. entries: the rows. shifts: vectors of the images that entries name.
-        made_at: positions of the atoms when the list was made.
-    """
-
-    def __init__(
-        self, pos: Any, kind: Any, count: Any, entries: Any, shifts: Any, made_at: Any = None
-    ) -> None:
-        self.pos, self.kind, self.count = pos, kind, count
-        self.entries, self.shifts, self.made_at = entries, shifts, made_at
+    width: Any = Number("i32", "slots of a row")
+    shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
+    count: Any = Array("i32", "n", "number of entries of each atom")
+    entries: Any = Array("i32", "n width", "neighbour << shift_bits | code of its image")
+    shifts: Any = Array(
+        "vec", "2^shift_bits", "vectors of the images by code, angstrom; of all pairs the lattice"
+    )
+    built_at: Any = Array("vec", "n", "positions at the last build, angstrom")
 
 
-@ti.data_oriented
-class Ends(Bundle):
-    """Where the loops of a step end, one argument of device functions.
+class NearRows(Bundle):
+    """A near list, cut from the Verlet list: pairs within cutoff + inner skin at the last cut."""
 
-    Worked out at the top of a kernel: an end that is worked out before its loop costs a GPU a kernel of one thread each time.
-
-    Attributes:
-        places: numbers of packed positions, of atoms and images. cut: threads of a cut. pairs: threads of pair forces.
-    """
-
-    def __init__(self, places: Any, cut: Any, pairs: Any) -> None:
-        self.places, self.cut, self.pairs = places, cut, pairs
+    width: Any = Number("i32", "slots of a row")
+    count: Any = Array("i32", "n", "number of entries of each atom")
+    entries: Any = Array("i32", "n width", "as those of the Verlet list")
+    limits2: Any = Array("real", "5 + 2 kinds^2", "up to which pairs are kept (`limits`)")
+    places: Any = Array("i64", "n + images", "packed positions and image vectors (`packed`)")
 
 
-def ends_function(threads: int, lanes: int) -> Any:
-    """Device function: the three numbers of `Ends` for n atoms, so many images, and so many threads for an atom's cut, and its pairs."""
+class Rows(Bundle):
+    """A list with the atoms that it is of, as device functions take it."""
 
-    @ti.func
-    def ends_of(n, images):
-        return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
-
-    return ends_of
+    pos: Any = Array("vec", "n", "positions, angstrom")
+    kind: Any = Array("i32", "n", "number of the species")
+    count: Any = Array("i32", "n", "number of entries of each atom")
+    entries: Any = Array("i32", "n width", "the rows")
+    shifts: Any = Array("vec", "2^shift_bits", "vectors of the images, angstrom")
+    made_at: Any = Array("vec", "n", "positions when the list was made, angstrom")
+    width: Any = Number("i32", "slots of a row")
+    shift_bits: Any = Number("i32", "low bits of an entry that hold the code of its image")
+    limits2: Any = Array("real", "5 + 2 kinds^2", "of a near list: up to which pairs are kept")
+    places: Any = Array("i64", "n + images", "of a near list: packed positions and image vectors")
 
 
 @ti.func

@@ -11,12 +11,13 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
 from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, some, whole_warps
-from taichimd.runtime import Bundle, ti
+from taichimd.runtime import ti
 
 UNROLL = 4
 """Atoms that a thread compares at a time."""
@@ -38,20 +39,25 @@ class Search:
     alike: bool = False
 
 
-@ti.data_oriented
 class Sorted(Bundle):
-    """Where atoms are in space: what the sort leaves for the search, as one argument of device functions.
+    """Where atoms are in space: what the sort leaves for the search. `VerletList` makes the arrays."""
 
-    Attributes:
-        grid: vectors of the cell and of its bins (`kernels.bin_atoms`).
-        starts: first atom of each bin. folded: positions to compare. turns: whole cells an atom is away from the first.
-        bin_of: bin of each atom. Of the sort alone: sorted_of, counts, sums, order, turns_in, bin_in.
-    """
-
-    def __init__(self, grid: Any, starts: Any, folded: Any, turns: Any, bin_of: Any, sorted_of: Any = None, counts: Any = None, sums: Any = None, order: Any = None, turns_in: Any = None, bin_in: Any = None) -> None:  # fmt: skip
-        self.grid, self.starts, self.folded, self.turns, self.bin_of = grid, starts, folded, turns, bin_of
-        self.sorted_of, self.counts, self.sums, self.order = sorted_of, counts, sums, order
-        self.turns_in, self.bin_in = turns_in, bin_in
+    radius2: Any = Number("real", "square of the radius of the search, angstrom^2")
+    bins: Any = Number("ivec", "bins along each vector of the frame")
+    reach: Any = Number("ivec", "bins to visit on each side")
+    periodic: Any = Number("ivec", "1 along periodic directions")
+    most_image: Any = Number("ivec", "largest image along each vector that codes hold")
+    grid: Any = Array("vec", "8", "vectors of the frame, their inverse, origin of the bins, bins per unit")
+    starts: Any = Array("i32", "bins + 1", "first atom of each bin")
+    folded: Any = Array("searched", "3 (n + 4)", "positions to compare, angstrom")
+    turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
+    bin_of: Any = Array("i32", "n", "bin of each atom")
+    sorted_of: Any = Array("i32", "n", "place of each user's number")
+    counts: Any = Array("i32", "bins", "atoms of each bin; 0 between two sorts")
+    sums: Any = Array("i32", "see `scan`", "room for the running sum")
+    order: Any = Array("i32", "n", "atoms bin by bin, in any order")
+    turns_in: Any = Array("ivec", "n", "`turns` before the sort")
+    bin_in: Any = Array("i32", "n", "`bin_of` before the sort")
 
 
 @cache
@@ -305,14 +311,16 @@ def search_functions(how: Search, layout: int) -> Any:
         return whole_warps(n * threads) if ti.static(layout == CHUNKED) else n
 
     @ti.func
-    def fill_rows(n, end, width, shift_bits, count: ti.template(), entries: ti.template(), control: ti.template(), ident: ti.template(), radius2: ti.template(), bins: ti.template(), reach: ti.template(), periodic: ti.template(), most_image: ti.template(), sort: ti.template()):  # fmt: skip
+    def fill_rows(
+        n, end, rows: ti.template(), control: ti.template(), ident: ti.template(), sort: ti.template()
+    ):
         """Neighbours of every atom within the radius, in the order of the bins.
 
         Counts go on past the width, so that the host knows the need.
         """
         # In registers in each loop: arguments of a kernel are read again after each store.
         if ti.static(alone):
-            search_inside(n, end, width, shift_bits, count, entries, control, ident, radius2, bins, reach, sort)  # fmt: skip
+            search_inside(n, end, rows, control, ident, sort)
             ti.loop_config(block_dim=BLOCK)
             for thread in range(end):
                 ring = ti.simt.block.SharedArray((RING * BLOCK,), ti.i32)
@@ -321,24 +329,24 @@ def search_functions(how: Search, layout: int) -> Any:
                     i = 0
                     if does:
                         i = sort.order[thread]
-                    of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-                    found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort, Outbox(ring, thread, i))  # fmt: skip
+                    of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
+                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, sort, Outbox(ring, thread, i))  # fmt: skip
                     if does:
-                        take(i, found, count, control)
+                        take(i, found, rows.count, control)
         else:
             for thread in range(end):
                 i = ti.min(thread // threads, n - 1)
                 does = thread < n * threads
                 if does or ti.static(together):
-                    of_all, room, code_bits = ti.max(n, 0), ti.max(width, 0), ti.max(shift_bits, 0)
-                    found = search_row(i, thread, does, of_all, room, code_bits, entries, control, ident, radius2, bins, reach, periodic, most_image, sort, None)  # fmt: skip
+                    of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
+                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, sort, None)  # fmt: skip
                     if does and thread % threads == 0:
-                        take(i, found, count, control)
+                        take(i, found, rows.count, control)
         if n > 0:
             image_fits = True
             for a in ti.static(range(3)):
-                image_fits = image_fits and control[IMAGE_X + a] <= most_image[a]
-            fits = image_fits and control[MOST] <= width and control[CLOSE] == NONE
+                image_fits = image_fits and control[IMAGE_X + a] <= sort.most_image[a]
+            fits = image_fits and control[MOST] <= rows.width and control[CLOSE] == NONE
             control[REBUILD] = 0 if fits else 1
             control[STALE] = 1
             control[CUTS] = 0

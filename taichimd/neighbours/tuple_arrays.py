@@ -10,25 +10,18 @@ term: `firsts` the number of neighbours of each atom, behind them the largest, `
 
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle
 from taichimd.neighbours.scan import scan_size
-from taichimd.runtime import Bundle, ti
+from taichimd.runtime import ti
 
 
-@ti.data_oriented
 class Tuples(Bundle):
-    """The arrays as one argument of device functions.
+    """The arrays of lists of tuples."""
 
-    Attributes:
-        firsts: first records of atom i of n: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end
-            at 3n. Behind them n cursors, and room for the running sum.
-        tuples: three numbers of each pair, an atom, its list entry, the record of the other end's member; one of each
-            member, the list entry; two of each triplet, the centre, and its slots s and t of the near list in 16 bits each.
-        values: one number of each member, u'/r; one of each triplet, its energy.
-        slopes: two vectors of each triplet: the derivatives to the vectors to s and to t; or in x the zetas.
-    """
-
-    def __init__(self, firsts: Any, tuples: Any, values: Any, slopes: Any) -> None:
-        self.firsts, self.tuples, self.values, self.slopes = firsts, tuples, values, slopes
+    firsts: Any = Array("i32", "4n + 1 and room for the running sum", "first records of atom i: its own pairs at i, pairs with it at n + i, triplets at 2n + i; their end at 3n; behind them n cursors")  # fmt: skip
+    tuples: Any = Array("i32", "5 pairs + 2 triplets", "of each pair an atom, its list entry, the record of the other end's member; of each member the list entry; of each triplet the centre, and its slots s and t of the near list in 16 bits each")  # fmt: skip
+    values: Any = Array("term", "2 pairs + triplets", "of each member u'/r, eV/angstrom^2; of each triplet its energy, eV")  # fmt: skip
+    slopes: Any = Array("term_vec", "2 triplets", "derivatives of each triplet to the vectors to s and t, eV/angstrom; or in x the zetas")  # fmt: skip
 
 
 def firsts_size(n: int) -> int:

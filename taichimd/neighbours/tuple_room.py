@@ -16,30 +16,28 @@ CURE = f"use decomposition 'particle', {FEWER}"
 
 
 class TupleRoom:
-    """The arrays of `Tuples` for one system, or arrays of length one where there are none.
-
-    Attributes:
-        arrays: firsts, tuples, values, slopes.
-    """
+    """The arrays of `Tuples` for one system, if there are any."""
 
     def __init__(self, state: State, present: bool) -> None:
         self._n, self._present = state.n, present
         self._vec, self._term = ti.types.vector(3, state.term), state.term
-        firsts = ti.ndarray(ti.i32, firsts_size(state.n) if present else 1)
-        self.arrays: tuple[Any, ...] = firsts, *self._reserve(1, 1, "lists of tuples")
+        if present:
+            self.firsts = ti.ndarray(ti.i32, firsts_size(state.n))
+            self._reserve(1, 1, "lists of tuples")
 
-    def _reserve(self, pairs: int, triplets: int, what: str) -> list[Any]:
+    def _reserve(self, pairs: int, triplets: int, what: str) -> None:
         kinds = (
             (ti.i32, 5 * pairs + 2 * triplets), (self._term, 2 * pairs + triplets), (self._vec, 2 * triplets),
         )  # fmt: skip
         size = self.bytes_for(pairs, triplets)
-        return [array(dtype, numbers, what, size, CURE) for dtype, numbers in kinds]
+        made = (array(dtype, numbers, what, size, CURE) for dtype, numbers in kinds)
+        self.tuples, self.values, self.slopes = made
 
     def counts(self) -> tuple[int, int]:
         """Pairs and triplets of the last list, or of the one that did not fit; waits for the device."""
         n = self._n
         # A running sum beyond 2^31 has wrapped around, its differences have not.
-        sums = self.arrays[0].to_numpy()[: 3 * n + 1].astype(np.uint32)
+        sums = self.firsts.to_numpy()[: 3 * n + 1].astype(np.uint32)
         counts = np.diff(sums).astype(np.int64)
         return int(counts[:n].sum()), int(counts[2 * n :].sum())
 
@@ -53,9 +51,9 @@ class TupleRoom:
         most_pairs, most_triplets = (count + count // MORE + 8 for count in (pairs, triplets))
         need = self.bytes_for(most_pairs, most_triplets)
         what = f"a list of {pairs} pairs and {triplets} triplets of {self._n} atoms"
-        self.arrays = self.arrays[0], *self._reserve(1, 1, what)  # what is held now is free for the new one
+        self._reserve(1, 1, what)  # what is held now is free for the new one
         require(need, 5 * most_pairs + 2 * most_triplets, what, CURE)
-        self.arrays = self.arrays[0], *self._reserve(most_pairs, most_triplets, what)
+        self._reserve(most_pairs, most_triplets, what)
 
     def bytes_for(self, pairs: int, triplets: int) -> int:
         """Memory for so many pairs and triplets."""
@@ -67,23 +65,21 @@ class TupleRoom:
         if not self._present:
             return {}
         pairs, triplets = self.counts()
-        return {"pairs": pairs, "triplets": triplets, "tuple_memory_bytes": bytes_of(*self.arrays)}
+        return {
+            "pairs": pairs,
+            "triplets": triplets,
+            "tuple_memory_bytes": bytes_of(self.firsts, self.tuples, self.values, self.slopes),
+        }
 
 
 class PairRows:
-    """Rows for the near list of a pair term alone.
-
-    Attributes:
-        arrays: as of `TupleRoom`; the last two hold nothing.
-    """
+    """Rows for the near list of a pair term alone, in `firsts` and `tuples` of `Tuples`."""
 
     def __init__(self, state: State) -> None:
         self._n = state.n
-        vec = ti.types.vector(3, state.term)
-        self._unused = ti.ndarray(state.term, 1), ti.ndarray(vec, 1)
-        firsts = ti.ndarray(ti.i32, state.n + 1)
-        firsts.fill(0)
-        self.arrays: tuple[Any, ...] = firsts, ti.ndarray(ti.i32, row_width(1) * state.n), *self._unused
+        self.firsts = ti.ndarray(ti.i32, state.n + 1)
+        self.firsts.fill(0)
+        self.tuples = ti.ndarray(ti.i32, row_width(1) * state.n)
 
     def grow(self) -> None:
         """Make room for the longest row.
@@ -91,15 +87,14 @@ class PairRows:
         Raises:
             CapacityError: it does not fit the memory, or 32-bit numbers.
         """
-        longest = int(self.arrays[0].to_numpy()[-1])
+        longest = int(self.firsts.to_numpy()[-1])
         width = row_width(longest + longest // MORE)
-        firsts = self.arrays[0]
-        self.arrays = firsts, ti.ndarray(ti.i32, self._n), *self._unused
+        self.tuples = ti.ndarray(ti.i32, self._n)  # what grows does not need both
         what = f"the near list of {longest} neighbours for each of {self._n} atoms"
         numbers = width * self._n
         require(4 * numbers, numbers, what, FEWER)
-        self.arrays = firsts, array(ti.i32, numbers, what, 4 * numbers, FEWER), *self._unused
+        self.tuples = array(ti.i32, numbers, what, 4 * numbers, FEWER)
 
     def statistics(self) -> dict[str, Any]:
         """Memory, for reports."""
-        return {"pair_rows_memory_bytes": bytes_of(*self.arrays)}
+        return {"pair_rows_memory_bytes": bytes_of(self.firsts, self.tuples)}

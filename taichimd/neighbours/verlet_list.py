@@ -14,7 +14,7 @@ from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import CHUNKED, row_layout, row_width
 from taichimd.neighbours.scan import scan_size
-from taichimd.neighbours.search import UNROLL, Search
+from taichimd.neighbours.search import UNROLL, Search, Sorted
 from taichimd.runtime import backend, literals, ti
 from taichimd.state import State
 
@@ -38,7 +38,7 @@ class VerletList:
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
-        search: how it is compiled.
+        search: how it is compiled. sort: where atoms are in space.
     """
 
     def __init__(self, state: State, long_rows: bool = False) -> None:
@@ -55,15 +55,24 @@ class VerletList:
         self.entries: Any = None
         self.shifts: Any = None
         self.shift_bits = 0
-        self._turns = ti.ndarray(ivec, n), ti.ndarray(ivec, n)
-        self._bin_of = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
-        self._order = ti.ndarray(ti.i32, n)
-        self._folded = ti.ndarray(state.real, 1)
-        self._grid = ti.ndarray(state.vec, 8)
+        one = ti.Vector([1, 1, 1])
+        self.sort = Sorted(
+            radius2=0.0,
+            bins=one,
+            reach=one,
+            periodic=one,
+            most_image=one,
+            grid=ti.ndarray(state.vec, 8),
+            folded=ti.ndarray(state.real, 1),
+            turns=ti.ndarray(ivec, n),
+            bin_of=ti.ndarray(ti.i32, n),
+            sorted_of=state.sorted_of,
+            order=ti.ndarray(ti.i32, n),
+            turns_in=ti.ndarray(ivec, n),
+            bin_in=ti.ndarray(ti.i32, n),
+        )
         self._grid_values = np.zeros(0)
         self._shift_values = np.zeros(0)
-        self._radius2 = 0.0
-        self._bins = self._reach = self._periodic = self._image_argument = ti.Vector([1, 1, 1])
         self._bin_capacity = 0
         self._reserve_bins(1)
         self._plan_of: tuple[Frame, float, NDArray[np.int64]] | None = None
@@ -84,10 +93,7 @@ class VerletList:
             self._plan(state, frame, radius)
         with literals(state.real):
             self._kernels(state).build(
-                *self._list(state, control),
-                self.built_at,
-                *(getattr(state, name) for name in state.SORTED),
-                *self.search_arguments(state),
+                state, state.carried, state.spare, state.spare_carried, self, control, self.sort
             )
         self.builds += 1
 
@@ -100,24 +106,8 @@ class VerletList:
         """The device has changed what lies there of the cell."""
         self._grid_values = self._shift_values = np.zeros(0)
 
-    def search_arguments(self, state: State) -> tuple[Any, ...]:
-        """What builds take besides list and atoms (see `neighbours.kernels`)."""
-        return (
-            *self._layout(), state.sorted_of, self._counts, self._sums, self._order, self._turns[0], self._bin_of[0],
-            *(state.spare[name] for name in state.SORTED),
-        )  # fmt: skip
-
-    def _layout(self) -> tuple[Any, ...]:
-        return (
-            self._radius2, self._bins, self._reach, self._periodic, self._image_argument,
-            self._grid, self._starts, self._folded, self._turns[1], self._bin_of[1],
-        )  # fmt: skip
-
-    def _list(self, state: State, control: Any) -> tuple[Any, ...]:
-        return state.n, self.width, self.shift_bits, self.count, self.entries, control
-
     def _kernels(self, state: State) -> Any:
-        return nk.list_kernels(state.real, self.search, self.layout)
+        return nk.list_kernels(state.real, self.search, self.layout, len(state.carried))
 
     def _planned(self, frame: Frame, radius: float) -> bool:
         """Whether bins, images and buffers of the last build serve again: the host has nothing to do."""
@@ -139,17 +129,16 @@ class VerletList:
         per_unit = grid.bins / grid.extent
         values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(state.numpy_real)
         if not np.array_equal(values, self._grid_values):
-            self._grid.from_numpy(values)
+            self.sort.grid.from_numpy(values)
             self._grid_values = values
         images = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
         self._set_images(np.maximum(self.most_image, images), n)
         self._set_shifts(frame, state.numpy_real)
         if self.width == 0:
             self._reserve_rows(state, _guess(state, frame, reach))
-        self._radius2 = reach * reach
-        self._bins, self._reach, self._periodic = (
-            ti.Vector([int(k) for k in v]) for v in (grid.bins, grid.reach, frame.pbc)
-        )
+        self.sort.radius2 = reach * reach
+        for name, numbers in {"bins": grid.bins, "reach": grid.reach, "periodic": frame.pbc}.items():
+            setattr(self.sort, name, ti.Vector([int(k) for k in numbers]))
         self._plan_of = frame, radius, self.most_image
 
     def _choose(
@@ -163,10 +152,10 @@ class VerletList:
         error = 16 * 2.0**-24 * size
         real, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
         room = 3 * (state.n + UNROLL)
-        if real != self.search.real or self._folded.shape[0] != room:
+        if real != self.search.real or self.sort.folded.shape[0] != room:
             self.search = replace(self.search, real=real)
-            self._folded = ti.ndarray(real, room)
-            self._folded.fill(0)  # numbers, also behind the last atom
+            self.sort.folded = ti.ndarray(real, room)
+            self.sort.folded.fill(0)  # numbers, also behind the last atom
         return error
 
     def unfit(self, seen: NDArray[np.int32]) -> bool:
@@ -194,19 +183,17 @@ class VerletList:
         images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
         self._set_images(np.maximum(self.most_image, images), state.n)
         with literals(state.real):
-            self._kernels(state).refill(
-                *self._list(state, control), state.ident, *self._layout(), self._sums, self._order
-            )
+            self._kernels(state).refill(state, self, control, self.sort)
         self._set_shifts(frame, state.numpy_real)
 
     def _reserve_bins(self, n_bins: int) -> None:
         if n_bins <= self._bin_capacity:
             return
         self._bin_capacity = n_bins + n_bins // 4
-        self._counts = ti.ndarray(ti.i32, self._bin_capacity)
-        self._counts.fill(0)  # and again after each use
-        self._starts = ti.ndarray(ti.i32, self._bin_capacity + 1)
-        self._sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
+        self.sort.counts = ti.ndarray(ti.i32, self._bin_capacity)
+        self.sort.counts.fill(0)  # and again after each use
+        self.sort.starts = ti.ndarray(ti.i32, self._bin_capacity + 1)
+        self.sort.sums = ti.ndarray(ti.i32, scan_size(self._bin_capacity))
 
     def _reserve_rows(self, state: State, need: int) -> None:
         """Rows for `need` neighbours and an eighth more."""
@@ -228,7 +215,7 @@ class VerletList:
                 "entries; wrap the positions into the cell (after a long run: begin a new one with its last frame "
                 "wrapped), or use fewer atoms"
             )
-        self.most_image, self._image_argument = most, ti.Vector(most.tolist())
+        self.most_image, self.sort.most_image = most, ti.Vector(most.tolist())
         self.shift_bits = shift_bits
 
     def _set_shifts(self, frame: Frame, real: Any) -> None:

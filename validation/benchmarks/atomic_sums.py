@@ -17,16 +17,17 @@ from typing import Any
 import numpy as np
 
 from taichimd import runtime
+from taichimd.core.arguments import kernel, types_of
+from taichimd.dynamics.forces import Outputs
 from taichimd.engine import Engine
-from taichimd.enumerate.access import Kept, neighbour, straight_vector
+from taichimd.enumerate.access import neighbour, straight_vector
 from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.group import Group
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
-from taichimd.forcefields.terms import Terms
-from taichimd.neighbours.control import REBUILD
-from taichimd.neighbours.rows import Rows, body_layout, slot
+from taichimd.neighbours.control import CONTROL, REBUILD
+from taichimd.neighbours.rows import Rows, VerletRows, body_layout, slot
 from taichimd.neighbours.tuple_arrays import (
-    Tuples,
     pairs_end,
     slots_of,
     triplet_at,
@@ -34,83 +35,91 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_end,
 )
 from taichimd.runtime import literals, ti
+from taichimd.state import Atoms
 from validation import common
 from validation.benchmarks.quadruplets import again, loops
 from validation.benchmarks.stepping import seconds
 from validation.benchmarks.systems import CASES
 
-REALS: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
-VECS: Any = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
-INTS: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+
+def arguments_of(group: Group) -> dict[str, Any]:
+    """What all kernels here take."""
+    verlet = VerletRows.only("shift_bits", "shifts")
+    out = Outputs.only("energy", "force")
+    return {"atoms": Atoms, "verlet": verlet, "group": group.arguments, "control": CONTROL, "out": out}
 
 
 @cache
-def pair_kernels(terms: Terms, backend: str) -> tuple[Any, Any]:
+def pair_kernels(group: Group, backend: str) -> tuple[Any, Any]:
     """Kernels that add the forces of pairs for each atom, and by atomics."""
     on_gpu = backend == "cuda"
-    pair = pair_tuples(terms.alone[0], ti.f64, ti.f64, on_gpu)
+    pair = pair_tuples(group.terms.alone[0], ti.f64, ti.f64, on_gpu)
     sums = pair_sums(ti.f64)
 
-    @ti.kernel
-    def pairs_in_order(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
-        rows = Rows(pos, kind, near_count, near, shifts)
-        t = Tuples(firsts, tuples, values, slopes)
-        pair.evaluate(n, shift_bits, rows, pair_table, control, REBUILD, t)
+    @kernel(types_of(ti.f64), **arguments_of(group))
+    def pairs_in_order(atoms, verlet, group, control, out):
+        n, shift_bits = atoms.n, verlet.shift_bits
+        rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
+        t = group.tuples
+        pair.evaluate(n, shift_bits, rows, group.kept.pair_table, control, REBUILD, t)
         if ti.static(on_gpu):
-            pair.add_up(n, shift_bits, rows, pair_table, energy, force, energy, control, REBUILD, t)
+            pair.add_up(n, shift_bits, rows, group.kept.pair_table, out.energy, out.force, out.energy, control, REBUILD, t)  # noqa: E501 # fmt: skip
         else:
             for i in range(n):
-                total = pair.pairs(i, 0, 1, n, shift_bits, rows, pair_table, t, FORCE)
-                sums.store(i, total, energy, force, energy, FORCE)
+                total = pair.pairs(i, 0, 1, n, shift_bits, rows, group.kept.pair_table, t, FORCE)
+                sums.store(i, total, out.energy, out.force, out.energy, FORCE)
 
-    @ti.kernel
-    def pairs_by_atomics(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
-        rows = Rows(pos, kind, near_count, near, shifts)
-        t = Tuples(firsts, tuples, values, slopes)
+    @kernel(types_of(ti.f64), **arguments_of(group))
+    def pairs_by_atomics(atoms, verlet, group, control, out):
+        n, shift_bits = atoms.n, verlet.shift_bits
+        rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
+        t = group.tuples
         for i in range(n):
-            force[i] = ti.Vector([0.0, 0.0, 0.0])
+            out.force[i] = ti.Vector([0.0, 0.0, 0.0])
         for k in range(pairs_end(n, t)):
             i, entry = t.tuples[3 * k], t.tuples[3 * k + 1]
-            d = straight_vector(entry, shift_bits, pos[i], pos, shifts)
-            f = pair.slope(k, n, shift_bits, rows, pair_table, t) * d
-            ti.atomic_add(force[i], f)
-            ti.atomic_sub(force[neighbour(entry, shift_bits)], f)
+            d = straight_vector(entry, shift_bits, atoms.pos[i], atoms.pos, verlet.shifts)
+            f = pair.slope(k, n, shift_bits, rows, group.kept.pair_table, t) * d
+            ti.atomic_add(out.force[i], f)
+            ti.atomic_sub(out.force[neighbour(entry, shift_bits)], f)
 
     return pairs_in_order, pairs_by_atomics
 
 
 @cache
-def triplet_kernels(terms: Terms, backend: str) -> tuple[Any, Any]:
+def triplet_kernels(group: Group, backend: str) -> tuple[Any, Any]:
     """The same for triplets, with the same arguments."""
     layout = body_layout(backend)
-    triplet = triplet_tuples(terms.alone[1], ti.f64, ti.f64, layout)
-    atom = gather_functions(terms.alone[1], ti.f64, ti.f64, layout)
+    triplet = triplet_tuples(group.terms.alone[1], ti.f64, ti.f64, layout)
+    atom = gather_functions(group.terms.alone[1], ti.f64, ti.f64, layout)
 
-    @ti.kernel
-    def triplets_in_order(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
-        rows = Rows(pos, kind, near_count, near, shifts)
-        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
-        t = Tuples(firsts, tuples, values, slopes)
-        triplet.partials(n, near_width, shift_bits, rows, kept, energy, control, REBUILD, t, FORCE)
+    @kernel(types_of(ti.f64), **arguments_of(group))
+    def triplets_in_order(atoms, verlet, group, control, out):
+        n, near_width, shift_bits = atoms.n, group.near.width, verlet.shift_bits
+        rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
+        kept, t = group.kept, group.tuples
+        triplet.partials(n, near_width, shift_bits, rows, kept, out.energy, control, REBUILD, t, FORCE)
         for i in range(n):
             f, _ = atom.gather(i, n, near_width, shift_bits, rows, kept, False)
-            force[i] = f
+            out.force[i] = f
 
-    @ti.kernel
-    def triplets_by_atomics(n: ti.i32, near_width: ti.i32, shift_bits: ti.i32, pos: VECS, kind: INTS, near_count: INTS, near: INTS, reverse: INTS, shifts: VECS, pair_table: REALS, body_table: REALS, partial: VECS, zeta: REALS, live: INTS, control: INTS, firsts: INTS, tuples: INTS, values: REALS, slopes: VECS, energy: REALS, force: VECS):  # noqa: E501 # fmt: skip
-        rows = Rows(pos, kind, near_count, near, shifts)
-        kept = Kept(pair_table, body_table, partial, zeta, live, reverse)
-        t = Tuples(firsts, tuples, values, slopes)
+    @kernel(types_of(ti.f64), **arguments_of(group))
+    def triplets_by_atomics(atoms, verlet, group, control, out):
+        n, near_width, shift_bits = atoms.n, group.near.width, verlet.shift_bits
+        rows = Rows(atoms.pos, atoms.kind, group.near.count, group.near.entries, verlet.shifts)
+        kept, t = group.kept, group.tuples
         for i in range(n):
-            force[i] = ti.Vector([0.0, 0.0, 0.0])
+            out.force[i] = ti.Vector([0.0, 0.0, 0.0])
         for k in range(triplets_end(n, t) - triplets_begin(n, t)):
             record = triplets_begin(n, t) + k
             to_s, to_u, _ = triplet.vectors(record, n, near_width, shift_bits, rows, kept, t)
             i = t.tuples[triplet_at(record, n, t)]
             s, u = slots_of(record, n, t)
-            ti.atomic_add(force[i], to_s + to_u)
-            ti.atomic_sub(force[neighbour(near[slot(i, s, n, near_width, layout)], shift_bits)], to_s)
-            ti.atomic_sub(force[neighbour(near[slot(i, u, n, near_width, layout)], shift_bits)], to_u)
+            ti.atomic_add(out.force[i], to_s + to_u)
+            j = neighbour(rows.entries[slot(i, s, n, near_width, layout)], shift_bits)
+            k_other = neighbour(rows.entries[slot(i, u, n, near_width, layout)], shift_bits)
+            ti.atomic_sub(out.force[j], to_s)
+            ti.atomic_sub(out.force[k_other], to_u)
 
     return triplets_in_order, triplets_by_atomics
 
@@ -123,33 +132,28 @@ def measure(case: str, backend: str, options: argparse.Namespace) -> list[dict[s
     engine.advance(options.settle, system.timestep)
     engine.evaluate()
     device, lists, state = engine.device, engine.device.lists, engine.device.state
-    (_, _, shifts, _, _, _, near_count, near, reverse, _, pair_table, body_table, partial, zeta, live) = (
-        lists.arrays(device._tables)
-    )
-    n, _, near_width, shift_bits = device.lists.sizes()
-    force, energy = ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.f64, n)
-    arguments = (
-        n, near_width, shift_bits, state.pos, state.kind, near_count, near, reverse, shifts, pair_table,
-        body_table, partial, zeta, live, lists.control, *lists.tuples.arrays, energy, force,
-    )  # fmt: skip
+    n = state.n
+    out = Outputs(energy=ti.ndarray(ti.f64, n), force=ti.ndarray(ti.types.vector(3, ti.f64), n))
+    near = lists.near[0]
+    arguments = state, lists.verlet, near, lists.control, out
     found = []
-    terms = device._variant[0]
-    by_kind = {"pairs": pair_kernels(terms, backend), "triplets": triplet_kernels(terms, backend)}
+    group = device.groups[0]
+    by_kind = {"pairs": pair_kernels(group, backend), "triplets": triplet_kernels(group, backend)}
     for kind, (in_order, by_atomics) in by_kind.items():
 
-        def call(kernel: Any) -> None:
+        def call(run: Any) -> None:
             with literals(ti.f64):
-                kernel(*arguments)
+                run(*arguments)
 
         results = []
-        for kernel in (in_order, by_atomics, by_atomics):
-            call(kernel)
-            results.append(force.to_numpy())
+        for each_kernel in (in_order, by_atomics, by_atomics):
+            call(each_kernel)
+            results.append(out.force.to_numpy())
         ms = {}
-        for what, kernel in (("in order", in_order), ("atomics", by_atomics)):
-            times = loops(lambda k=kernel: call(k), options.seconds)
+        for what, one in (("in order", in_order), ("atomics", by_atomics)):
+            times = loops(lambda k=one: call(k), options.seconds)
             each = [
-                1e3 * seconds(lambda k=kernel, m=times: again(lambda: call(k), m)) / times
+                1e3 * seconds(lambda k=one, m=times: again(lambda: call(k), m)) / times
                 for _ in range(options.repeats)
             ]
             ms[what] = statistics.median(each)

@@ -1,0 +1,1 @@
+"""What every part stands on and none of it knows physics."""

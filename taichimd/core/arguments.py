@@ -1,0 +1,273 @@
+"""Kernel arguments, declared once: tables of arrays and numbers, from which signatures and calls are written.
+
+A table is a subclass of `Bundle`. Each of its fields says type, length and meaning:
+
+    class Atoms(Bundle):
+        pos: Any = Array("vec", "n", "positions, angstrom")
+
+A kernel names the tables that it takes. Its function is written for bundles, and sees them as `atoms.pos`:
+
+    @kernel(types, atoms=Atoms, control=CONTROL, dt=Number("real", "time step"))
+    def drift(atoms, control, dt):
+        for i in atoms.pos: ...
+
+    drift(state, control, 0.5)
+
+The host passes any objects that have the fields as attributes. Both runtimes know flat arrays alone:
+dataclasses exist under quadrants only, argpacks under Taichi only; each is slower. So a kernel of flat
+arguments is written, once per signature, and calls the function. Two arrays cannot be swapped, and nobody
+counts arguments.
+"""
+
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from taichimd.core.generated import imported
+from taichimd.runtime import DEVICE_LOOPS, NAME, ti
+
+MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
+"""Of one kernel, numbers included."""
+
+
+@dataclass(frozen=True)
+class Array:
+    """A field that is an array of one dimension; with the length "", a single element of none.
+
+    Attributes:
+        type: key of the types that a kernel is made for.
+        length: number of elements, in words.
+        meaning: what it holds, with its unit.
+    """
+
+    type: str
+    length: str
+    meaning: str
+
+
+@dataclass(frozen=True)
+class Number:
+    """A field that is a number, or a small vector, passed by value.
+
+    Attributes:
+        type: key of the types that a kernel is made for.
+        meaning: what it is, with its unit.
+    """
+
+    type: str
+    meaning: str
+
+
+class Bundle:
+    """Several arrays or numbers as one argument of device functions. Subclasses are tables of fields.
+
+    Values are given in the order of the fields, or by name; those that are left out are None.
+    """
+
+    # Having these, whatever they say, keeps the runtimes from warning of a call of something foreign.
+    _is_taichi_function = _is_quadrants_function = False
+    fields: ClassVar[dict[str, Any]] = {}
+
+    def __init_subclass__(cls) -> None:
+        own = {k: v for k, v in vars(cls).items() if isinstance(v, Array | Number) or _is_table(v)}
+        cls.fields = {**cls.fields, **own}
+        ti.data_oriented(cls)
+
+    def __init__(self, *values: Any, **named: Any) -> None:
+        given = dict(zip(self.fields, values, strict=False)) | named
+        if unknown := given.keys() - self.fields.keys():
+            raise TypeError(f"{type(self).__name__} has no {', '.join(sorted(unknown))}")
+        for name in self.fields:
+            setattr(self, name, given.get(name))
+
+    @classmethod
+    def only(cls, *names: str, **parts: Any) -> "Selection":
+        """The table with some of its fields: a kernel gets None for the others.
+
+        Args:
+            *names: fields as declared.
+            **parts: fields that are tables, each with what is taken of it: a `Selection`, or tables.
+        """
+        if unknown := {*names, *parts} - cls.fields.keys():
+            raise TypeError(f"{cls.__name__} has no {', '.join(sorted(unknown))}")
+        taken = {name: parts.get(name, cls.fields[name]) for name in cls.fields if name in {*names, *parts}}
+        return Selection(cls, tuple((name, what) for name, what in taken.items() if what is not None))
+
+    def at(self, pos: Any) -> Any:
+        """The same with other positions."""
+        there: Any = copy(self)
+        there.pos = pos
+        return there
+
+
+class View:
+    """Arguments put together at the compilation of a kernel, as one argument of device functions."""
+
+    _is_taichi_function = _is_quadrants_function = False
+
+    def __init_subclass__(cls) -> None:
+        ti.data_oriented(cls)
+
+    def __init__(self, **named: Any) -> None:
+        vars(self).update(named)
+
+
+def device_helper(function: Any) -> Any:
+    """Decorator of a Python function that kernels call at their compilation, not on the device."""
+    function._is_taichi_function = function._is_quadrants_function = False
+    return function
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Some fields of a table."""
+
+    table: type[Bundle]
+    fields: tuple[tuple[str, Any], ...]
+
+
+def _is_table(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, Bundle)
+
+
+class Kernel:
+    """A kernel that takes bundles.
+
+    Attributes:
+        compiled: the runtime's kernel of flat arguments.
+        arguments: paths of these, such as "atoms.pos".
+    """
+
+    def __init__(self, compiled: Any, flatten: Callable[..., list[Any]], arguments: dict[str, Any]) -> None:
+        self.compiled, self.flatten, self.arguments = compiled, flatten, list(arguments)
+        self._numbers = [k for k, field in enumerate(arguments.values()) if isinstance(field, Number)]
+        self._last: list[Any] = [None] * len(self.arguments)
+
+    def __call__(self, *args: Any) -> None:
+        """Queue it.
+
+        Numbers that are those of the last call are passed as the same objects: by their addresses quadrants
+        knows what it has compiled for, which is quicker than by types.
+        """
+        flat, last = self.flatten(*args), self._last
+        for k in self._numbers:
+            number, before = flat[k], last[k]
+            if type(number) is type(before) and type(number) in (int, float) and number == before:
+                flat[k] = before
+            else:
+                last[k] = number
+        self.compiled(*flat)
+
+
+def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> Callable[..., Kernel]:
+    """Decorator of a kernel's function.
+
+    Args:
+        types: the runtime's type of each word that fields name.
+        graph: many parallel loops, called again and again: under quadrants they become one CUDA graph, which
+            costs the host less than launching each, and may loop on the device.
+        **arguments: of the function, by name and in its order: a table, a `Selection` of its fields, a tuple
+            of those, an `Array`, a `Number`, or None (the function gets None).
+
+    Raises:
+        TypeError: the function takes others, or there are more flat arguments than the runtime knows.
+    """
+
+    def decorate(body: Any) -> Kernel:
+        names = list(inspect.signature(body).parameters)
+        if names != list(arguments):
+            raise TypeError(f"{body.__name__} takes {', '.join(names)}; declared are {', '.join(arguments)}")
+        flat: dict[str, Any] = {}
+        tables: dict[str, type[Bundle]] = {}
+        passed = [_passed(what, name, flat, tables) for name, what in arguments.items()]
+        if len(flat) > MOST_ARGUMENTS:
+            raise TypeError(f"{body.__name__} takes {len(flat)} arguments, {NAME} at most {MOST_ARGUMENTS}")
+        known = {_word(field): _type(types, field) for field in flat.values()}
+        source = _SOURCE.format(
+            name=body.__name__,
+            known="".join(f", {word}" for word in [*known, *tables]),
+            signature=", ".join(f"{_flat_name(path)}: {_word(field)}" for path, field in flat.items()),
+            passed=", ".join(passed),
+            names=", ".join(names),
+            paths=", ".join(flat),
+        )
+        module = imported(source, f"kernel_{body.__name__}")
+        # Templates, so that the function sees the kernel's own arguments.
+        body.__annotations__ = dict.fromkeys(names, ti.template())
+        made = ti.kernel(graph=True) if graph and DEVICE_LOOPS else ti.kernel
+        compiled = module.make(made, ti.func(body), **known, **tables)
+        return Kernel(compiled, module.flatten, flat)
+
+    return decorate
+
+
+_SOURCE = """\
+def make(_decorate, _body{known}):
+    @_decorate
+    def {name}({signature}):
+        _body({passed})
+
+    return {name}
+
+
+def flatten({names}):
+    return [{paths}]
+"""
+
+
+def _passed(what: Any, path: str, flat: dict[str, Any], tables: dict[str, type[Bundle]]) -> str:
+    """The text that makes an argument of the function out of the kernel's; these are added to `flat`."""
+    if what is None:
+        return "None"
+    if isinstance(what, tuple):
+        parts = [_passed(one, f"{path}[{k}]", flat, tables) for k, one in enumerate(what)]
+        return f"({''.join(part + ', ' for part in parts)})"
+    if isinstance(what, Array | Number):
+        flat[path] = what
+        return _flat_name(path)
+    table, fields = (what.table, what.fields) if isinstance(what, Selection) else (what, what.fields.items())
+    if tables.setdefault(table.__name__, table) is not table:
+        raise TypeError(f"two tables are named {table.__name__}")
+    parts = [f"{name}={_passed(field, f'{path}.{name}', flat, tables)}" for name, field in fields]
+    return f"{table.__name__}({', '.join(parts)})"
+
+
+def _flat_name(path: str) -> str:
+    return re.sub(r"\W+", "_", path)
+
+
+def _word(field: Array | Number) -> str:
+    suffix = "" if isinstance(field, Number) else "_array" if field.length else "_element"
+    return f"_{field.type}{suffix}"
+
+
+def _type(types: dict[str, Any], field: Array | Number) -> Any:
+    if isinstance(field, Number):
+        return types[field.type]
+    return ti.types.ndarray(dtype=types[field.type], ndim=1 if field.length else 0)
+
+
+def types_of(real: Any, term: Any = None, searched: Any = None) -> dict[str, Any]:
+    """The types behind the words of tables.
+
+    Args:
+        real: ti.f64 or ti.f32, of positions, velocities, forces.
+        term: the same or ti.f32, of what is computed from distances.
+        searched: ti.f64 or ti.f32, of copies of positions that a search compares.
+    """
+    term, searched = term or real, searched or real
+    scalars = {"i32": ti.i32, "i64": ti.i64, "f64": ti.f64, "real": real, "term": term, "searched": searched}
+    vectors = {"ivec": ti.i32, "vec": real, "term_vec": term, "double_vec": ti.f64}
+    return scalars | {word: ti.types.vector(3, scalar) for word, scalar in vectors.items()}
+
+
+def table_rows(table: type[Bundle]) -> Iterator[tuple[str, str, str, str]]:
+    """Name, type, length and meaning of each field of a table; of a number the length is "number"."""
+    for name, field in table.fields.items():
+        if _is_table(field):
+            yield from ((f"{name}.{inner}", *rest) for inner, *rest in table_rows(field))  # type: ignore[misc]
+        else:
+            yield name, field.type, getattr(field, "length", "number") or "1", field.meaning

@@ -1,0 +1,120 @@
+"""A group of terms whose loops over tuples are compiled together: at most one pair term and one three-body term."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from taichimd.core.arguments import Selection, View, device_helper
+from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.neighbours.near_list import GroupArrays
+from taichimd.neighbours.rows import NearRows, Rows
+
+PARTICLE = ByTuple()
+"""No term by tuple."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """What of a group of terms kernels are compiled for.
+
+    Attributes:
+        terms: the tuple functions.
+        number: of the group in its force field.
+        by_tuple: those done by tuple decomposition: a thread for each tuple of a list, then sums per atom.
+        lanes: threads that share an atom of a pair term.
+        all_pairs: visit all pairs instead of neighbours.
+        near_list: whether force loops read a near list or the Verlet list itself.
+    """
+
+    terms: Terms
+    number: int = 0
+    by_tuple: ByTuple = PARTICLE
+    lanes: int = 1
+    all_pairs: bool = False
+    near_list: bool = True
+
+    @property
+    def in_moments(self) -> bool:
+        """Whether angle terms are sums over neighbours instead of loops over pairs of them."""
+        return self.terms.angle is not None and not self.by_tuple.bodies
+
+    @property
+    def apart(self) -> bool:
+        """Whether pair and three-body terms are done one after the other: a short three-body term reads the near list."""
+        return self.terms.short_body or (self.by_tuple.pairs and self.terms.many_body)
+
+    @property
+    def pair_rows(self) -> bool:
+        """Whether the pair term has a near list of its own beside that of the three-body term."""
+        return self.apart and not self.by_tuple.pairs
+
+    @property
+    def fields(self) -> dict[str, frozenset[str]]:
+        """What its kernels take of each table of `GroupArrays`."""
+        terms, kept = self.terms, set()
+        if terms.pair or terms.passes:
+            kept |= {"pair_table"}
+        if terms.many_body:
+            kept |= {"body_table", "live"} | ({"moments"} if self.in_moments else {"partial", "reverse"})
+        if terms.bond_order:
+            kept |= {"zeta"}
+        tuples = {"firsts", "tuples"} if self.by_tuple or self.pair_rows else set()
+        if self.by_tuple:
+            tuples |= {"values", "slopes"}
+        near = NearRows.fields if self.near_list else ()
+        return {"near": frozenset(near), "kept": frozenset(kept), "tuples": frozenset(tuples)}
+
+    @property
+    def arguments(self) -> Selection:
+        """The same, as a kernel declares it."""
+        fields = self.fields
+        parts: dict[str, Any] = {
+            name: GroupArrays.fields[name].only(*names) for name, names in fields.items() if names
+        }
+        if self.terms.passes:
+            own = GroupArrays.fields["own"]
+            parts["own"] = tuple(own for _ in self.terms.passes.program.arrays)
+        return GroupArrays.only(**parts)
+
+
+class GroupView(View):
+    """Lists and arrays of a group with the atoms, as device functions take them.
+
+    Attributes:
+        n: number of atoms. ident: the user's numbers. verlet, near: `Rows`. kept, tuples, own: see there.
+        places_end: number of packed positions, of atoms and images. cut_end: threads of a cut.
+        pairs_end: threads of pair forces. stepping: whether the forces are those of a step.
+    """
+
+    def at(self, pos: Any) -> Any:
+        """The same with other positions."""
+        return GroupView(**{**vars(self), "verlet": self.verlet.at(pos), "near": self.near.at(pos)})
+
+
+@device_helper
+def view(
+    n: Any, atoms: Any, verlet: Any, listed_at: Any, group: Any, ends: Any, stepping: Any = 1
+) -> GroupView:
+    """A group's arrays on the device, at the compilation of a kernel.
+
+    Args:
+        n: number of atoms.
+        atoms: their arrays.
+        verlet: the Verlet list.
+        listed_at: positions at the last cut.
+        group: `GroupArrays`.
+        ends: the last three numbers of `GroupView`.
+        stepping: whether the forces are those of a step.
+    """
+    rows = Rows(atoms.pos, atoms.kind, verlet.count, verlet.entries, verlet.shifts, verlet.built_at)
+    rows.width, rows.shift_bits = verlet.width, verlet.shift_bits
+    near = rows
+    if group.near is not None:
+        near = rows.at(atoms.pos)
+        near.made_at = listed_at
+        for name in NearRows.fields:
+            setattr(near, name, getattr(group.near, name))
+    places_end, cut_end, pairs_end = ends
+    return GroupView(
+        n=n, ident=atoms.ident, verlet=rows, near=near, kept=group.kept, tuples=group.tuples,
+        places_end=places_end, cut_end=cut_end, pairs_end=pairs_end, own=group.own, stepping=stepping,
+    )  # fmt: skip

@@ -1,0 +1,165 @@
+"""Terms of passes: loops over atoms, one after the other, which keep numbers with each atom.
+
+An embedded-atom potential is three of them: densities, a sum over neighbours; the slope of the embedding energy, for
+each atom; forces of pairs, which need both slopes. With partial derivatives of the energies of both atoms,
+
+    F_i = sum_j (dU_i/dr_ij + dU_j/dr_ij) r_ij/|r_ij|,   W_i = -sum_j dU_j/dr_ij r_ij (x) r_ij/|r_ij|,
+
+which is Fan et al., Comput. Phys. Commun. 218, 10 (2017), eqs. 28 and 30, for energies that know distances alone.
+Sums run over the near list, which is in the order of the user's numbers.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import View, device_helper
+from taichimd.enumerate.access import access, store_matrix
+from taichimd.enumerate.exact import ALL, FORCE
+from taichimd.enumerate.group import Group
+from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
+from taichimd.neighbours.prune import prune_functions
+from taichimd.neighbours.rows import body_layout
+from taichimd.runtime import computed_in, ti
+
+
+class OfAtom(View):
+    """The numbers of an atom, as attributes."""
+
+
+def passes_functions(group: Group, real: Any, term: Any, backend: str, thermostat: Any, driven: bool) -> Any:
+    """Device functions of a term of passes, with the names and arguments of `dynamics.forces`."""
+    assert group.terms.passes is not None
+    program, columns = group.terms.passes.program, group.terms.passes.columns
+    names, count = program.arrays, len(program.arrays)
+    layout = body_layout(backend)
+    look = access(group.terms, term, layout)
+    pruning = prune_functions(group.terms.n_kinds, backend, True, False, thermostat, 1, number=group.number)
+    vec = ti.types.vector(3, real)
+
+    @device_helper
+    def of_atom(values: Any) -> OfAtom:
+        return OfAtom(**dict(zip(names, values, strict=True)))
+
+    def neighbour_sum(one: Any) -> Any:
+        place = names.index(one.writes[0])
+
+        @computed_in(term)
+        def run(i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template()):
+            rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+            x = rows.pos[i]
+            a = look.kind_of(rows.kind, i)
+            mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
+            shared = look.read_pair(g.kept.pair_table, 0)
+            total = ti.cast(0.0, term)
+            for s in range(rows.count[i]):
+                _, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+                p = look.pair_parameters(g.kept.pair_table, shared, a, b)
+                if r2 < p.cutoff * p.cutoff:
+                    j = look.neighbour_of(i, s, n, width, shift_bits, rows)
+                    theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+                    total += one.function(ti.sqrt(r2), p, of_atom(mine), of_atom(theirs))
+            g.own[place][i] = ti.cast(total, real)
+
+        return run
+
+    def each_atom(one: Any) -> Any:
+        places = [names.index(name) for name in one.writes]
+
+        @computed_in(term)
+        def run(i, g: ti.template(), want: ti.template(), first: ti.template(), out: ti.template()):
+            mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
+            found = one.function(of_atom(mine))
+            for k in ti.static(range(len(places))):
+                g.own[places[k]][i] = ti.cast(found[k + 1], real)
+            if ti.static(want == ALL):
+                add(i, ti.cast(found[0], real), first, out)
+
+        return run
+
+    @ti.func
+    def add(i, u, first: ti.template(), out: ti.template()):
+        """Add to the energy of an atom, or begin it."""
+        if ti.static(first):
+            out.energy[i] = u
+        else:
+            out.energy[i] = out.energy[i] + u
+
+    function = next((one.function for one in program.passes if one.kind == PAIR_FORCES), None)
+    has_forces = function is not None
+    # The energy begins with the first pass that knows one.
+    knowing = [number for number, one in enumerate(program.passes) if one.kind != NEIGHBOUR_SUM]
+    begins = [bool(knowing) and number == knowing[0] for number in range(len(program.passes))]
+
+    @computed_in(term)
+    def pair_forces(i, g: ti.template(), want: ti.template()):
+        """Force, virial and energy of atom i."""
+        rows, n, width, shift_bits = g.near, g.n, g.near.width, g.near.shift_bits
+        x = rows.pos[i]
+        a = look.kind_of(rows.kind, i)
+        mine = [ti.cast(g.own[k][i], term) for k in ti.static(range(count))]
+        shared = look.read_pair(g.kept.pair_table, 0)
+        energy = ti.cast(0.0, real)
+        force, virial = ti.Vector.zero(real, 3), ti.Matrix.zero(real, 3, 3)
+        for s in range(rows.count[i]):
+            d, r2, b = look.visit(i, s, x, n, width, shift_bits, rows)
+            p = look.pair_parameters(g.kept.pair_table, shared, a, b)
+            if r2 < p.cutoff * p.cutoff:
+                j = look.neighbour_of(i, s, n, width, shift_bits, rows)
+                theirs = [ti.cast(g.own[k][j], term) for k in ti.static(range(count))]
+                r = ti.sqrt(r2)
+                u, to_mine, to_theirs = function(r, p, of_atom(mine), of_atom(theirs))
+                e = d / r
+                force += ti.cast((to_mine + to_theirs) * e, real)
+                if ti.static(want != FORCE):
+                    virial -= ti.cast(to_theirs * d.outer_product(e), real)
+                energy += ti.cast(u, real)
+        return force, virial, energy
+
+    @ti.func
+    def of_forces(first: ti.template(), g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        for i in range(g.n):
+            if control[frozen] == 0:
+                f, w, u = pair_forces(i, g, want)
+                if ti.static(driven):
+                    f += thermostat.drive(w, bath)
+                elif ti.static(want != FORCE and want != ALL):
+                    thermostat.add_virial(i, g.n, w, ledger)
+                out.force[i] = f
+                if ti.static(want == ALL):
+                    store_matrix(out.virial, i, w)
+                    add(i, u, first, out)
+
+    @ti.func
+    def nothing(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), energy: ti.template()):  # fmt: skip
+        """Forces of a term that has none."""
+        for i in range(g.n):
+            if control[frozen] == 0:
+                out.force[i] = vec(0.0)
+                if ti.static(want == ALL):
+                    store_matrix(out.virial, i, ti.Matrix.zero(real, 3, 3))
+                    if ti.static(energy):
+                        out.energy[i] = 0.0
+
+    made = {NEIGHBOUR_SUM: neighbour_sum, EACH_ATOM: each_atom}
+    runs = [made[one.kind](one) for one in program.passes if one.kind != PAIR_FORCES]
+    always = [not one.each_step for one in program.passes]
+
+    @ti.func
+    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        for k in ti.static(range(len(runs))):
+            for i in range(g.n):
+                if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):
+                    runs[k](i, g, want, ti.static(begins[k]), out)
+        if ti.static(has_forces):
+            of_forces(ti.static(begins[-1]), g, out, control, frozen, want, ledger, bath)
+        else:
+            nothing(g, out, control, frozen, want, ti.static(not knowing))
+
+    @ti.func
+    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
+        pruning.prune(g, most_drift2, control, bath)
+
+    return SimpleNamespace(
+        cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,
+        force_of=None, in_moments=False, columns=columns,
+    )  # fmt: skip

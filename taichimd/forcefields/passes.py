@@ -1,0 +1,150 @@
+"""The public way to add a many-body force field whose atoms need sums over their neighbours first.
+
+    @neighbour_sum("density")
+    def density(r, p, mine, theirs):
+        return exp(-2.0 * p.q * (r / p.r0 - 1.0))
+
+    @each_atom("slope")
+    def embedding(mine):
+        root = sqrt(mine.density)
+        return -root, -0.5 / root
+
+    @pair_forces
+    def bond(r, p, mine, theirs):
+        ...
+        return u, dU_i/dr, dU_j/dr
+
+    cohesion = ManyBody("cohesion", [density, embedding, bond], arrays=("density", "slope"), params={...})
+    forcefield = cohesion(q=2.3, r0=2.55, cutoff=5.0)
+
+Each function is a loop over all atoms, done before the next one begins. `mine` and `theirs` have the numbers
+that earlier passes have left with an atom and its neighbour. A number can be a state of the atom, kept from
+step to step: it moves with the atom in a spatial sort, stands in checkpoints and frames, and comes back in a
+restart.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from taichimd.errors import SettingsError
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.code import label
+from taichimd.forcefields.declare import rows_of
+from taichimd.forcefields.table import Row, Table
+from taichimd.forcefields.term import PASSES, Term, source_of
+from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
+from taichimd.runtime import ti
+
+Function = Callable[..., Any]
+
+
+def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function], Pass]:
+    """Declare f(r, p, mine, theirs), whose sum over the neighbours of an atom is left in its number `into`.
+
+    Args:
+        into: a name of the arrays.
+        each_step: once in each step of a run, not whenever forces are evaluated: for a state.
+    """
+    return lambda function: Pass(NEIGHBOUR_SUM, ti.func(function), (into,), each_step)
+
+
+def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pass]:
+    """Declare f(mine) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
+
+    Args:
+        writes: names of the arrays that take the numbers.
+        each_step: once in each step of a run, not whenever forces are evaluated: for a state.
+    """
+    return lambda function: Pass(EACH_ATOM, ti.func(function), writes, each_step)
+
+
+def pair_forces(function: Function) -> Pass:
+    """Declare f(r, p, mine, theirs) -> (u, dU_i/dr, dU_j/dr) of atom i (mine) and its neighbour j (theirs).
+
+    u is what the pair adds to the energy of i (eV), half of a pair energy. dU_i/dr and dU_j/dr (eV/angstrom)
+    are the derivatives of the energies of i and j to their distance. It is the last pass.
+    """
+    return Pass(PAIR_FORCES, ti.func(function))
+
+
+class ManyBody:
+    """A term of passes with named parameters; called with values it gives a `ForceField`.
+
+    Args:
+        name: for reports and messages.
+        passes: in their order.
+        arrays: names of the numbers that passes leave with atoms.
+        params: unit of each parameter by name; `cutoff` (angstrom) belongs to every potential besides.
+        state: those of the arrays that atoms keep from step to step; they begin with 0.
+        reference: where the formula comes from.
+
+    Raises:
+        SettingsError: a pass that cannot be run here: its kind, its place, a number that is not declared.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        passes: Sequence[Pass],
+        *,
+        arrays: Sequence[str],
+        params: Mapping[str, str],
+        state: Sequence[str] = (),
+        reference: str | None = None,
+    ) -> None:
+        self.name, self.params, self.reference = name, dict(params), reference
+        self.program = Passes(tuple(passes), tuple(arrays), tuple(state))
+        self._check()
+        file = (
+            Path(passes[0].function.__wrapped__.__code__.co_filename)
+            if hasattr(passes[0].function, "__wrapped__")
+            else Path()
+        )
+        self.source = source_of(file) if file.is_file() else None
+
+    def _check(self) -> None:
+        kinds = [one.kind for one in self.program.passes]
+        for number, one in enumerate(self.program.passes):
+            where = f"{self.name}: pass {number + 1} ({one.kind})"
+            if one.kind not in (NEIGHBOUR_SUM, EACH_ATOM, PAIR_FORCES):
+                raise SettingsError(
+                    f"{where}: no enumeration runs such a pass; expected {NEIGHBOUR_SUM}, {EACH_ATOM} or "
+                    f"{PAIR_FORCES}"
+                )
+            if one.kind == PAIR_FORCES and number < len(kinds) - 1:
+                raise SettingsError(f"{where}: forces are the last pass; put it behind the others")
+            if unknown := [name for name in one.writes if name not in self.program.arrays]:
+                raise SettingsError(
+                    f"{where} writes '{unknown[0]}', which is not declared; arrays: "
+                    f"{', '.join(self.program.arrays)}"
+                )
+        if unknown := [name for name in self.program.state if name not in self.program.arrays]:
+            raise SettingsError(f"{self.name}: state '{unknown[0]}' is not one of its arrays")
+
+    def __call__(
+        self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: float
+    ) -> ForceField:
+        """A force field with these parameter values.
+
+        Args:
+            table: values by elements: ("Cu", "Ni"), in either order.
+            cutoff: angstrom; the default of every row of the table.
+            values: one keyword for each declared parameter.
+
+        Raises:
+            SettingsError: a parameter that is missing or unknown, or a value that is not finite.
+        """
+        rows = rows_of(self.name, self.params, 2, table, cutoff, values)
+        functions = [one.function for one in self.program.passes]
+        term = Term(
+            PASSES,
+            self.program,
+            Table(2, (*self.params, "cutoff"), rows),
+            self.name,
+            citation=self.reference,
+            source=self.source,
+            units={**self.params, "cutoff": "Å"},
+            written_as=", ".join(label(function) for function in functions),
+        )
+        return ForceField.of(self.name, term)

@@ -1,0 +1,1 @@
+"""From force fields and enumerations to what kernels are compiled for and the lists that they read."""

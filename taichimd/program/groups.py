@@ -1,0 +1,111 @@
+"""Groups of terms of one system: how each is done, and the lists that it reads."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from taichimd.enumerate import lanes
+from taichimd.enumerate.group import Group
+from taichimd.forcefields.base import Bound
+from taichimd.forcefields.terms import ByTuple
+from taichimd.neighbours.lists import Lists
+from taichimd.neighbours.near_list import NearList
+from taichimd.neighbours.skins import Skins
+from taichimd.neighbours.tuple_room import PairRows, TupleRoom
+from taichimd.runtime import DEVICE_LOOPS, ti
+from taichimd.state import State
+
+NO_NEAR_LIST = 200_000
+"""Atoms from which pair forces on a GPU read the Verlet list itself, which then serves until it lacks a pair:
+a cut of the near list then costs more than it saves (`scans_of_lists_cuda.json`)."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is to be computed, and how.
+
+    Attributes:
+        bounds: groups of terms with their parameters.
+        by_tuple: of each group, the terms done by tuple decomposition.
+        backend: "cuda" or "cpu".
+        all_pairs: visit all pairs instead of neighbours.
+        skin: the user's outer skin, angstrom, or None.
+    """
+
+    bounds: tuple[Bound, ...]
+    by_tuple: tuple[ByTuple, ...]
+    backend: str
+    all_pairs: bool
+    skin: float | None
+
+    @property
+    def many_body(self) -> bool:
+        """Whether there are three-body terms."""
+        return any(bound.terms.many_body for bound in self.bounds)
+
+    @property
+    def cutoff(self) -> float:
+        """Longest cutoff, angstrom."""
+        return max(max(float(bound.cutoffs.max()) for bound in self.bounds), 1e-3)
+
+    def groups(self, n_atoms: int) -> tuple[Group, ...]:
+        """How each group of terms is done, for so many atoms."""
+        passes = any(bound.terms.passes for bound in self.bounds)
+        several = len(self.bounds) > 1 or self.many_body or passes or any(self.by_tuple)
+        pairs_do = self.backend != "cuda" or n_atoms < NO_NEAR_LIST
+        near_list = not self.all_pairs and (several or (pairs_do and self.skin is None))
+        return tuple(
+            Group(
+                bound.terms,
+                number,
+                by_tuple,
+                lanes.threads_for(bound.terms, self.backend, n_atoms, self.all_pairs, by_tuple),
+                self.all_pairs,
+                near_list,
+            )
+            for number, (bound, by_tuple) in enumerate(zip(self.bounds, self.by_tuple, strict=True))
+        )
+
+    def lists(self, state: State, groups: tuple[Group, ...], unroll: int) -> Lists:
+        """Lists for these groups, and the arrays that their terms keep."""
+        on_cuda = self.backend == "cuda"
+        # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
+        small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
+        idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
+        short = any(bound.terms.short_body for bound in self.bounds)
+        bonds = any(bound.terms.bond_order for bound in self.bounds)
+        near_list = groups[0].near_list
+        skins = Skins(
+            self.cutoff, self.many_body, near_list, self.skin, small * idle[0], small * idle[1],
+            both=short, warps=on_cuda, bonds=bonds and small < 1.0,
+        )  # fmt: skip
+        near = [_near_list(state, group, bound) for group, bound in zip(groups, self.bounds, strict=True)]
+        return Lists(
+            state, near, cutoff=self.cutoff, near_list=near_list, all_pairs=self.all_pairs, unroll=unroll,
+            skins=skins, long_rows=short,
+        )  # fmt: skip
+
+
+def _near_list(state: State, group: Group, bound: Bound) -> NearList:
+    tuples: Any = PairRows(state) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
+    return NearList(
+        state,
+        group.number,
+        group.fields,
+        cutoffs=bound.near_cutoffs,
+        pair_cutoffs=bound.pair_cutoffs,
+        per_atom=bound.terms.per_atom,
+        tables={"pair_table": bound.pair_table, "body_table": bound.body_table},
+        tuples=tuples,
+        own=_own(state, bound),
+    )
+
+
+def _own(state: State, bound: Bound) -> tuple[Any, ...]:
+    """Arrays of a term of passes."""
+    if bound.terms.passes is None:
+        return ()
+    program = bound.terms.passes.program
+    return tuple(
+        state.carry(f"{bound.name}_{name}") if name in program.state else ti.ndarray(state.real, state.n)
+        for name in program.arrays
+    )
