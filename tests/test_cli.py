@@ -9,6 +9,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import bulk
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
 import taichimd
@@ -180,7 +181,7 @@ def test_earlier_output_and_exploding_run(call):
 
 
 def test_energy_prints_every_digit(call):
-    code, out, _ = call("energy s.extxyz --potential springs.txt --forces")
+    code, out, _ = call("energy s.extxyz --potential springs.txt --per-atom")
     assert code == 0
     lines = out.splitlines()
     assert lines[0].endswith(" eV")
@@ -189,6 +190,20 @@ def test_energy_prints_every_digit(call):
     energy = float(lines[0].split()[1])
     assert sum(float(row[2]) for row in rows) == pytest.approx(energy, rel=1e-15)
     assert all(len(row) == 6 for row in rows)
+
+
+def test_energy_prints_the_ten_largest_forces(call):
+    atoms = bulk("Si", cubic=True) * 2
+    atoms.rattle(0.1, seed=1)
+    ase.io.write("large.extxyz", atoms)
+    out = call("energy large.extxyz --potential springs.txt")[1].splitlines()
+    largest = next(k for k, line in enumerate(out) if line.startswith("largest force"))
+    rows = [line.split() for line in out[largest + 2 :]]
+    everything = json.loads(call("energy large.extxyz --potential springs.txt --json")[1])["forces"]
+    magnitudes = np.linalg.norm(everything, axis=1)
+    assert [int(row[0]) for row in rows] == np.argsort(-magnitudes)[:10].tolist()
+    assert [[float(x) for x in row[2:]] for row in rows] == [everything[int(row[0])] for row in rows]
+    assert float(out[largest].split()[2]) == pytest.approx(magnitudes.max(), rel=1e-15)
 
 
 def test_energy_as_json(call):
