@@ -180,6 +180,28 @@ def test_earlier_output_and_exploding_run(call):
     assert "the last good checkpoint is o/checkpoint.npz (step 5)" in err
 
 
+def test_quiet_prints_nothing_but_errors(call):
+    assert call(RUN + "--steps 20 --every 5 --quiet") == (0, "", "")
+    code, out, err = call(RUN + "--steps 20 --every 5 --quiet")
+    assert (code, out) == (2, "")
+    assert "holds an earlier run" in err
+
+
+def test_a_picture_has_the_format_that_was_asked_for(call, folder):
+    """Also in a restart, which has none in another format beside it."""
+    assert call(RUN + "--steps 5 --plot-format pdf --output o")[0] == 0
+    assert (folder / "o" / "thermo.pdf").read_bytes().startswith(b"%PDF")
+    assert not (folder / "o" / "thermo.png").exists()
+    assert "o holds an earlier run" in call(RUN + "--steps 5 --output o")[2]
+    assert call("run --restart o --steps 5")[0] == 0
+    assert not (folder / "o" / "thermo.png").exists()
+    out = call("run --restart o --steps 5 --plot-format svg")[1]
+    assert "thermo.svg" in out
+    assert sorted(path.name for path in (folder / "o").glob("thermo.*")) == ["thermo.csv", "thermo.svg"]
+    code, _, err = call(RUN + "--steps 5 --plot-format gif --output p")
+    assert (code, err) == (2, "error: plot_format = 'gif': expected png, pdf or svg: of pictures\n")
+
+
 def test_energy_prints_every_digit(call):
     code, out, _ = call("energy s.extxyz --potential springs.txt --per-atom")
     assert code == 0
