@@ -87,12 +87,12 @@ def test_restart_from_the_command_line(call):
         (RUN + "--steps 5 --output springs.txt/o", "cannot write springs.txt/o: a file is in the way"),
         (RUN + "--steps 5 --output springs.txt", "cannot write springs.txt: a file is in the way"),
         (RUN + "--steps five", "Invalid value for '--steps'"),
-        (RUN + "--stps 5", "No such option: --stps"),
+        (RUN + "--stps 5", "No such option: --stps (Possible options: --steps"),
         ("run --restart none.npz --steps 5", "checkpoint none.npz does not exist"),
         ("run --restart springs.txt --steps 5", "checkpoint springs.txt is truncated or is no checkpoint"),
         ("run none.toml", "job file none.toml does not exist"),
         ("energy none.xyz --potential springs.txt", "structure file none.xyz does not exist"),
-        ("enrgy", "No such command 'enrgy'"),
+        ("enrgy", "No such command 'enrgy'. Did you mean 'energy'?"),
     ],
 )
 def test_mistakes_end_in_one_line_and_code_2(call, line, message):
