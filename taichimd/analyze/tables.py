@@ -28,7 +28,7 @@ _FOLDED = 0.1
 
 
 def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path], title: str) -> Rows:
-    """Radial distributions of every pair (a, b) of species; files: the CSV, and the PNG last."""
+    """Radial distributions of every pair (a, b) of species; files: the CSV, and the picture last."""
     columns: dict[str, Array] = {}
     rows = []
     for (a, b), pair in found.items():
@@ -66,7 +66,7 @@ def _peak(rdf: RadialDistribution) -> str:
 
 
 def write_bonds(found: BondStructure, files: list[Path], title: str) -> Rows:
-    """Angles of every triple of species and coordination of every pair; files: two CSVs, and the PNG last."""
+    """Angles of every triple of species, coordination of every pair; files: two CSVs, the picture last."""
     rows: Rows = []
     columns = {"angle_deg": found.angle}
     lines = {"-".join(triple): density for triple, density in found.angles.items()}
@@ -99,7 +99,7 @@ def write_bonds(found: BondStructure, files: list[Path], title: str) -> Rows:
 
 
 def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Rows:
-    """Mean square displacement and diffusion of each species; files: the CSV, and the PNG last."""
+    """Mean square displacement and diffusion of each species; files: the CSV, and the picture last."""
     columns: dict[str, Array] = {}
     rows, lines = [], {}
     for name, one in found.items():
@@ -149,7 +149,7 @@ def write_vacf(
         correlations: (samples, lags + 1, 3) of each species.
         found: of each species, and of "all" if there are several.
         interval: ps between the lags.
-        files: two CSVs, then the PNG.
+        files: two CSVs, then the picture.
         title: of the picture.
     """
     lags = next(iter(correlations.values())).shape[1] - 1
@@ -215,7 +215,7 @@ def write_green_kubo(
         names: of the channels.
         quantity: a word for columns and axes, such as kappa.
         unit: of it, such as W/(m K).
-        files: the CSV, and the PNG last.
+        files: the CSV, and the picture last.
         title: of the picture.
     """
     time = found.time / PS
