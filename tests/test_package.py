@@ -51,6 +51,12 @@ def test_citing_page_names_every_ensemble_and_papers_that_the_sources_name():
         assert shown in sources, f"{shown} is not in the sources"
 
 
+def test_type_checkers_see_every_public_name():
+    """They cannot follow names that are loaded on first use; the stub has each from where it comes."""
+    lines = re.findall(r"^from (\S+) import (\w+) as \2$", text_of("taichimd/__init__.pyi"), re.MULTILINE)
+    assert {name: module for module, name in lines} == taichimd._PUBLIC
+
+
 def test_configuration_packs_them():
     targets = PROJECT["tool"]["hatch"]["build"]["targets"]
     assert targets["wheel"]["packages"] == ["taichimd"]
@@ -62,7 +68,7 @@ def test_distributions_hold_them(tmp_path, monkeypatch):
     build = pytest.importorskip("hatchling.build", reason="hatchling is not installed")
     monkeypatch.chdir(ROOT)
     wheel = zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))).namelist()
-    assert {"taichimd/py.typed", "taichimd/potentials/Si.tersoff"} <= set(wheel)
+    assert {"taichimd/py.typed", "taichimd/__init__.pyi", "taichimd/potentials/Si.tersoff"} <= set(wheel)
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel)
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as source:
         files = {name.split("/", 1)[1] for name in source.getnames()}
