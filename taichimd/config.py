@@ -119,6 +119,7 @@ class RunSettings(BaseModel):
     frames_every: int | None = Field(
         None, gt=0, description="a whole number above 0: steps between frames; else those of every"
     )
+    plot_format: Literal["png", "pdf", "svg"] = Field("png", description="png, pdf or svg: of pictures")
     per_atom: Annotated[str | None, AfterValidator(checked_per_atom)] = Field(
         None, description="energy, virial or both as energy,virial: more columns; or none"
     )

@@ -10,11 +10,15 @@ from rich.console import Console as RichConsole
 
 
 class Console(RichConsole):
-    """Prints to standard output as long as somebody reads; rich would end the run, without a checkpoint."""
+    """Prints to standard output as long as somebody reads; rich would end the run, without a checkpoint.
 
-    def __init__(self) -> None:
+    Args:
+        quiet: print nothing.
+    """
+
+    def __init__(self, quiet: bool = False) -> None:
         stream: Any = _Unread(sys.stdout)
-        super().__init__(file=stream)
+        super().__init__(file=stream, quiet=quiet)
 
 
 class _Unread:

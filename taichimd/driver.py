@@ -65,7 +65,10 @@ def run_job(job: Job, console: Console) -> int:
             checkpoint is.
     """
     settings = job.settings
-    folder = OutputFolder(Path(settings.output), observing.files_of(job.plan), settings.frames)
+    folder = OutputFolder(
+        Path(settings.output), observing.files_of(job.plan, settings.plot_format),
+        settings.frames, settings.plot_format,
+    )  # fmt: skip
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     if appending and job.checkpoint is not None:
@@ -80,6 +83,7 @@ def run_job(job: Job, console: Console) -> int:
     simulation, forcefield, before = _start(job, console)
     if not appending:
         folder.clear()
+    folder.clear_other_pictures()
     return _Run(job, folder, simulation, forcefield, before, console, appending, earlier).execute()
 
 
@@ -281,7 +285,9 @@ class _Run:
         from taichimd.io.plots import plot_thermo
 
         title = f"{self.job.atoms.get_chemical_formula(empirical=True)}, {len(self.job.atoms):,} atoms"
-        rows, self.observed = observing.finish(self.observations, self.folder.path, title)
+        rows, self.observed = observing.finish(
+            self.observations, self.folder.path, title, self.job.settings.plot_format
+        )
         report = self._write_report(reason, result)
         plot_thermo(
             self.folder.thermo,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ase import Atoms
 
 from taichimd.analysis.structure import check_reach
-from taichimd.analyze.plan import FILES, Plan, check_system, make_plan, parse_kinds
+from taichimd.analyze.plan import Plan, check_system, make_plan, names_of, parse_kinds
 from taichimd.config import RunSettings
 from taichimd.constraints import fixed_atoms
 from taichimd.errors import SettingsError
@@ -70,9 +70,9 @@ def check(plan: Plan | None, atoms: Atoms) -> None:
             check_reach(len(atoms), atoms.cell.volume, plan.r_max)
 
 
-def files_of(plan: Plan | None) -> tuple[str, ...]:
+def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
     """Names of the files that a run will write."""
-    return () if plan is None else tuple(name for kind in plan.kinds for name in FILES[kind])
+    return () if plan is None else tuple(n for kind in plan.kinds for n in names_of(kind, plot_format))
 
 
 def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":
@@ -92,7 +92,7 @@ def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | No
 
 
 def finish(
-    observations: "Observations | None", folder: Path, title: str
+    observations: "Observations | None", folder: Path, title: str, plot_format: str = "png"
 ) -> tuple[list[tuple[str, str]], dict[str, Any]]:
     """Write the results if the run is complete: rows for the summary, and the entry of run.json."""
     if observations is None:
@@ -104,7 +104,7 @@ def finish(
             ("observed", f"{observations.taken} of {plan.samples} samples; tables when the run is complete")
         ]
     else:
-        rows = observations.write(folder, title)
+        rows = observations.write(folder, title, plot_format)
         rows += [("note", note) for note in observations.notes]
         entry |= {"results": rows, "values": observations.values}
     return rows, {"observed": {**entry, "notes": observations.notes}}

@@ -12,6 +12,7 @@ import numpy as np
 
 from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import OutputError, SettingsError
+from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import make_folder, writing
@@ -41,11 +42,13 @@ class OutputFolder:
         path: the folder.
         observed: names of the files of what the run observes.
         frames: format of the trajectory: extxyz, traj or none.
+        plot_format: of pictures: png, pdf or svg.
     """
 
     path: Path
     observed: tuple[str, ...] = ()
     frames: str = "extxyz"
+    plot_format: str = "png"
 
     @property
     def trajectories(self) -> list[Path]:
@@ -75,7 +78,7 @@ class OutputFolder:
     @property
     def plot(self) -> Path:
         """Picture of the thermo rows."""
-        return self.path / "thermo.png"
+        return self.path / f"thermo.{self.plot_format}"
 
     def files(self) -> list[Path]:
         """All of them, in the order in which a summary lists them."""
@@ -132,6 +135,14 @@ class OutputFolder:
         for file in self.files():
             with writing(file):
                 file.unlink(missing_ok=True)
+
+    def clear_other_pictures(self) -> None:
+        """Remove pictures in formats that this run does not write: they would show what was before."""
+        for file in self.files():
+            if file.suffix == f".{self.plot_format}":
+                for other in set(PICTURES) - {self.plot_format}:
+                    with writing(file):
+                        file.with_suffix(f".{other}").unlink(missing_ok=True)
 
 
 class _GrowingFile(Observer):

@@ -12,16 +12,20 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 ONCE = (
-    "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching", "calculator_errors",
-    "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
+    "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching",
+    "calculator_errors", "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
-    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa",
-    "layers", "library", "motion", "observations", "other_potentials", "output_files", "processors", "readme",
-    "series", "simulation", "starts", "structure_analysis", "structures", "sw_format", "thermostatted_runs",
-    "trajectories", "trajectories_page", "tuples", "validation", "vashishta_format",
+    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts",
+    "kappa", "layers", "library", "motion", "observations", "other_potentials", "output_files", "package",
+    "processors", "readme", "series", "simulation", "starts", "structure_analysis", "structures",
+    "sw_format", "thermostatted_runs", "trajectories", "trajectories_page", "tuples", "validation",
+    "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
-LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")
+LONG = (
+    "crystals", "heat_current", "precision", "pressure", "tuple_decomposition", "vashishta",
+    "volume_distributions",
+)  # fmt: skip
 """Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
 FIRST = ("volume_distributions", "validation")
 """With tests of half a minute: begun last, one would keep a process busy when the others have no work."""

@@ -38,23 +38,33 @@ def test_silica_is_corner_sharing_tetrahedra():
 
 @pytest.mark.parametrize(
     ("name", "bond", "neighbours"),
-    [("silicon", 3**0.5 / 4, 4), ("argon", 0.5**0.5, 12), ("rocksalt", 0.5, 6)],
+    [
+        ("silicon", 3**0.5 / 4, 4),
+        ("argon", 0.5**0.5, 12),
+        ("rocksalt", 0.5, 6),
+        ("zincblende", 3**0.5 / 4, 4),
+        ("wurtzite", (3 / 8) ** 0.5, 4),
+        ("graphene", 3**-0.5, 3),
+    ],
 )
 def test_other_lattices_have_their_nearest_neighbours(name, bond, neighbours):
     lattice = LATTICES[name]
     atoms = build_lattice(name, 3)
-    assert len(atoms) == 27 * lattice.atoms
-    i, j, r = neighbor_list("ijd", atoms, 1.05 * bond * lattice.a)
-    np.testing.assert_allclose(r, bond * lattice.a, rtol=1e-12)
+    a = lattice.constants[lattice.elements]
+    assert len(atoms) == (9 if name == "graphene" else 27) * lattice.atoms
+    assert np.array_equal(atoms.pbc, [True, True, name != "graphene"])
+    np.testing.assert_allclose(atoms.cell.angles(), 90.0, rtol=1e-14)
+    i, j, r = neighbor_list("ijd", atoms, 1.05 * bond * a)
+    np.testing.assert_allclose(r, bond * a, rtol=1e-12)
     assert (np.bincount(i) == neighbours).all()
-    if name == "rocksalt":
+    if name in ("rocksalt", "zincblende", "wurtzite"):
         assert (atoms.numbers[i] != atoms.numbers[j]).all()
 
 
 def test_command_writes_what_a_run_takes(call):
     code, out, err = call("build silica --cells 2 --out silica.xyz --temperature 300 --seed 4")
     assert (code, err) == (0, "")
-    assert out == "silica.xyz: 192 atoms, O128Si64, cell 14.32 Å wide\n"
+    assert out == "silica.xyz: 192 atoms, O128Si64, cell 14.32 x 14.32 x 14.32 Å\n"
     atoms = ase.io.read("silica.xyz")
     assert atoms.pbc.all()
     kinetic = atoms.get_kinetic_energy()
@@ -76,7 +86,19 @@ def test_options_and_other_formats(call):
     assert atoms.get_chemical_formula() == "Mg32O32"
     assert atoms.get_volume() == pytest.approx(8 * 4.212**3)
     assert call("build silicon --cells 1 --elements Ge --out ge.extxyz")[0] == 0
-    assert not ase.io.read("ge.extxyz").has("momenta")
+    germanium = ase.io.read("ge.extxyz")
+    assert not germanium.has("momenta")
+    assert germanium.cell[0, 0] == 5.658
+
+
+def test_elements_have_their_lattice_constants_in_either_order(call):
+    for elements, a in (("Si,C", 4.36), ("P,In", 5.869), ("Ga,N", 4.5)):
+        assert call(f"build zincblende --cells 1 --elements {elements} --out a.xyz --overwrite")[0] == 0
+        assert ase.io.read("a.xyz").cell[0, 0] == a
+    assert call("build graphene --elements C --out c.xyz")[0] == 0
+    sheet = ase.io.read("c.xyz")
+    assert sheet.get_chemical_formula() == "C64"
+    np.testing.assert_allclose(sheet.cell.lengths(), [4 * 2.46, 4 * 3**0.5 * 2.46, 20.0], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +107,12 @@ def test_options_and_other_formats(call):
         ("build quartz --cells 2 --out a.xyz", "no lattice 'quartz', expected one of silica, silicon, argon"),
         ("build silica --cells 0 --out a.xyz", "cells is 0, expected 1 to 177 in each direction"),
         ("build silica --cells 999 --out a.xyz", "cells is 999, expected 1 to 177 in each direction"),
-        ("build silica --out a.xyz", "Missing option '--cells'"),
+        (
+            "build zincblende --elements Ga,As --out a.xyz",
+            "no lattice constant of zincblende is known for Ga,As; give --lattice-constant, angstrom",
+        ),
+        ("build graphene --elements B,C,N --out a.xyz", "elements are B, C, N, expected 2 for graphene"),
+        ("build graphene --cells 9999 --out a.xyz", "cells is 9999, expected 1 to 5792 in each direction"),
         (
             "build argon --cells 2 --lattice-constant -5 --out a.xyz",
             "lattice constant is -5.0 angstrom, expected a positive length",
@@ -108,6 +135,11 @@ def test_mistakes_are_one_line(call, line, message):
     assert err.startswith(f"error: {message}")
     assert err.count("\n") == 1
     assert len(ase.io.read("there.xyz")) == 4
+
+
+def test_quiet_prints_nothing(call):
+    assert call("build argon --cells 1 --out a.xyz --quiet") == (0, "", "")
+    assert len(ase.io.read("a.xyz")) == 4
 
 
 def test_overwrite(call):

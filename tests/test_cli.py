@@ -9,6 +9,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import bulk
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
 import taichimd
@@ -86,12 +87,12 @@ def test_restart_from_the_command_line(call):
         (RUN + "--steps 5 --output springs.txt/o", "cannot write springs.txt/o: a file is in the way"),
         (RUN + "--steps 5 --output springs.txt", "cannot write springs.txt: a file is in the way"),
         (RUN + "--steps five", "Invalid value for '--steps'"),
-        (RUN + "--stps 5", "No such option: --stps"),
+        (RUN + "--stps 5", "No such option: --stps (Possible options: --steps"),
         ("run --restart none.npz --steps 5", "checkpoint none.npz does not exist"),
         ("run --restart springs.txt --steps 5", "checkpoint springs.txt is truncated or is no checkpoint"),
         ("run none.toml", "job file none.toml does not exist"),
         ("energy none.xyz --potential springs.txt", "structure file none.xyz does not exist"),
-        ("enrgy", "No such command 'enrgy'"),
+        ("enrgy", "No such command 'enrgy'. Did you mean 'energy'?"),
     ],
 )
 def test_mistakes_end_in_one_line_and_code_2(call, line, message):
@@ -179,8 +180,30 @@ def test_earlier_output_and_exploding_run(call):
     assert "the last good checkpoint is o/checkpoint.npz (step 5)" in err
 
 
+def test_quiet_prints_nothing_but_errors(call):
+    assert call(RUN + "--steps 20 --every 5 --quiet") == (0, "", "")
+    code, out, err = call(RUN + "--steps 20 --every 5 --quiet")
+    assert (code, out) == (2, "")
+    assert "holds an earlier run" in err
+
+
+def test_a_picture_has_the_format_that_was_asked_for(call, folder):
+    """Also in a restart, which has none in another format beside it."""
+    assert call(RUN + "--steps 5 --plot-format pdf --output o")[0] == 0
+    assert (folder / "o" / "thermo.pdf").read_bytes().startswith(b"%PDF")
+    assert not (folder / "o" / "thermo.png").exists()
+    assert "o holds an earlier run" in call(RUN + "--steps 5 --output o")[2]
+    assert call("run --restart o --steps 5")[0] == 0
+    assert not (folder / "o" / "thermo.png").exists()
+    out = call("run --restart o --steps 5 --plot-format svg")[1]
+    assert "thermo.svg" in out
+    assert sorted(path.name for path in (folder / "o").glob("thermo.*")) == ["thermo.csv", "thermo.svg"]
+    code, _, err = call(RUN + "--steps 5 --plot-format gif --output p")
+    assert (code, err) == (2, "error: plot_format = 'gif': expected png, pdf or svg: of pictures\n")
+
+
 def test_energy_prints_every_digit(call):
-    code, out, _ = call("energy s.extxyz --potential springs.txt --forces")
+    code, out, _ = call("energy s.extxyz --potential springs.txt --per-atom")
     assert code == 0
     lines = out.splitlines()
     assert lines[0].endswith(" eV")
@@ -189,6 +212,20 @@ def test_energy_prints_every_digit(call):
     energy = float(lines[0].split()[1])
     assert sum(float(row[2]) for row in rows) == pytest.approx(energy, rel=1e-15)
     assert all(len(row) == 6 for row in rows)
+
+
+def test_energy_prints_the_ten_largest_forces(call):
+    atoms = bulk("Si", cubic=True) * 2
+    atoms.rattle(0.1, seed=1)
+    ase.io.write("large.extxyz", atoms)
+    out = call("energy large.extxyz --potential springs.txt")[1].splitlines()
+    largest = next(k for k, line in enumerate(out) if line.startswith("largest force"))
+    rows = [line.split() for line in out[largest + 2 :]]
+    everything = json.loads(call("energy large.extxyz --potential springs.txt --json")[1])["forces"]
+    magnitudes = np.linalg.norm(everything, axis=1)
+    assert [int(row[0]) for row in rows] == np.argsort(-magnitudes)[:10].tolist()
+    assert [[float(x) for x in row[2:]] for row in rows] == [everything[int(row[0])] for row in rows]
+    assert float(out[largest].split()[2]) == pytest.approx(magnitudes.max(), rel=1e-15)
 
 
 def test_energy_as_json(call):

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk
+from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
 from taichimd.analysis.series import Mean
@@ -208,6 +209,71 @@ def test_earlier_analysis_is_replaced_only_on_demand(call):
     assert code == 2
     assert "o holds an earlier analysis; choose another --output or give --overwrite" in err
     assert call("analyze t.extxyz --msd --output o --overwrite")[0] == 0
+
+
+def drawn(monkeypatch, call, options):
+    """Axes of the pictures that `analyze` draws, panel after panel."""
+    axes = []
+
+    def draw(path, title, panels):
+        for panel in panels:
+            axes.append(Figure().add_subplot())
+            panel(axes[-1])
+
+    with monkeypatch.context() as patched:
+        patched.setattr("taichimd.analyze.tables.draw", draw)
+        code, out, _ = call(f"analyze t.extxyz {options} --overwrite")
+    assert code == 0
+    return axes, " ".join(out.split())
+
+
+def test_a_radial_distribution_is_drawn_with_a_line_at_1(call, monkeypatch):
+    save(frames(12))
+    (g, neighbours), _ = drawn(monkeypatch, call, "--rdf")
+    assert [list(line.get_ydata()) for line in g.lines].count([1.0, 1.0]) == 1
+    assert all(list(line.get_ydata()) != [1.0, 1.0] for line in neighbours.lines)
+
+
+def test_a_displacement_is_drawn_with_its_line_and_d(call, monkeypatch):
+    """The line has the slope 6 D of the summary, and goes through the mean of what it was fitted to."""
+    save(frames(40))
+    (axis,), out = drawn(monkeypatch, call, "--msd --fit 0.01ps,0.03ps")
+    table = read_table(Path("taichimd-analysis/msd.csv"))
+    legend = [text.get_text() for text in axis.get_legend().get_texts()]
+    curves, fits = axis.lines[:2], axis.lines[2:]
+    assert legend == [*(line.get_label() for line in curves), "fit"]
+    for curve, fit, name in zip(curves, fits, ("C", "Si"), strict=True):
+        t, y = fit.get_data()
+        np.testing.assert_allclose(t, [0.01, 0.03], rtol=1e-12)
+        written = re.search(rf"D {name} (\(?)(\S+) ± [^ )]+\)?(\S*) cm²/s, slope", out)
+        d = float(written[2] + written[3])
+        assert (y[1] - y[0]) / (t[1] - t[0]) / 6.0 * 1e-4 == pytest.approx(d, rel=0.1)
+        assert y.mean() == pytest.approx(table[f"msd_{name}_A2"][1:4].mean(), rel=1e-9)
+        assert str(curve.get_label()).startswith(f"{name}: D = {written[1]}{written[2]} ±")
+
+
+@pytest.mark.parametrize(("plot_format", "first"), [("pdf", b"%PDF"), ("svg", b"<?xml"), ("png", b"\x89PNG")])
+def test_pictures_have_the_format_that_was_asked_for(call, folder, plot_format, first):
+    save(frames(12))
+    assert call(f"analyze t.extxyz --plot-format {plot_format} --output o")[0] == 0
+    names = {kind: folder / "o" / f"{kind}.{plot_format}" for kind in ("rdf", "msd", "vacf")}
+    assert {path for path in (folder / "o").iterdir() if path.suffix != ".csv"} == set(names.values())
+    assert all(path.read_bytes().startswith(first) for path in names.values())
+
+
+def test_an_unknown_format_of_pictures_is_refused_first(call, folder):
+    save(frames(12))
+    code, _, err = call("analyze t.extxyz --plot-format gif --output o")
+    assert (code, err) == (2, "error: plot_format = 'gif': expected png, pdf or svg\n")
+    assert not (folder / "o").exists()
+
+
+def test_quiet_prints_nothing_but_errors(call):
+    save(frames(12))
+    assert call("analyze t.extxyz --quiet --output o") == (0, "", "")
+    code, out, err = call("analyze t.extxyz --quiet --output o")
+    assert (code, out) == (2, "")
+    assert "o holds an earlier analysis" in err
 
 
 def without_cell():

@@ -1,9 +1,16 @@
 """`taichimd check` on force fields that are right, wrong, and not there."""
 
+from itertools import product
+
+import numpy as np
 import pytest
 
+from taichimd import check_forcefield, triplet_potential
+from taichimd.math import exp
+
 FILE = """
-from taichimd import pair_potential
+from taichimd import pair_potential, triplet_potential
+from taichimd.math import exp, sqrt
 
 
 @pair_potential(params={"k": "eV/Å²"})
@@ -18,6 +25,48 @@ def wrong_slope(r, p):
     return 0.5 * p.k * d * d, 1.001 * p.k * d
 
 
+@pair_potential(params={"a": "eV Å²"})
+def inverse_square(r, p):
+    return p.a / (r * r), -2.0 * p.a / (r * r * r)
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def never_fades(r_ij, r_ik, cos_jik, p):
+    return p.k * (cos_jik + 0.5) ** 2
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def fades_on_one_side(r_ij, r_ik, cos_jik, p):
+    return p.k * (cos_jik + 0.5) ** 2 * exp(0.5 / (r_ij - p.cutoff))
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def fades(r_ij, r_ik, cos_jik, p):
+    return p.k * (cos_jik + 0.5) ** 2 * exp(0.5 / (r_ij - p.cutoff) + 0.5 / (r_ik - p.cutoff))
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def sine(r_ij, r_ik, cos_jik, p):
+    fade = exp(0.5 / (r_ij - p.cutoff) + 0.5 / (r_ik - p.cutoff))
+    return p.k * fade * sqrt(1.0 - cos_jik * cos_jik)
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def finite_sine(r_ij, r_ik, cos_jik, p):
+    fade = exp(0.5 / (r_ij - p.cutoff) + 0.5 / (r_ik - p.cutoff))
+    return p.k * fade * sqrt(1.0 + 1e-14 - cos_jik * cos_jik)
+
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def linear_end(r_ij, r_ik, cos_jik, p):
+    return p.k * (cos_jik + 0.5) ** 2 * (r_ij - p.cutoff) * (r_ik - p.cutoff)
+
+
+cut = inverse_square(a=4.8, cutoff=4.0)
+shifted = inverse_square(a=4.8, cutoff=4.0, truncation="energy-shifted")
+never, one_side, smooth = (f(k=1.0, cutoff=3.0) for f in (never_fades, fades_on_one_side, fades))
+straight, guarded, linear = (f(k=1.0, cutoff=3.0) for f in (sine, finite_sine, linear_end))
+both = cut + smooth
 right = spring(k=0.3, cutoff=4.0)
 wrong = wrong_slope(k=0.3, cutoff=4.0)
 unfinished = spring
@@ -45,6 +94,63 @@ def test_wrong_slope_ends_with_1_and_says_which_error(call):
     assert float(line.split()[-1]) == pytest.approx(1e-3, rel=0.1)
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("right", "pair Si-Si at its cutoff of 4 Å: energy and force end at zero"),
+        ("cut", "Å: 0.3 eV, slope -0.15 eV/Å: the energy jumps by 0.3 eV: energies will drift"),
+        ("shifted", "slope -0.15 eV/Å: the force jumps by 0.15 eV/Å, the energy ends at zero"),
+        ("both", "Å: 0.3 eV, slope -0.15 eV/Å: the energy jumps by 0.3 eV: energies will drift"),
+    ],
+)
+def test_pair_has_a_verdict_at_its_cutoff(call, name, line):
+    """What is left of 4.8/r^2 at 4 angstrom, and its slope; for information."""
+    code, out, _ = call(f"check mine.py:{name} --elements Si")
+    assert code == 0
+    assert line in out
+    assert ("three-body" in out) == (name == "both")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "at_cutoffs", "straight"),
+    [
+        ("smooth", 0, "energy and forces end at zero", "forces are smooth"),
+        ("linear", 0, "forces jump by", "forces are smooth"),
+        ("never", 1, "the energy jumps by", "forces are smooth"),
+        ("one_side", 1, "the energy jumps by", "forces are smooth"),
+        ("straight", 1, "energy and forces end at zero", "energy or forces are not finite"),
+        ("guarded", 1, "energy and forces end at zero", "the force jumps by"),
+    ],
+)
+def test_three_body_term_is_looked_at_where_it_can_jump(call, name, code, at_cutoffs, straight):
+    found, out, _ = call(f"check mine.py:{name} --elements Si")
+    assert found == code
+    assert ("NOT CONSISTENT" in out) == bool(code)
+    assert f"three-body term at its cutoffs: {at_cutoffs}" in out
+    assert f"three-body term at angles of 0 and 180 degrees: {straight}" in out
+
+
+def test_each_side_of_a_trimer_has_its_own_elements_and_cutoff():
+    """Only where C leaves Si-Si-C, at 2.5 Å, something is left: the other side is at 0.55 of that."""
+
+    @triplet_potential(params={"k": "eV", "end_j": "Å", "end_k": "Å"}, derive=True)
+    def fading(r_ij, r_ik, cos_jik, p):
+        return p.k * exp(0.5 / (r_ij - p.end_j) + 0.5 / (r_ik - p.end_k))
+
+    cutoffs = {"Si": 3.0, "C": 2.5}
+    rows = {
+        (i, j, k): {"k": 0.7, "cutoff": cutoffs[j], "end_j": cutoffs[j], "end_k": cutoffs[k]}
+        for i, j, k in product(cutoffs, repeat=3)
+    }
+    assert check_forcefield(fading(table=rows), clusters=2).ok
+    rows["Si", "Si", "C"]["end_k"] = rows["Si", "C", "Si"]["end_j"] = 3.5
+    found = check_forcefield(fading(table=rows), clusters=2)
+    left = 0.7 * np.exp(0.5 / (2.5 - 3.5) + 0.5 / (0.55 * 2.5 - 3.0))
+    assert found.triplet_jump[0] == pytest.approx(left, rel=1e-6)
+    assert found.kink == 0.0
+    assert not found.ok
+
+
 def test_shipped_file_is_checked_on_all_its_elements(call):
     code, out, _ = call("check SiC_1989.tersoff")
     assert code == 0
@@ -70,7 +176,7 @@ def test_every_decomposition_is_checked(call, monkeypatch):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("check mine.py:nothing", "mine.py has no 'nothing'; force fields it defines: right, wrong"),
+        ("check mine.py:nothing", "mine.py has no 'nothing'; force fields it defines: cut, shifted, never"),
         ("check mine.py", "say which force field to take from it, as mine.py:my_potential"),
         ("check none.py:right", "none.py: no such file"),
         ("check mine.py:unfinished", "parameter 'k' is missing; it takes k, cutoff"),

@@ -91,6 +91,14 @@ def test_json_alone(call):
     assert json.loads(out) == report()
 
 
+def test_quiet_prints_nothing_but_errors(call):
+    assert call(RELAX + "--quiet") == (0, "", "")
+    assert report()["converged"]
+    code, out, err = call(RELAX + "--quiet")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_with_the_structure_so_far(call, monkeypatch, number, code):
     advance, looks = Fire.advance, []

@@ -95,6 +95,7 @@ M, A = MORSE_VALUES, ANGLE_VALUES
         (lambda: morse(table={("Si", "C", "C"): M}), "has 3 elements, not 2"),
         (lambda: angle(table={("Si", "C"): A}), "has 2 elements, not 3"),
         (lambda: morse(**M, truncation="sharp"), "truncation is 'sharp', expected one of truncated"),
+        (lambda: angle(**A, truncation="force-shifted"), "a triplet term is not shifted; leave it out"),
         (lambda: morse(**M) + morse(**M), "cannot add morse and morse"),
         (lambda: angle(**A) + angle(**A), "one pair term and one three-body term"),
     ],

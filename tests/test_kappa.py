@@ -239,7 +239,7 @@ def test_the_error_of_one_run_is_null(tmp_path):
     """JSON has no NaN."""
     settings = KappaSettings(600.0, time=2000.0)
     found = conductivity([kappa.RunSamples(np.ones((200, 6)), 600.0)], settings, 1.0, 8)
-    files.write(tmp_path, found, settings, {}, "title")
+    files.write(files.paths(tmp_path, "png"), found, settings, {}, "title")
     text = (tmp_path / "kappa.json").read_text()
     assert "NaN" not in text
     assert json.loads(text)["temperature_K"] == {"value": 600.0, "error": None}
@@ -273,6 +273,17 @@ def test_the_command(call, folder):
     before = (folder / "k" / "run-01.npz").stat().st_mtime_ns
     assert call(line)[1] == out
     assert (folder / "k" / "run-01.npz").stat().st_mtime_ns == before
+
+
+def test_the_picture_is_a_pdf_on_request_and_quiet_prints_nothing(call, folder):
+    line = LINE + "--time 100fs --window 30fs --runs 2 --output k --quiet"
+    assert call(line) == (0, "", "")
+    assert (folder / "k" / "kappa.png").exists()
+    assert call(line + " --plot-format pdf --overwrite") == (0, "", "")
+    assert not (folder / "k" / "kappa.png").exists()
+    assert (folder / "k" / "kappa.pdf").read_bytes().startswith(b"%PDF")
+    code, out, err = call(line + " --plot-format gif")
+    assert (code, out, err) == (2, "", "error: plot_format = 'gif': expected png, pdf or svg\n")
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,10 @@ from ase.build import bulk
 
 from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.analyze import live, tables
+from taichimd.analyze import tables
 from taichimd.analyze.live import Observations
 from taichimd.analyze.plan import OBSERVABLES, Plan, make_plan, parse_kinds
+from taichimd.analyze.plan import TABLES as TABLES_OF
 from taichimd.errors import AnalysisError, SettingsError
 from taichimd.heat import heat_current
 from taichimd.io.analysis_files import read_table
@@ -25,7 +26,7 @@ from taichimd.velocities import drift, maxwell_boltzmann
 
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
-TABLES = [name for names in live.FILES.values() for name in names if name.endswith(".csv")]
+TABLES = [f"{name}.csv" for names in TABLES_OF.values() for name in names]
 
 
 @pytest.fixture(autouse=True)

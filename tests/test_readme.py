@@ -114,7 +114,15 @@ def test_thermo_columns_are_those_of_the_table():
 
 
 @pytest.mark.parametrize(
-    "page", ["README.md", "taichimd/README.md", "examples/README.md", "potentials/README.md", "CHANGELOG.md"]
+    "page",
+    [
+        "README.md",
+        "taichimd/README.md",
+        "docs/citing.md",
+        "examples/README.md",
+        "potentials/README.md",
+        "CHANGELOG.md",
+    ],
 )
 def test_links_lead_somewhere(page):
     file = ROOT / page

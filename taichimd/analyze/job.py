@@ -6,6 +6,7 @@ from pathlib import Path
 from taichimd.analyze.quantities import angles, msd, rdf, vacf
 from taichimd.analyze.request import KINDS, Request, Run
 from taichimd.errors import AnalysisError, OutputError
+from taichimd.io.analysis_files import check_picture
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
 
@@ -35,7 +36,9 @@ def analyze(
         StructureError: the file cannot be used.
         AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
         OutputError: results are in the way, or cannot be written.
+        SettingsError: an unknown format of pictures.
     """
+    check_picture(request.plot_format)
     frames = read_frames(trajectory, skip)
     run = Run(frames, request)
     reasons = {kind: reason for kind in KINDS if (reason := run.missing(kind))}
@@ -47,7 +50,7 @@ def analyze(
         raise AnalysisError(f"{trajectory}: nothing to compute: RDF {reasons['rdf']}; MSD {reasons['msd']}")
     with writing(folder):
         make_folder(folder)
-    results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.png"] for kind in kinds}
+    results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.{request.plot_format}"] for kind in kinds}
     for kind, second in (("vacf", "dos.csv"), ("angles", "coordination.csv")):
         if kind in kinds:
             results[kind].insert(1, folder / second)

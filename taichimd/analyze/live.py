@@ -21,7 +21,7 @@ import numpy as np
 from taichimd.analysis.green_kubo import GreenKubo
 from taichimd.analysis.motion import DensityOfStates, fit_diffusion, spectrum
 from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.analyze.plan import FILES, Plan, check_system
+from taichimd.analyze.plan import Plan, check_system, names_of
 from taichimd.analyze.quantities import normalised
 from taichimd.analyze.tables import (
     Rows,
@@ -224,12 +224,13 @@ class Observations(Sampler):
         """(samples, 7) sums of "heat" or "viscosity", see `SumSeries`."""
         return self._sums[kind].rows()
 
-    def write(self, folder: Path, title: str) -> Rows:
+    def write(self, folder: Path, title: str, plot_format: str = "png") -> Rows:
         """Write tables and pictures of a complete run.
 
         Args:
             folder: that exists.
             title: of the pictures.
+            plot_format: of the pictures: png, pdf or svg.
 
         Returns:
             Rows for the summary.
@@ -244,7 +245,7 @@ class Observations(Sampler):
             self.notes.append("one block of samples: no errors; take a longer run, or a shorter window")
         rows: Rows = []
         for kind in self.plan.kinds:
-            files = [folder / name for name in FILES[kind]]
+            files = [folder / name for name in names_of(kind, plot_format)]
             rows += getattr(self, f"_write_{kind}")(files, title)
         return rows
 

@@ -18,18 +18,25 @@ ORIGINS = 100
 """Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
 
 
-FILES = {
-    "rdf": ("rdf.csv", "rdf.png"),
-    "msd": ("msd.csv", "msd.png"),
-    "vacf": ("vacf.csv", "dos.csv", "vacf.png"),
-    "heat": ("heat_current.csv", "kappa.csv", "kappa.png"),
-    "viscosity": ("stress.csv", "viscosity.csv", "viscosity.png"),
+TABLES = {
+    "rdf": ("rdf",),
+    "msd": ("msd",),
+    "vacf": ("vacf", "dos"),
+    "heat": ("heat_current", "kappa"),
+    "viscosity": ("stress", "viscosity"),
 }
-"""What each kind writes."""
+"""Tables that each kind writes."""
+_PICTURES = {"heat": "kappa"}
+"""Names of pictures, where they are not those of the kind."""
 OF_BULK = ("heat", "viscosity")
 """Those that need momentum to be conserved."""
 NEED_VOLUME = ("rdf", "heat", "viscosity")
 """Those that are per volume of the cell."""
+
+
+def names_of(kind: str, plot_format: str = "png") -> list[str]:
+    """Names of the files that a kind writes: tables, and the picture last."""
+    return [*(f"{name}.csv" for name in TABLES[kind]), f"{_PICTURES.get(kind, kind)}.{plot_format}"]
 
 
 def _between_origins(lags: int) -> int:

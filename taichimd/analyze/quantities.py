@@ -26,7 +26,7 @@ def rdf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
 
     Args:
         run: the trajectory.
-        files: the CSV, and the PNG last.
+        files: the CSV, and the picture last.
         title: of the picture.
     """
     found = pair_distributions(run.frames, run.species, run.request.r_max, run.request.bins, run.blocks)
@@ -87,7 +87,7 @@ def normalised(
 
 
 def angles(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
-    """Bond angles and coordination numbers: rows for the summary; files: two CSVs, then the PNG."""
+    """Bond angles and coordination numbers: rows for the summary; files: two CSVs, then the picture."""
     frames, length = run.frames, run.request.bond_length
     assert length is not None
     found = bond_structure(
@@ -125,7 +125,7 @@ def msd(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
 
 
 def vacf(run: Run, files: list[Path], title: str) -> list[tuple[str, str]]:
-    """Velocity autocorrelation and density of states: rows for the summary; files: two CSVs, then PNG."""
+    """Velocity autocorrelation and density of states: rows; files: two CSVs, then the picture."""
     frames = run.frames
     assert run.interval is not None
     assert frames.velocities is not None

@@ -30,6 +30,7 @@ class Request:
             without the ballistic part (`taichimd.analysis.motion.fit_diffusion`).
         interval: ps between frames, for files that do not say.
         blocks: pieces of the run, for errors; None: BLOCKS, or fewer for a short run.
+        plot_format: of the pictures: png, pdf or svg.
     """
 
     kinds: tuple[str, ...] = ()
@@ -40,6 +41,7 @@ class Request:
     fit: tuple[float, float] | None = None
     interval: float | None = None
     blocks: int | None = None
+    plot_format: str = "png"
 
 
 class Run:

@@ -28,7 +28,7 @@ _FOLDED = 0.1
 
 
 def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path], title: str) -> Rows:
-    """Radial distributions of every pair (a, b) of species; files: the CSV, and the PNG last."""
+    """Radial distributions of every pair (a, b) of species; files: the CSV, and the picture last."""
     columns: dict[str, Array] = {}
     rows = []
     for (a, b), pair in found.items():
@@ -42,8 +42,13 @@ def write_rdf(found: dict[tuple[str, str], RadialDistribution], files: list[Path
     write_table(files[0], columns)
     pairs = {f"{a}-{b}": pair for (a, b), pair in found.items() if a <= b}
     around = {f"{b} around {a}": _band(_tail(pair.coordination)) for (a, b), pair in found.items()}
+
+    def g(axis: "Axes") -> None:
+        curves(axis, columns["r_A"], {k: _band(v.g) for k, v in pairs.items()}, "r (Å)", "g(r)")
+        axis.axhline(1.0, color="#555555", linewidth=0.8, linestyle=":", zorder=0.5)
+
     draw(files[-1], title, [
-        lambda axis: curves(axis, columns["r_A"], {k: _band(v.g) for k, v in pairs.items()}, "r (Å)", "g(r)"),
+        g,
         lambda axis: curves(axis, columns["edge_A"], around, "r (Å)", "neighbours within r"),
     ])  # fmt: skip
     return rows
@@ -61,7 +66,7 @@ def _peak(rdf: RadialDistribution) -> str:
 
 
 def write_bonds(found: BondStructure, files: list[Path], title: str) -> Rows:
-    """Angles of every triple of species and coordination of every pair; files: two CSVs, and the PNG last."""
+    """Angles of every triple of species, coordination of every pair; files: two CSVs, the picture last."""
     rows: Rows = []
     columns = {"angle_deg": found.angle}
     lines = {"-".join(triple): density for triple, density in found.angles.items()}
@@ -94,14 +99,13 @@ def write_bonds(found: BondStructure, files: list[Path], title: str) -> Rows:
 
 
 def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Rows:
-    """Mean square displacement and diffusion of each species; files: the CSV, and the PNG last."""
+    """Mean square displacement and diffusion of each species; files: the CSV, and the picture last."""
     columns: dict[str, Array] = {}
     rows, lines = [], {}
     for name, one in found.items():
         columns.setdefault("time_ps", one.time / PS)
         columns |= {f"msd_{name}_A2": one.total.value, f"error_{name}_A2": one.total.error}
         columns |= {f"msd_{name}_{axis}_A2": one.msd.value[:, k] for k, axis in enumerate("xyz")}
-        lines[name] = _band(one.total)
         first, last = (t / PS for t in one.fit)
         d = Mean(one.mean.value / CM2_PER_S, one.mean.error / CM2_PER_S, one.mean.samples)
         where = f"slope from {first:.3g} to {last:.3g} ps"
@@ -110,11 +114,26 @@ def write_msd(found: dict[str, Diffusion], files: list[Path], title: str) -> Row
         elif 6.0 * one.mean.value * one.fit[1] < _BOUND * one.total.value[round(one.fit[1] / one.time[1])]:
             where += " (NOT DIFFUSIVE: atoms stay near their places; in a solid the slope means nothing)"
         rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, {where}"))
+        doubt = " (not diffusive)" if "NOT DIFFUSIVE" in where else ""
+        lines[f"{name}: D = {plus_minus(d)} cm²/s{doubt}"] = _band(one.total)
     write_table(files[0], columns)
-    draw(files[-1], title, [
-        lambda axis: curves(axis, columns["time_ps"], lines, "time (ps)", "mean square displacement (Å²)")
-    ])  # fmt: skip
+
+    def displacements(axis: "Axes") -> None:
+        curves(axis, columns["time_ps"], lines, "time (ps)", "mean square displacement (Å²)")
+        for k, one in enumerate(found.values()):
+            axis.plot(*_fitted(one), color="black", linewidth=0.8, label="" if k else "fit", zorder=3)
+        axis.legend(frameon=False, fontsize=8)
+
+    draw(files[-1], title, [displacements])
     return rows
+
+
+def _fitted(found: Diffusion) -> tuple[Array, Array]:
+    """The two ends of the line whose slope gives D: times (ps) and displacements (angstrom^2)."""
+    ends: Array = np.array(found.fit)
+    first, last = np.rint(ends / found.time[1]).astype(int)
+    middle = found.total.value[first : last + 1].mean()
+    return ends / PS, middle + 6.0 * found.mean.value * (ends - ends.mean())
 
 
 def write_vacf(
@@ -130,7 +149,7 @@ def write_vacf(
         correlations: (samples, lags + 1, 3) of each species.
         found: of each species, and of "all" if there are several.
         interval: ps between the lags.
-        files: two CSVs, then the PNG.
+        files: two CSVs, then the picture.
         title: of the picture.
     """
     lags = next(iter(correlations.values())).shape[1] - 1
@@ -196,7 +215,7 @@ def write_green_kubo(
         names: of the channels.
         quantity: a word for columns and axes, such as kappa.
         unit: of it, such as W/(m K).
-        files: the CSV, and the PNG last.
+        files: the CSV, and the picture last.
         title: of the picture.
     """
     time = found.time / PS

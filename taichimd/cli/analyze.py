@@ -37,8 +37,10 @@ def analyze(
     output: Annotated[str, typer.Option(help="Folder for tables and pictures.")] = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    plot_format: Annotated[str, typer.Option(help="Of pictures: png, pdf or svg.")] = "png",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Radial distributions, bonds, diffusion and vibrations of a trajectory, as CSV and PNG, with errors.
+    """Radial distributions, bonds, diffusion, vibrations of a trajectory, as CSV and pictures, with errors.
 
     Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
     """
@@ -54,6 +56,6 @@ def analyze(
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]
     picked = {"rdf": rdf, "angles": angles is not None, "msd": msd, "vacf": vacf}
     kinds = tuple(name for name, wanted in picked.items() if wanted)
-    request = Request(kinds, r_max, bins, angles, times[0], parse_fit(fit), times[1], blocks)
+    request = Request(kinds, r_max, bins, angles, times[0], parse_fit(fit), times[1], blocks, plot_format)
     start(backend)
-    print_analysis(Console(), work(trajectory, request, Path(output), overwrite, skip))
+    print_analysis(Console(quiet), work(trajectory, request, Path(output), overwrite, skip))

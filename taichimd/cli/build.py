@@ -7,25 +7,30 @@ import typer
 
 
 def build(
-    lattice: Annotated[str, typer.Argument(help="silica, silicon, argon or rocksalt.")],
-    cells: Annotated[int, typer.Option(help="Cubic cells in each direction.")],
+    lattice: Annotated[
+        str, typer.Argument(help="silica, silicon, argon, rocksalt, zincblende, wurtzite or graphene.")
+    ],
+    cells: Annotated[
+        int, typer.Option(help="Cells in each direction, each of 4 to 24 atoms; of a sheet in x and y.")
+    ] = 4,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; its suffix says the format, as in ASE. Default: LATTICE.extxyz."),
     ] = None,
     lattice_constant: Annotated[
-        float | None, typer.Option(help="Å; default 7.16, 5.431, 5.26 or 5.64.", show_default=False)
+        float | None, typer.Option(help="Å; default: that of the elements, for those that are known.")
     ] = None,
     elements: Annotated[
-        str | None, typer.Option(help="Other elements: Ge, or Mg,O; default Si,O, Si, Ar or Na,Cl.")
+        str | None, typer.Option(help="Other elements, as Ge or Mg,O; default those of silicon, SiC, GaN ...")
     ] = None,
     temperature: Annotated[
         float | None, typer.Option(help="Kelvin, of velocities to draw; default: none are written.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the velocities.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Write a cube of crystal: cells x cells x cells cubic cells, periodic."""
+    """Write a periodic crystal of cells x cells x cells rectangular cells, or a sheet of cells x cells."""
     from taichimd.io.structures import write_structure
     from taichimd.lattices import build_lattice
     from taichimd.velocities import set_temperature
@@ -36,4 +41,6 @@ def build(
         set_temperature(atoms, temperature, seed)
     out = out or Path(f"{lattice}.extxyz")
     write_structure(out, atoms, overwrite=overwrite)
-    typer.echo(f"{out}: {len(atoms)} atoms, {atoms.get_chemical_formula()}, cell {atoms.cell[0, 0]:g} Å wide")
+    if not quiet:
+        size = " x ".join(f"{length:g}" for length in atoms.cell.lengths())
+        typer.echo(f"{out}: {len(atoms)} atoms, {atoms.get_chemical_formula()}, cell {size} Å")

@@ -19,9 +19,10 @@ def check(
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
-    """Check forces and virial of a force field against finite differences of its energy.
+    """Check forces and virial of a force field against finite differences, and look where it can jump.
 
-    Ends with exit code 1 if they do not agree on random clusters of its elements.
+    Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
+    does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees.
     """
     from taichimd.config import make_settings
     from taichimd.errors import SettingsError

@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     from ase import Atoms
 
 _VOIGT = ("xx", "yy", "zz", "yz", "xz", "xy")
+_LARGEST = 10
+"""Forces that are printed without --per-atom."""
 
 
 def energy(
@@ -16,12 +18,16 @@ def energy(
         str, typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name.")
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
-    forces: Annotated[bool, typer.Option("--forces", help="Also the force on each atom.")] = False,
+    per_atom: Annotated[
+        bool, typer.Option("--per-atom", help="Energy and force of each atom, not only the largest forces.")
+    ] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
 ) -> None:
-    """Energy, stress and per-atom energies of a structure, every digit of them."""
+    """Energy, stress and the ten largest forces of a structure, every digit of them."""
+    import numpy as np
+
     from taichimd.config import make_settings
     from taichimd.engine import Engine
     from taichimd.forcefields.load import load_forcefield
@@ -45,10 +51,14 @@ def energy(
     else:
         for name, value in zip(_VOIGT, result.stress.tolist(), strict=True):
             typer.echo(f"stress {name}       {value!r} eV/Å^3")
-    typer.echo("# atom element energy/eV" + (" fx fy fz / eV/Å" if forces else ""))
-    for i, symbol in enumerate(atoms.get_chemical_symbols()):
-        columns = [result.energies[i], *(result.forces[i] if forces else ())]
-        typer.echo(f"{i} {symbol} " + " ".join(repr(float(value)) for value in columns))
+    magnitudes = np.linalg.norm(result.forces, axis=1)
+    shown = range(len(atoms)) if per_atom else np.argsort(-magnitudes, kind="stable")[:_LARGEST]
+    if not per_atom:
+        typer.echo(f"largest force   {float(magnitudes.max())!r} eV/Å; the largest {len(shown)}:")
+    typer.echo("# atom element " + ("energy/eV " if per_atom else "") + "fx fy fz / eV/Å")
+    for i in shown:
+        columns = [*([result.energies[i]] if per_atom else []), *result.forces[i]]
+        typer.echo(f"{i} {engine.symbols[i]} " + " ".join(repr(float(value)) for value in columns))
 
 
 def _as_json(structure: str, atoms: "Atoms", name: str, decomposition: str, result: Any) -> str:

@@ -47,8 +47,10 @@ def kappa(
     ] = None,
     output: Annotated[str, typer.Option(help="Folder for runs and results.")] = "taichimd-kappa",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
+    plot_format: Annotated[str, typer.Option(help="Of pictures: png, pdf or svg.")] = "png",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Thermal conductivity by independent runs, with error bars, as JSON, CSV and PNG.
+    """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
     Ctrl-C keeps the runs that are finished; the same command goes on with those that are missing, and more
     --runs or another --window use what is there.
@@ -71,6 +73,6 @@ def kappa(
         every, time_or_number(timestep), seed, driving_force, direction, backend, precision,
         decomposition, thickness,
     )  # fmt: skip
-    code = run_kappa(structure, potential, settings, Path(output), overwrite, Console())
+    code = run_kappa(structure, potential, settings, Path(output), overwrite, Console(quiet), plot_format)
     if code:
         raise typer.Exit(code)

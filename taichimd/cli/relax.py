@@ -28,6 +28,7 @@ def relax(
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
     decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
 
@@ -47,7 +48,7 @@ def relax(
     job = RelaxJob(
         structure, potential, atoms, settings, backend, precision, Path(output), overwrite, decomposition
     )
-    code, _ = run_relax_job(job, Console(), quiet=json)
+    code, _ = run_relax_job(job, Console(quiet=json or quiet))
     if json:
         typer.echo(job.files["report"].read_text(encoding="utf-8").rstrip())
     if code:

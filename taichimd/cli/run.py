@@ -90,6 +90,7 @@ def run(
             help="Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none."
         ),
     ] = None,
+    plot_format: Annotated[str | None, typer.Option(help="Of pictures: png (default), pdf or svg.")] = None,
     observe: Annotated[
         str | None,
         typer.Option(
@@ -121,6 +122,7 @@ def run(
     checkpoint_interval: Annotated[
         float | None, typer.Option(help="Seconds between checkpoints; default 60.")
     ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
 
@@ -155,6 +157,7 @@ def run(
         "frames": frames,
         "frames_every": frames_every,
         "per_atom": per_atom,
+        "plot_format": plot_format,
         "observe": observe,
         "observe_every": observe_every,
         "observe_window": observe_window,
@@ -168,6 +171,6 @@ def run(
         "profile": profile or None,
         "checkpoint_interval": checkpoint_interval,
     }
-    code = run_job(prepare_job(flags, job_file), Console())
+    code = run_job(prepare_job(flags, job_file), Console(quiet))
     if code:
         raise typer.Exit(code)

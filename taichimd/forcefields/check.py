@@ -1,4 +1,4 @@
-"""Is a force field consistent? Forces and virial against finite differences of the energy, and symmetries."""
+"""Is a force field consistent? Forces and virial against finite differences, symmetries, and what jumps."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from taichimd.engine import Engine
 from taichimd.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.ends import JUMP, PairEnd, pair_ends, straight_kink, triplet_jump
 from taichimd.formats.text import is_symbol
 
 TOLERANCE = 1e-6
@@ -28,8 +29,12 @@ class Check:
         sum_error: largest component of the sum of forces over the largest force.
         order_error: relative change of the energy when atoms are renumbered: a triplet function that
             cares which neighbour comes first shows here.
-        jump: energy and force of a dimer just below the cutoff (eV, eV/angstrom), for information.
-        clusters: number of random clusters. ok: all errors are below the tolerance.
+        ends: by how much energy and force of each pair jump at its cutoff, for information.
+        triplet_jump: by how much three-body energy (eV) and forces (eV/angstrom; for information) jump at a
+            cutoff; None without a three-body term.
+        kink: by how much three-body forces jump at an angle of 0 or 180 degrees, eV/angstrom; infinite where
+            they or the energy are not finite; None without a three-body term.
+        clusters: number of random clusters.
     """
 
     name: str
@@ -37,26 +42,48 @@ class Check:
     virial_error: float
     sum_error: float
     order_error: float
-    jump: tuple[float, float]
+    ends: tuple[PairEnd, ...]
+    triplet_jump: tuple[float, float] | None
+    kink: float | None
     clusters: int
 
     @property
     def ok(self) -> bool:
-        """Whether every error is below `TOLERANCE`."""
+        """Whether every error is below `TOLERANCE`, and three-body terms do not jump."""
         errors = (self.force_error, self.virial_error, self.sum_error, self.order_error)
-        return all(error < TOLERANCE for error in errors)
+        jumps = ((self.triplet_jump or (0.0,))[0], self.kink or 0.0)
+        return all(error < TOLERANCE for error in errors) and all(jump <= JUMP for jump in jumps)
 
     def __str__(self) -> str:
         """Several lines for a terminal."""
         verdict = "consistent" if self.ok else "NOT CONSISTENT"
-        return (
-            f"{self.name}: {verdict} ({self.clusters} random clusters, tolerance {TOLERANCE:g})\n"
-            f"  forces against finite differences   {self.force_error:.1e}\n"
-            f"  virial against strain derivatives   {self.virial_error:.1e}\n"
-            f"  sum of forces                       {self.sum_error:.1e}\n"
-            f"  energy after renumbering the atoms  {self.order_error:.1e}\n"
-            f"  at the cutoff a dimer has           {self.jump[0]:.2e} eV, {self.jump[1]:.2e} eV/angstrom"
-        )
+        lines = [
+            f"{self.name}: {verdict} ({self.clusters} random clusters, tolerance {TOLERANCE:g})",
+            f"forces against finite differences   {self.force_error:.1e}",
+            f"virial against strain derivatives   {self.virial_error:.1e}",
+            f"sum of forces                       {self.sum_error:.1e}",
+            f"energy after renumbering the atoms  {self.order_error:.1e}",
+            *map(str, self.ends),
+        ]
+        if self.triplet_jump is not None:
+            energy, force = self.triplet_jump
+            end = "energy and forces end at zero"
+            if not energy <= JUMP:
+                end = (
+                    f"the energy jumps by {energy:.2g} eV: energies will drift; multiply it by a function "
+                    "that goes to zero at the cutoff"
+                )
+            elif force > JUMP:
+                end = f"forces jump by {force:.2g} eV/Å, the energy ends at zero"
+            lines.append(f"three-body term at its cutoffs: {end}")
+        if self.kink is not None:
+            angle = "forces are smooth"
+            if np.isinf(self.kink):
+                angle = "energy or forces are not finite: avoid divisions by the sine of the angle"
+            elif self.kink > JUMP:
+                angle = f"the force jumps by {self.kink:.2g} eV/Å: energies will drift"
+            lines.append(f"three-body term at angles of 0 and 180 degrees: {angle}")
+        return "\n  ".join(lines)
 
 
 def check_forcefield(
@@ -92,11 +119,14 @@ def check_forcefield(
         worst = np.maximum(worst, _errors(atoms, forcefield, rng, decomposition))
     if not np.isfinite(worst).all():
         raise SettingsError(f"{forcefield.name}: energies or forces of a random cluster are not finite")
-    dimer = Atoms(species[:1] * 2, [[0, 0, 0], [forcefield.cutoff * (1 - 1e-9), 0, 0]])
-    end = Engine(dimer, forcefield, decomposition=decomposition).evaluate()
+    kinds = sorted(set(species))
+    jump = kink = None
+    if forcefield.body:
+        jump = triplet_jump(forcefield, kinds, decomposition)
+        kink = straight_kink(forcefield, kinds, decomposition, rng)
+    ends = pair_ends(forcefield, kinds, decomposition)
     force, virial, total, order = map(float, worst)
-    jump = (end.energy, float(abs(end.forces).max()))
-    return Check(forcefield.name, force, virial, total, order, jump, clusters)
+    return Check(forcefield.name, force, virial, total, order, ends, jump, kink, clusters)
 
 
 def _symbols(elements: Iterable[str] | None) -> list[str]:

@@ -178,7 +178,7 @@ def triplet_potential(
     """Declare h(r_ij, r_ik, cos_jik, p), called once per atom i and unordered pair of its neighbours {j, k}.
 
     r_ij is below the cutoff of the row (i, j, k), r_ik below that of (i, k, j). The function must not care
-    which neighbour comes first.
+    which neighbour comes first, and must go to zero at either cutoff: `check_forcefield` looks.
 
     Args:
         params: unit of each parameter by name.

@@ -1,4 +1,4 @@
-"""Tables and pictures of an analysis: CSV with units in the names of the columns, PNG."""
+"""Tables and pictures of an analysis: CSV with units in the names of the columns, PNG, PDF or SVG."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taichimd.errors import SettingsError
 from taichimd.io.files import write_atomically
 from taichimd.protocols import Array
 
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1f6fb4", "#c8402f", "#3a8f4d", "#8a5fb0", "#c98a1b", "#4aa3a8", "#555555")
 _STYLES = ("-", "--", "-.", ":")
+PICTURES = ("png", "pdf", "svg")
+"""Formats of pictures, which are the suffixes of their names."""
 
 
 def write_table(path: Path, columns: dict[str, Array]) -> None:
@@ -35,8 +38,14 @@ def read_table(path: Path) -> dict[str, Array]:
     return {name: table[:, k] for k, name in enumerate(names)}
 
 
+def check_picture(plot_format: str) -> None:
+    """Raise a SettingsError unless pictures have that format."""
+    if plot_format not in PICTURES:
+        raise SettingsError(f"plot_format = {plot_format!r}: expected png, pdf or svg")
+
+
 def draw(path: Path, title: str, panels: list[Callable[["Axes"], Any]]) -> None:
-    """Write a PNG of panels side by side.
+    """Write a picture of panels side by side, in the format that its suffix says.
 
     Raises:
         OutputError: it cannot be written.
@@ -51,7 +60,7 @@ def draw(path: Path, title: str, panels: list[Callable[["Axes"], Any]]) -> None:
         panel(axis)
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
-    write_atomically(path, lambda file: figure.savefig(file, format="png"))
+    write_atomically(path, lambda file: figure.savefig(file, format=path.suffix[1:]))
 
 
 def curves(

@@ -20,7 +20,7 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_fr
 
     Args:
         table: thermo.csv.
-        picture: PNG to write.
+        picture: to write; its suffix says the format: png, pdf or svg.
         n_atoms: energies are shown per atom.
         title: above the panels.
         counted_from: step from which the conserved energy counts: rows before it are of another ensemble.
@@ -60,7 +60,7 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_fr
         axis.ticklabel_format(useOffset=False)
         if k >= across:
             axis.set_xlabel("time (ps)")
-    write_atomically(picture, lambda file: figure.savefig(file, format="png"))
+    write_atomically(picture, lambda file: figure.savefig(file, format=picture.suffix[1:]))
 
 
 def _panels(

@@ -67,17 +67,17 @@ class RelaxJob:
 
 
 class _Display:
-    """A live line on a terminal, plain lines elsewhere, nothing where `quiet`."""
+    """A live line on a terminal, plain lines elsewhere."""
 
-    def __init__(self, console: Console, quiet: bool) -> None:
-        self._console, self._quiet = console, quiet
-        self._live = None if quiet or not console.is_terminal else Live(console=console, refresh_per_second=4)
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self._printed = -PLAIN_SECONDS
 
     def __enter__(self) -> "_Display":
         if self._live is not None:
             self._live.start()
-        elif not self._quiet:
+        else:
             self._print(f"{'step':>7} {'energy (eV)':>20} {'fmax (eV/Å)':>12} {'P (GPa)':>10} {'V (Å³)':>12}")
         return self
 
@@ -94,20 +94,19 @@ class _Display:
             pressure = "" if row.pressure is None else f" · {row.pressure:.4g} GPa"
             line = f"step {row.step:,} · {row.energy:.8g} eV · fmax {row.fmax:.3g} eV/Å{pressure}"
             self._live.update(Text(line))
-        elif not self._quiet and time.monotonic() - self._printed >= PLAIN_SECONDS:
+        elif time.monotonic() - self._printed >= PLAIN_SECONDS:
             self._printed = time.monotonic()
             pressure = "-" if row.pressure is None else f"{row.pressure:.4f}"
             volume = "-" if row.volume is None else f"{row.volume:.3f}"
             self._print(f"{row.step:>7} {row.energy:>20.8f} {row.fmax:>12.3e} {pressure:>10} {volume:>12}")
 
 
-def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tuple[int, dict[str, Any]]:
+def run_relax_job(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
     """Relax, write the files, show how it goes.
 
     Args:
         job: what to do.
         console: where to show it.
-        quiet: whether to show nothing.
 
     Returns:
         Exit code: 0 if converged, 1 if out of steps, 130, 143 or 129 when stopped by a signal; and the
@@ -134,7 +133,7 @@ def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tu
 
     started = time.time()
     try:
-        with StopRequest() as stop, _Display(console, quiet) as display:
+        with StopRequest() as stop, _Display(console) as display:
             result = relax(
                 job.atoms,
                 job.potential,
@@ -158,8 +157,7 @@ def run_relax_job(job: RelaxJob, console: Console, *, quiet: bool = False) -> tu
         reason = f"stopped by {signal.Signals(stop.received).name}"
     report = _report(job, started, reason, result)
     write_report(job.files["report"], report)
-    if not quiet:
-        _print_summary(console, job, report)
+    _print_summary(console, job, report)
     if result.converged:
         return 0, report
     return (NOT_CONVERGED if stop.received is None else 128 + stop.received), report

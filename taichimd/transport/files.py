@@ -1,4 +1,4 @@
-"""Files of a thermal conductivity: kappa.json, kappa.csv, kappa.png."""
+"""Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +9,7 @@ import numpy as np
 from taichimd.analysis.green_kubo import growing
 from taichimd.analyze.tables import Rows, plus_minus, write_green_kubo
 from taichimd.errors import OutputError
-from taichimd.io.analysis_files import curves, draw, write_table
+from taichimd.io.analysis_files import PICTURES, curves, draw, write_table
 from taichimd.io.files import make_folder, writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.transport.kappa import Kappa
@@ -19,7 +19,10 @@ from taichimd.units import PS
 if TYPE_CHECKING:
     from taichimd.analysis.transport import Driven
 
-NAMES = ("kappa.json", "kappa.csv", "kappa.png")
+
+def paths(folder: Path, plot_format: str) -> list[Path]:
+    """Report, table and picture."""
+    return [folder / f"kappa.{suffix}" for suffix in ("json", "csv", plot_format)]
 
 
 def prepare(folder: Path, overwrite: bool) -> None:
@@ -31,22 +34,26 @@ def prepare(folder: Path, overwrite: bool) -> None:
     with writing(folder):
         make_folder(folder)
         if overwrite:
-            for file in [*folder.glob("run-[0-9][0-9]*.npz"), *(folder / name for name in NAMES)]:
+            for file in [
+                *folder.glob("run-[0-9][0-9]*.npz"),
+                *(file for fmt in PICTURES for file in paths(folder, fmt)),
+            ]:
                 file.unlink(missing_ok=True)
     strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
     if strange:
         raise OutputError(f"{folder} holds a run of taichimd run ({strange[0]}); choose another --output")
 
 
-def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str) -> Rows:
-    """Write the results; rows for the summary.
+def write(
+    files: list[Path], found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str
+) -> Rows:
+    """Write the results to `paths`; rows for the summary.
 
     Raises:
         OutputError: a file cannot be written.
     """
-    files = [folder / name for name in NAMES[1:]]
     if found.green_kubo is not None:
-        rows = write_green_kubo(found.green_kubo, settings.axes, "kappa", "W/(m K)", files, title)
+        rows = write_green_kubo(found.green_kubo, settings.axes, "kappa", "W/(m K)", files[1:], title)
         details: dict[str, Any] = {
             "plateau_ps": [t / PS for t in found.green_kubo.plateau],
             "still_growing": growing(found.green_kubo),
@@ -54,13 +61,13 @@ def write(folder: Path, found: Kappa, settings: KappaSettings, potential: dict[s
         }
     else:
         assert found.driven is not None
-        rows = _write_driven(found.driven, settings, files, title)
+        rows = _write_driven(found.driven, settings, files[1:], title)
         details = {
             "driving_force_per_A": settings.driving_force,
             "direction": settings.direction,
             "of_runs_W_per_mK": found.driven.of_runs,
         }
-    write_report(folder / NAMES[0], {
+    write_report(files[0], {
         "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
         "directions": {"value": found.channels.value, "error": found.channels.error},
         "error_is": error_is(found),

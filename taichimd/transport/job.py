@@ -11,6 +11,7 @@ from rich.console import Console
 from taichimd.analyze.job import Outcome
 from taichimd.analyze.tables import growth_notes
 from taichimd.forcefields.load import load_forcefield
+from taichimd.io.analysis_files import check_picture
 from taichimd.io.structures import read_structure
 from taichimd.progress import duration
 from taichimd.signals import StopRequest
@@ -27,9 +28,15 @@ _SOLID = 2.0
 
 
 def run_kappa(
-    structure: str, potential: str, settings: KappaSettings, folder: Path, overwrite: bool, console: Console
+    structure: str,
+    potential: str,
+    settings: KappaSettings,
+    folder: Path,
+    overwrite: bool,
+    console: Console,
+    plot_format: str = "png",
 ) -> int:
-    """Run what is missing, write results, print a summary.
+    """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
 
     Returns:
         Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
@@ -37,6 +44,7 @@ def run_kappa(
     Raises:
         TaichimdError: anything that stops it; finished runs are kept.
     """
+    check_picture(plot_format)
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
     system = supercell(atoms, settings)
@@ -59,16 +67,17 @@ def run_kappa(
                 atoms, forcefield, settings, folder=folder, should_stop=stop, progress=tell
             )
     earlier = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, EarlierRuns)))
-    for other in (w for w in caught if not issubclass(w.category, EarlierRuns)):
+    for other in (w for w in caught if not (console.quiet or issubclass(w.category, EarlierRuns))):
         warnings.showwarning(other.message, other.category, other.filename, other.lineno)
     if found is not None:
-        rows = files.write(folder, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
+        paths = files.paths(folder, plot_format)
+        rows = files.write(paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
         temperature = found.temperature
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
         rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
         rows.append(("error", files.error_is(found)))
         notes = earlier + _notes(found, system, settings)
-        print_analysis(console, Outcome(rows, notes, [folder / name for name in files.NAMES]))
+        print_analysis(console, Outcome(rows, notes, paths))
     if stop.received is None:
         return 0
     kept = 0 if found is None else found.runs

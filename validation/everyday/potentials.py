@@ -140,6 +140,28 @@ taichimd check mine.py:jumps --elements Si > log 2>&1; echo exit $?
         "exit 1",
     ),
     Case(
+        "check: a triplet term that fades on one side only has exit code 1",
+        """
+cat > mine.py <<'END'
+from taichimd import triplet_potential
+from taichimd.math import exp
+
+@triplet_potential(params={"k": "eV"}, derive=True)
+def angle(r_ij, r_ik, cos_jik, p):
+    return p.k * (cos_jik + 0.5) ** 2 * exp(0.5 / (r_ij - p.cutoff))
+
+half = angle(k=1.0, cutoff=3.0)
+END
+taichimd check mine.py:half --elements Si > log 2>&1; echo exit $?
+""",
+        "exit 1",
+    ),
+    Case(
+        "check: a shipped potential has exit code 0",
+        "taichimd check SiC_2007.vashishta > log 2>&1; echo exit $?\n",
+        "exit 0",
+    ),
+    Case(
         "check: a truncated pair has a verdict",
         "taichimd check Ar.lj 2>&1 | grep -i -c 'jumps by'\n",
         "[1-9]",

@@ -165,6 +165,42 @@ ls *.xyz 2>/dev/null | wc -l
         "^3$",
     ),
     Case(
+        "build makes a crystal of elements that a shipped potential has",
+        """
+taichimd build zincblende --elements Ga,N --cells 2 --out gan.xyz > log 2>&1
+taichimd energy gan.xyz --potential GaN_2006.sw 2>&1 | grep 'per atom'
+""",
+        "-4.3",
+    ),
+    Case(
+        "energy --per-atom prints every atom",
+        SILICON + "taichimd energy si.xyz --potential Si.sw --per-atom 2>&1 | wc -l\n",
+        "^7[0-9]$",
+    ),
+    Case(
+        "--quiet of relax, analyze and kappa prints nothing",
+        SILICON
+        + run("Si.sw", "--steps 40 --every 5")
+        + """
+length="--equilibrate 50fs --time 300fs --window 20fs"
+(taichimd relax si.xyz --potential Si.sw --quiet; taichimd analyze out --quiet
+taichimd kappa si.xyz --potential Si.sw --temperature 300 --runs 1 $length --quiet) 2>&1 | wc -c
+""",
+        "^0$",
+    ),
+    Case(
+        "pictures of a run, of analyze and of kappa as PDF or SVG",
+        SILICON
+        + run("Si.sw", "--steps 40 --every 5 --plot-format pdf")
+        + """
+length="--equilibrate 50fs --time 300fs --window 20fs --plot-format svg"
+taichimd analyze out --rdf --plot-format pdf > log 2>&1
+taichimd kappa si.xyz --potential Si.sw --temperature 300 --runs 1 $length > log 2>&1
+file=$(ls out/*.pdf taichimd-analysis/*.pdf taichimd-kappa/*.svg); echo $file
+""",
+        "^out/thermo.pdf taichimd-analysis/rdf.pdf taichimd-kappa/kappa.svg$",
+    ),
+    Case(
         "pictures as PDF on request",
         SILICON
         + run("Si.sw", "--steps 40 --every 5")

@@ -1,0 +1,23 @@
+"""What type checkers see of the public names, which `__init__.py` loads on first use."""
+
+from taichimd.calculator import TaichiMD as TaichiMD
+from taichimd.dynamics.ensembles import Berendsen as Berendsen
+from taichimd.dynamics.ensembles import Bussi as Bussi
+from taichimd.dynamics.ensembles import Langevin as Langevin
+from taichimd.dynamics.ensembles import NoseHoover as NoseHoover
+from taichimd.dynamics.pressure import BerendsenNPT as BerendsenNPT
+from taichimd.dynamics.pressure import MartynaTobiasKlein as MartynaTobiasKlein
+from taichimd.dynamics.pressure import StochasticCellRescaling as StochasticCellRescaling
+from taichimd.engine import Engine as Engine
+from taichimd.forcefields.check import check_forcefield as check_forcefield
+from taichimd.forcefields.declare import pair_potential as pair_potential
+from taichimd.forcefields.declare import triplet_potential as triplet_potential
+from taichimd.forcefields.lennard_jones import LennardJones as LennardJones
+from taichimd.forcefields.load import load_forcefield as load_forcefield
+from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
+from taichimd.forcefields.tersoff import Tersoff as Tersoff
+from taichimd.forcefields.vashishta import Vashishta as Vashishta
+from taichimd.relaxation.relax import relax as relax
+from taichimd.simulation import Simulation as Simulation
+
+__version__: str

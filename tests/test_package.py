@@ -1,0 +1,75 @@
+"""What a distribution holds: licence, citation, types; and that they say the same as the package."""
+
+import re
+import tarfile
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import taichimd
+
+ROOT = Path(__file__).parent.parent
+try:
+    import tomllib
+except ModuleNotFoundError:
+    import tomli as tomllib
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def text_of(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def test_licence_is_the_one_that_is_declared():
+    assert text_of("LICENSE").startswith("MIT License\n\nCopyright (c) 2026 the taichimd developers\n")
+    assert PROJECT["project"]["license"] == "MIT"
+    assert PROJECT["project"]["license-files"] == ["LICENSE"]
+
+
+def test_citation_file_has_the_version_and_the_fields_that_its_format_demands():
+    entries = dict(re.findall(r'^([a-z-]+): "?(.+?)"?$', text_of("CITATION.cff"), flags=re.MULTILINE))
+    assert {"cff-version", "message", "title"} <= set(entries)
+    assert (entries["title"], entries["license"]) == ("taichimd", "MIT")
+    assert entries["version"] == taichimd.__version__
+    assert '\nauthors:\n  - name: "The taichimd developers"\n' in text_of("CITATION.cff")
+
+
+def test_citing_page_names_every_ensemble_and_papers_that_the_sources_name():
+    from taichimd.dynamics.ensembles import THERMOSTATS
+    from taichimd.dynamics.pressure import BAROSTATS
+
+    page = text_of("docs/citing.md")
+    assert all(f"`{name}`" in page for name in (*THERMOSTATS, *BAROSTATS))
+    methods = page[page.index("**The methods.**") :]
+    sources = "".join(file.read_text(encoding="utf-8") for file in (ROOT / "taichimd").rglob("*.py"))
+    dois = re.findall(r"\[(10\.\S+?)\]\(https://doi\.org/(\S+?)\)", methods)
+    assert len(dois) > 10
+    for shown, linked in dois:
+        assert shown == linked
+        assert shown in sources, f"{shown} is not in the sources"
+
+
+def test_type_checkers_see_every_public_name():
+    """They cannot follow names that are loaded on first use; the stub has each from where it comes."""
+    lines = re.findall(r"^from (\S+) import (\w+) as \2$", text_of("taichimd/__init__.pyi"), re.MULTILINE)
+    assert {name: module for module, name in lines} == taichimd._PUBLIC
+
+
+def test_configuration_packs_them():
+    targets = PROJECT["tool"]["hatch"]["build"]["targets"]
+    assert targets["wheel"]["packages"] == ["taichimd"]
+    assert (ROOT / "taichimd" / "py.typed").is_file()
+    assert {"LICENSE", "CITATION.cff", "docs", "taichimd"} <= set(targets["sdist"]["include"])
+
+
+def test_distributions_hold_them(tmp_path, monkeypatch):
+    build = pytest.importorskip("hatchling.build", reason="hatchling is not installed")
+    monkeypatch.chdir(ROOT)
+    wheel = zipfile.ZipFile(tmp_path / build.build_wheel(str(tmp_path))).namelist()
+    assert {"taichimd/py.typed", "taichimd/__init__.pyi", "taichimd/potentials/Si.tersoff"} <= set(wheel)
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel)
+    with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as source:
+        files = {name.split("/", 1)[1] for name in source.getnames()}
+    assert {"LICENSE", "CITATION.cff", "docs/citing.md", "taichimd/py.typed"} <= files
