@@ -1,6 +1,7 @@
 """The main job on the real engine: what the fake one cannot show."""
 
 import json
+from pathlib import Path
 
 import ase.io
 import numpy as np
@@ -95,7 +96,11 @@ def test_a_potential_from_the_users_own_file(call):
     assert call(line)[0] == 0
     assert call("run --restart o/checkpoint.npz --steps 10")[0] == 0
     with open("own.py", "a") as file:
-        file.write("\n# changed\n")
+        file.write("\n# a comment: what is computed is the same\n")
+    assert call("run --restart o/checkpoint.npz --steps 10")[0] == 0
+    source = Path("own.py").read_text()
+    assert "0.0104" in source
+    Path("own.py").write_text(source.replace("0.0104", "0.0105"))
     code, _, err = call("run --restart o/checkpoint.npz --steps 10")
     assert code == 2
     assert "was made with another potential" in err

@@ -192,7 +192,15 @@ def compare(symbols: list[str], frames: Any, cell: Any) -> dict[str, Any]:
     n, cells = len(symbols), np.repeat([cell], len(frames), axis=0)
     blocks = max(1, min(BLOCKS, len(frames)))
     still = Frames(
-        np.array(symbols), np.ones(n), frames, None, cells, np.ones(3, bool), times=None, wrapped=False
+        symbols=np.array(symbols),
+        masses=np.ones(n),
+        positions=frames,
+        velocities=None,
+        cells=cells,
+        pbc=np.ones(3, bool),
+        times=None,
+        wrapped=False,
+        fixed=np.zeros(n, bool),
     )
     pairs = pair_distributions(still, ["Si", "O"], R_MAX, BINS, blocks)
     bonds = bond_structure(symbols, frames, cells, True, BOND, blocks=blocks)
