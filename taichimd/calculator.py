@@ -18,10 +18,10 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.checks import check_options, require_atoms
+from taichimd.checks import check_options, equal, require_atoms
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
-from taichimd.matrix3 import determinant
+from taichimd.matrix3 import volume_of
 from taichimd.results import require_finite
 
 if TYPE_CHECKING:
@@ -184,12 +184,7 @@ class TaichiMD(Calculator):
             "positions": (last.positions, atoms.positions),
             "numbers": (last.numbers, atoms.numbers),
         }
-        # Equal arrays are told in one pass; only floats that differ are worth subtracting.
-        return [
-            name
-            for name, (a, b) in pairs.items()
-            if not (np.array_equal(a, b) or (a.dtype.kind == "f" and bool((np.abs(a - b) <= tol).all())))
-        ]
+        return [name for name, (a, b) in pairs.items() if not equal(a, b, tol)]
 
     def get_property(self, name: str, atoms: Atoms | None = None, allow_calculation: bool = True) -> Any:
         """One result, calculated if the atoms changed since the last call (ASE's protocol).
@@ -209,7 +204,7 @@ class TaichiMD(Calculator):
         subject = self.atoms if atoms is None else atoms
         if subject is not None:
             require_atoms(subject)
-        if name in _NEED_VOLUME and subject is not None and _volume(subject) is None:
+        if name in _NEED_VOLUME and subject is not None and volume_of(subject.cell.array) is None:
             # Said before anything is calculated: the energy of a molecule is not spent on a refusal.
             if not allow_calculation:
                 return None
@@ -304,7 +299,7 @@ class TaichiMD(Calculator):
             "forces": forces,
         }
         virials = np.array(found.virials, dtype=np.float64)
-        volume = _volume(subject)
+        volume = volume_of(subject.cell.array)
         if volume is not None:
             # In C order, so that whoever sums the copies ASE hands out gets the bits of `stress`.
             results["stresses"] = np.ascontiguousarray(full_3x3_to_voigt_6_stress(-virials / volume))
@@ -390,17 +385,6 @@ def _load(potential: Any) -> Any:
     from taichimd.forcefields.load import load_forcefield
 
     return load_forcefield(potential)
-
-
-def _volume(atoms: Atoms) -> float | None:
-    """Volume of the cell (angstrom^3), or None if its vectors span none.
-
-    ASE's `cell.rank` counts vectors that are not zero and so takes three coplanar ones for full rank; the
-    determinant, compared with the box of the same edge lengths, does not.
-    """
-    cell = atoms.cell.array
-    volume = abs(determinant(cell))
-    return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None
 
 
 def _register() -> None:

@@ -261,7 +261,7 @@ class Engine:
         if self.volume is not None:
             trace = float(np.trace(virial))
             self._bath.check_sums(trace, 2.0 * kinetic)
-            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume)
+            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received
@@ -280,14 +280,14 @@ class Engine:
         return HeatCurrent(*heat_flows(self._state, *self.device.outputs))
 
     def pressures(self) -> Array | None:
-        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) eV/angstrom^3.
+        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
 
         None unless periodic in three directions. The mean of the first three is `thermo().pressure`.
         """
         if self.volume is None:
             return None
         self.device.need_outputs()
-        return momentum_flows(self._state, *self.device.outputs) / self.volume
+        return momentum_flows(self._state, *self.device.outputs) / self.volume / units.GPA
 
     def observe(self, take: Callable[[State, Any, Any], None]) -> None:
         """Lend the device's arrays to a sampler (`taichimd.observe`) without copying them.

@@ -32,11 +32,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Thermo:
-    """Totals at one step: eV, K, eV/angstrom^3, angstrom^3.
+    """Totals at one step: eV, K, angstrom^3.
 
     Attributes:
-        pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
-        stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
+        pressure: GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions.
+        stress: (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise.
         conserved: eV; total energy and what thermostat and cell have received since the first step;
             None where nothing is conserved (weak coupling of the cell, driving force).
     """

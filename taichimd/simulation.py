@@ -5,22 +5,29 @@
     simulation.run(1000)
     print(simulation.thermo().temperature)
 
-`taichimd.driver` adds the files; nothing here writes any.
+`taichimd.driver` adds the files; here only `save` writes one.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, NoReturn
 
 from ase import Atoms
+from numpy.typing import NDArray
 
 from taichimd.constraints import fix, fixed_atoms
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
-from taichimd.errors import SettingsError
-from taichimd.io.structures import has_velocities, remarks
+from taichimd.errors import PropertyError, SettingsError, StructureError
+from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+from taichimd.io.structures import has_velocities, hold_results, remarks
+from taichimd.observer import Observer as Observer
+from taichimd.observer import Sampler as Sampler
 from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.restart import continue_clock
+from taichimd.saving import named, start_from, to_checkpoint
 from taichimd.scalars import is_number
 from taichimd.units import FS
 from taichimd.velocities import maxwell_boltzmann
@@ -29,34 +36,6 @@ TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
 and yet long against the host's part of a call (well below a millisecond)."""
 _MAX_GROWTH = 10
-
-
-class Observer:
-    """Looks at a running simulation; both hooks may be left out. Observers change nothing.
-
-    Attributes:
-        every: steps between reports to this observer; None: those of `Simulation.run`.
-    """
-
-    every: int | None = None
-
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
-        """Called at the first step, at each multiple of `every`, and at the last step."""
-
-    def tick(self, simulation: "Simulation") -> None:
-        """Called after each piece of steps, a few times a second."""
-
-
-class Sampler:
-    """Takes a sample at every multiple of `every` of the step counter, on the device; changes nothing.
-
-    Unlike an `Observer` it costs no totals, and may come every few steps.
-    """
-
-    every: int = 1
-
-    def sample(self, simulation: "Simulation") -> None:
-        """Called when it is time; at the first step of a run, too, if that is a multiple."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +125,13 @@ class Simulation:
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential = load_forcefield(forcefield)
+        self._asked |= {
+            "potential": named(forcefield),
+            "temperature": temperature,
+            "seed": seed,
+            "backend": backend,
+            "decomposition": decomposition,
+        }
         self.engine: EngineLike = Engine(
             atoms,
             potential,
@@ -186,7 +172,79 @@ class Simulation:
         _check_positive("timestep", timestep, "fs")
         self.timestep = float(timestep)
         self.origin_fs = 0.0
-        self.origin_step = 0
+        self.origin_step = self.last_step = 0
+        self._asked: dict[str, Any] = {}
+        self._loaded: Checkpoint | None = None
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        forcefield: Any = None,
+        *,
+        timestep: float | None = None,
+        ensemble: Ensemble | None = None,
+        backend: str | None = None,
+        precision: str | None = None,
+        decomposition: str | None = None,
+    ) -> "Simulation":
+        """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
+
+        What is None is as it was saved. What is given otherwise changes the run from here on; what else
+        begins anew with it is a warning. Rows and frames of before are left alone.
+
+        Args:
+            path: the checkpoint, or the folder of a run.
+            forcefield: the one it was made with; needed where that was an object and no file.
+            timestep: fs.
+            ensemble: as for a new simulation.
+            backend: auto, cuda or cpu.
+            precision: float64, mixed or float32.
+            decomposition: particle, tuple or auto.
+
+        Raises:
+            CheckpointError: no checkpoint, or one of another potential.
+            SettingsError: a value that makes no sense, or no potential.
+            StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
+                engine and reader.
+        """
+        changes = {
+            "timestep": timestep,
+            "backend": backend,
+            "precision": precision,
+            "decomposition": decomposition,
+        }
+        engine, settings, checkpoint = start_from(path, forcefield, ensemble, changes)
+        self = cls.from_engine(engine, timestep=settings.timestep)
+        continue_clock(self, checkpoint)
+        kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
+        self._asked, self._loaded = kept, checkpoint
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint, from which `load` and `taichimd run --restart` go on, with the same bits.
+
+        `ase.io.read` knows a name that ends in checkpoint.npz; of others it needs to be told
+        `format="taichimd-checkpoint"`.
+
+        Args:
+            path: the file; one that is there is replaced, completely or not at all.
+
+        Raises:
+            OutputError: it cannot be written, or positions or velocities are not finite numbers.
+        """
+        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._loaded))
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Copies and pickles are refused: the state is on the device.
+
+        Raises:
+            SettingsError: always.
+        """
+        raise SettingsError(
+            "a Simulation cannot be copied or pickled, because its state is on the device: use save(path) "
+            "and Simulation.load(path), or begin a new one from atoms()"
+        )
 
     @property
     def step(self) -> int:
@@ -207,17 +265,54 @@ class Simulation:
         return self.engine.velocities()
 
     def thermo(self) -> ThermoLike:
-        """Energies (eV), temperature (K) and pressure (eV/angstrom^3: divide by `taichimd.units.GPA`) now."""
+        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`taichimd.results.Thermo`)."""
         return self.engine.thermo()
 
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """(n,) atomic numbers."""
+        numbers: NDArray[Any] = self._structure.numbers.copy()
+        return numbers
+
+    def energy(self) -> float:
+        """Potential energy, eV."""
+        return self.engine.thermo().potential
+
+    def forces(self) -> Array:
+        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
+        return self.engine.forces()
+
+    def stress(self) -> Array:
+        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
+
+        Raises:
+            PropertyError: the cell vectors span no volume.
+        """
+        stress = self.engine.evaluate().stress
+        if stress is None:
+            raise PropertyError(
+                "stress needs a cell whose three vectors span a volume; set the cell of the atoms before the "
+                "simulation is made"
+            )
+        return stress
+
     def atoms(self) -> Atoms:
-        """A copy of the structure with its constraints and the present cell, positions and velocities."""
+        """A copy of the structure with its constraints and the present cell, positions and velocities.
+
+        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
+        volume. It is left out where a run has ended in positions that cannot be evaluated.
+        """
         atoms = self._structure.copy()
         # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
         atoms.set_cell(self.engine.cell, apply_constraint=False)
         atoms.positions = self.engine.positions()
         momenta = atoms.get_masses()[:, None] * self.engine.velocities()
         atoms.set_momenta(momenta, apply_constraint=False)
+        try:
+            now = self.engine.evaluate()
+        except StructureError:
+            return atoms
+        hold_results(atoms, now.energy, now.forces, now.stress)
         return atoms
 
     def run(
@@ -249,6 +344,7 @@ class Simulation:
             if int(value) != value or value <= 0:
                 raise SettingsError(f"{name} = {value}: expected a whole number above 0")
         first, last = self.engine.step, self.engine.step + int(steps)
+        self.last_step = last
         pace, seconds, ticked = Pace(), 0.0, 0.0
         output = self._report(observers) if report_first and observers else 0.0
         sampling = self._sample(samplers)

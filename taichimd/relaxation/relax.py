@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
-from ase.calculators.singlepoint import SinglePointCalculator
 
 from taichimd.checks import require_atoms
 from taichimd.constraints import fixed_atoms
 from taichimd.engine import Engine
 from taichimd.forcefields.load import load_forcefield
+from taichimd.io.structures import hold_results
 from taichimd.minimise.cell import CellFreedom
 from taichimd.minimise.fire import Fire, Look
 from taichimd.neighbours.box import make_frame
@@ -192,8 +192,5 @@ def _result(atoms: Atoms, engine: Engine, last: Any) -> Atoms:
     relaxed: Atoms = atoms.copy()
     relaxed.set_cell(engine.cell)
     relaxed.set_positions(engine.positions(), apply_constraint=False)
-    results = {"energy": last.energy, "free_energy": last.energy, "forces": last.forces}
-    if engine.volume is not None:
-        results["stress"] = last.stress
-    relaxed.calc = SinglePointCalculator(relaxed, **results)
+    hold_results(relaxed, last.energy, last.forces, None if engine.volume is None else last.stress)
     return relaxed
