@@ -33,6 +33,13 @@ _NEED_VOLUME = frozenset({"stress", "stresses"})
 class TaichiMD(Calculator):
     """Energies, forces and stresses of a taichimd force field, for everything in ASE that takes a calculator.
 
+        >>> from ase.build import bulk
+        >>> from taichimd import TaichiMD
+        >>> silicon = bulk("Si", cubic=True)
+        >>> silicon.calc = TaichiMD("Si.sw")
+        >>> round(silicon.get_potential_energy() / 8, 3)
+        -4.337
+
     The results of one calculation, all set together:
 
     - `energy`, `free_energy`: potential energy (eV); always equal, there are no electrons here.
@@ -99,8 +106,10 @@ class TaichiMD(Calculator):
         Raises:
             ParameterFileError: it cannot be found or read.
         """
+        from taichimd.forcefields.load import load_forcefield
+
         if self._forcefield is None:
-            self._forcefield = _load(self.parameters["potential"])
+            self._forcefield = load_forcefield(self.parameters["potential"])
         return self._forcefield
 
     @property
@@ -121,6 +130,8 @@ class TaichiMD(Calculator):
             SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
+        from taichimd.forcefields.load import load_forcefield
+
         known = ("potential", *self.default_parameters)
         for name in kwargs:
             if name not in known:
@@ -133,7 +144,7 @@ class TaichiMD(Calculator):
                 kwargs["potential"] = os.fspath(kwargs["potential"])
             # Loaded here and now: a wrong potential is reported where it is written, not at the first
             # energy, and leaves the calculator as it was.
-            forcefield = _load(kwargs["potential"])
+            forcefield = load_forcefield(kwargs["potential"])
         changed: dict[str, Any] = super().set(**kwargs)
         self._forcefield = forcefield
         return changed
@@ -380,20 +391,9 @@ class TaichiMD(Calculator):
         return f"{type(self).__name__}({shown}{settings})"
 
 
-def _load(potential: Any) -> Any:
-    """The force field of a name, path or object; imported late so that this module starts no Taichi."""
-    from taichimd.forcefields.load import load_forcefield
-
-    return load_forcefield(potential)
-
-
-def _register() -> None:
-    """Make `ase.calculators.calculator.get_calculator_class("taichimd")` find this class."""
-    # ASE refuses a name twice, and a module can be reloaded.
-    if "taichimd" in ase_calculator.external_calculators:
-        ase_calculator.external_calculators["taichimd"] = TaichiMD
-    else:
-        ase_calculator.register_calculator_class("taichimd", TaichiMD)
-
-
-_register()
+# For `ase.calculators.calculator.get_calculator_class("taichimd")`; ASE refuses a name twice, and a module
+# can be reloaded.
+if "taichimd" in ase_calculator.external_calculators:
+    ase_calculator.external_calculators["taichimd"] = TaichiMD
+else:
+    ase_calculator.register_calculator_class("taichimd", TaichiMD)

@@ -26,7 +26,7 @@ from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.dynamics.pressure import Barostat
+from taichimd.dynamics.pressure import CURE_OF_CELLS, Barostat
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
@@ -39,15 +39,16 @@ from taichimd.runtime import start, ti
 from taichimd.scalars import is_whole
 from taichimd.state import State
 
-_CURE_OF_CELLS = (
-    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
-    "it bears, or relax the structure first"
-)
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
 class Engine:
     """Evaluates and integrates one set of atoms under one force field.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Engine, load_forcefield
+        >>> Engine(bulk("Si", cubic=True), load_forcefield("Si.sw")).forces().shape
+        (8, 3)
 
     Args:
         atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
@@ -364,7 +365,7 @@ class Engine:
             return
         if atom == RAN_AWAY:
             what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
-            raise self._blow_up(what, 0, _CURE_OF_CELLS)
+            raise self._blow_up(what, 0, CURE_OF_CELLS)
         jump, x = self.device.most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
@@ -23,8 +24,7 @@ from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
-from taichimd.observer import Observer as Observer
-from taichimd.observer import Sampler as Sampler
+from taichimd.observer import Observer, Sampler
 from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.restart import continue_clock
 from taichimd.saving import named, start_from, to_checkpoint
@@ -80,6 +80,13 @@ class Pace:
 
 class Simulation:
     """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", timestep=1.0, temperature=300)
+        >>> result = simulation.run(20)
+        >>> simulation.step, simulation.atoms().get_potential_energy() == simulation.energy()
+        (20, True)
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
@@ -190,12 +197,11 @@ class Simulation:
     ) -> "Simulation":
         """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
 
-        What is None is as it was saved. What is given otherwise changes the run from here on; what else
-        begins anew with it is a warning. Rows and frames of before are left alone.
+        What is None is as it was saved. What begins anew with other settings is told in a warning.
 
         Args:
             path: the checkpoint, or the folder of a run.
-            forcefield: the one it was made with; needed where that was an object and no file.
+            forcefield: the one of before; needed where that was an object.
             timestep: fs.
             ensemble: as for a new simulation.
             backend: auto, cuda or cpu.
@@ -271,8 +277,7 @@ class Simulation:
     @property
     def numbers(self) -> NDArray[Any]:
         """(n,) atomic numbers."""
-        numbers: NDArray[Any] = self._structure.numbers.copy()
-        return numbers
+        return np.array(self._structure.numbers)
 
     def energy(self) -> float:
         """Potential energy, eV."""

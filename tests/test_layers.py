@@ -24,7 +24,7 @@ LAYERS = [
     ["job_file", "setting_types"],
     ["protocols", "config", "velocities", "lattices", "io"],
     ["observer", "simulation", "saving", "restart"],
-    ["outputs", "console", "progress", "profile", "summary", "analyze", "notes"],
+    ["outputs", "console", "progress", "thermo_plot", "profile", "summary", "analyze", "notes"],
     ["observing", "transport"],
     ["job", "relaxation"],
     ["driver"],

@@ -94,6 +94,14 @@ def relax(
 ) -> Relaxation:
     """Relax atoms, and their cell if wanted, with FIRE on the device.
 
+        >>> from ase.build import bulk
+        >>> from taichimd import relax
+        >>> silicon = bulk("Si", cubic=True)
+        >>> silicon.rattle(0.05, seed=1)
+        >>> found = relax(silicon, "Si.sw", fmax=1e-3)
+        >>> found.converged, round(found.energy / 8, 3)
+        (True, -4.337)
+
     Atoms held by `FixAtoms` keep their places; where the cell relaxes, their places in the cell.
 
     Args:
