@@ -19,6 +19,7 @@ _PUBLIC = {
     "ThermoPlot": "taichimd.thermo_plot",
     "ProgressObserver": "taichimd.progress",
     "relax": "taichimd.relaxation.relax",
+    "NVE": "taichimd.dynamics.ensembles",
     "Langevin": "taichimd.dynamics.ensembles",
     "Berendsen": "taichimd.dynamics.ensembles",
     "Bussi": "taichimd.dynamics.ensembles",

@@ -4,7 +4,7 @@ import warnings
 from dataclasses import fields
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from taichimd.restart import (
     at_rest,
     changes_of_machine,
     check_same_potential,
+    counted_from,
+    first_energy,
     machine,
     new_bath,
     ramp_of,
@@ -32,18 +34,25 @@ _KEYS = {"control": "cell_control", "axes": "cell_axes", "period": "barostat_per
 """Settings whose names are not those of the ensembles' arguments."""
 
 
+class Account(NamedTuple):
+    """Of the conserved energy: its first value (eV), and the step from which rows count (`Checkpoint`)."""
+
+    first_total: float | None = None
+    counted_from: int = 0
+
+
 def named(forcefield: Any) -> str | None:
     """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
     return absolute(str(forcefield)) if isinstance(forcefield, str | PathLike) else None
 
 
-def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], before: Checkpoint | None) -> Checkpoint:
+def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
     """The present state and settings of a simulation.
 
     Args:
         simulation: any.
         asked: settings that the engine does not tell: potential, temperature, seed, backend, decomposition.
-        before: of a simulation that was loaded, its checkpoint (arrays are not looked at).
+        account: of the conserved energy, if the simulation was loaded.
 
     Raises:
         OutputError: positions or velocities that are not finite numbers.
@@ -72,11 +81,11 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], before: Check
         potential_hash=record["fingerprint"],
         clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
         last_step=engine.step,
-        first_total=None if before is None else before.first_total,
+        first_total=account.first_total,
         versions={**versions(), **machine(engine)},
         bath=engine.bath_state(),
         ramp=ramp if settings.has_ramp else None,
-        counted_from=0 if before is None else before.counted_from,
+        counted_from=account.counted_from,
         potential=record,
         fixed=engine.fixed,
     )
@@ -84,7 +93,7 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], before: Check
 
 def start_from(
     path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any]
-) -> tuple[EngineLike, RunSettings, Checkpoint]:
+) -> tuple[EngineLike, RunSettings, Checkpoint, Account]:
     """An engine in the state of a checkpoint; what does not go on as before is warned of.
 
     Args:
@@ -94,7 +103,7 @@ def start_from(
         changes: other settings; None stands for those of the checkpoint.
 
     Returns:
-        The engine, the settings with the changes, and the checkpoint.
+        The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
 
     Raises:
         CheckpointError: missing, no checkpoint, or one of another potential.
@@ -135,7 +144,8 @@ def start_from(
         remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")
     for remark in remarks:
         warnings.warn(remark, stacklevel=3)
-    return engine, settings.model_copy(update={"potential": named(spec)}), checkpoint
+    account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
+    return engine, settings.model_copy(update={"potential": named(spec)}), checkpoint, account
 
 
 def _settings_of(ensemble: Ensemble) -> dict[str, Any]:

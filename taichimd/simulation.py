@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from taichimd.constraints import fix, fixed_atoms
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.errors import PropertyError, SettingsError, StructureError
-from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
 from taichimd.observer import Observer, Sampler
 from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.restart import continue_clock
-from taichimd.saving import named, start_from, to_checkpoint
+from taichimd.saving import Account, named, start_from, to_checkpoint
 from taichimd.scalars import is_number
 from taichimd.units import FS
 from taichimd.velocities import maxwell_boltzmann
@@ -181,7 +181,7 @@ class Simulation:
         self.origin_fs = 0.0
         self.origin_step = self.last_step = 0
         self._asked: dict[str, Any] = {}
-        self._loaded: Checkpoint | None = None
+        self._account = Account()
 
     @classmethod
     def load(
@@ -203,7 +203,7 @@ class Simulation:
             path: the checkpoint, or the folder of a run.
             forcefield: the one of before; needed where that was an object.
             timestep: fs.
-            ensemble: as for a new simulation.
+            ensemble: another one; `NVE()` for constant energy.
             backend: auto, cuda or cpu.
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
@@ -220,11 +220,11 @@ class Simulation:
             "precision": precision,
             "decomposition": decomposition,
         }
-        engine, settings, checkpoint = start_from(path, forcefield, ensemble, changes)
+        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
         self = cls.from_engine(engine, timestep=settings.timestep)
         continue_clock(self, checkpoint)
         kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
-        self._asked, self._loaded = kept, checkpoint
+        self._asked, self._account = kept, account
         return self
 
     def save(self, path: str | Path) -> None:
@@ -239,7 +239,7 @@ class Simulation:
         Raises:
             OutputError: it cannot be written, or positions or velocities are not finite numbers.
         """
-        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._loaded))
+        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._account))
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         """Copies and pickles are refused: the state is on the device.

@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import ase.io
@@ -13,9 +14,9 @@ from ase.build import bulk
 from ase.constraints import FixAtoms
 from fake_engine import fake  # noqa: F401  (a fixture)
 
-from taichimd import Bussi, Langevin, Simulation, StochasticCellRescaling
+from taichimd import NVE, Bussi, Langevin, Simulation, StochasticCellRescaling
 from taichimd.errors import BlowUpError, CheckpointError, OutputError, PropertyError, SettingsError
-from taichimd.io.checkpoint import read_checkpoint
+from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.units import GPA
 
 OTHERS = [
@@ -159,6 +160,25 @@ class TestCheckpoints:
             70.0,
             1.0,
         )
+
+    def test_a_new_bath_begins_a_new_account(self):
+        """A checkpoint of a run knows the first conserved energy; it is not that of another bath."""
+        self.make().save("point.npz")
+        before = replace(read_checkpoint("point.npz"), step=5, first_total=1.5)
+        write_checkpoint(Path("point.npz"), before)
+        Simulation.load("point.npz").save("same.npz")
+        Simulation.load("point.npz", ensemble=Bussi(300.0)).save("other.npz")
+        accounts = [read_checkpoint(name) for name in ("same.npz", "other.npz")]
+        assert [(a.first_total, a.counted_from) for a in accounts] == [(1.5, 0), (None, 6)]
+        Simulation.load("other.npz", ensemble=NVE()).save("back.npz")
+        assert read_checkpoint("back.npz").settings["ensemble"] == "nve"
+
+    def test_what_a_run_observes_ends_with_a_warning(self):
+        self.make().save("point.npz")
+        observed = replace(read_checkpoint("point.npz"), observed={"sums": np.zeros(3)})
+        write_checkpoint(Path("point.npz"), observed)
+        with pytest.warns(UserWarning, match="does not go on in Python"):
+            Simulation.load("point.npz")
 
     def test_what_changes_is_a_warning(self):
         simulation = self.make(ensemble=Langevin(300.0))

@@ -26,7 +26,14 @@ DEFAULT_COUPLING_FS = 100.0
 
 @dataclass(frozen=True)
 class NVE:
-    """Constant energy; velocity Verlet and nothing else."""
+    """Constant energy; velocity Verlet and nothing else.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import NVE, Bussi, Simulation
+    >>> Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=Bussi(600.0)).save("warm.npz")
+    >>> Simulation.load("warm.npz", ensemble=NVE()).engine.ensemble
+    NVE()
+    """
 
     name: ClassVar[str] = "nve"
 
