@@ -34,7 +34,7 @@ from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.reduce import heat_flows, momentum_flows
-from taichimd.results import Array, Evaluation, Thermo
+from taichimd.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.runtime import start, ti
 from taichimd.scalars import is_whole
 from taichimd.state import State
@@ -42,7 +42,7 @@ from taichimd.state import State
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
-class Engine:
+class Engine(NotCopied):
     """Evaluates and integrates one set of atoms under one force field.
 
         >>> from ase.build import bulk

@@ -24,7 +24,7 @@ from taichimd.restart import (
     new_bath,
     ramp_of,
     resume,
-)  # fmt: skip
+)
 from taichimd.setting_types import absolute, checkpoint_of
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from ase import Atoms
@@ -27,6 +27,7 @@ from taichimd.io.structures import has_velocities, hold_results, remarks
 from taichimd.observer import Observer, Sampler
 from taichimd.protocols import Array, EngineLike, ThermoLike
 from taichimd.restart import continue_clock
+from taichimd.results import NotCopied
 from taichimd.saving import Account, named, start_from, to_checkpoint
 from taichimd.scalars import is_number
 from taichimd.units import FS
@@ -78,7 +79,7 @@ class Pace:
         self._steps = max(1, min(int(self._target / per_step), self._steps * _MAX_GROWTH))
 
 
-class Simulation:
+class Simulation(NotCopied):
     """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
 
         >>> from ase.build import bulk
@@ -108,6 +109,8 @@ class Simulation:
         StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
             and reader.
     """
+
+    instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
 
     def __init__(
         self,
@@ -240,17 +243,6 @@ class Simulation:
             OutputError: it cannot be written, or positions or velocities are not finite numbers.
         """
         write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._account))
-
-    def __reduce_ex__(self, protocol: Any) -> NoReturn:
-        """Copies and pickles are refused: the state is on the device.
-
-        Raises:
-            SettingsError: always.
-        """
-        raise SettingsError(
-            "a Simulation cannot be copied or pickled, because its state is on the device: use save(path) "
-            "and Simulation.load(path), or begin a new one from atoms()"
-        )
 
     @property
     def step(self) -> int:

@@ -63,6 +63,11 @@ def test_results_are_those_of_the_calculator():
     assert thermo.pressure * GPA == pytest.approx(kinetic - simulation.stress()[:3].mean(), rel=1e-9)
 
 
+def test_an_engine_is_not_copied_either():
+    with pytest.raises(SettingsError, match=r"Engine cannot be copied or pickled, .* set_state"):
+        copy.deepcopy(Simulation(silicon(), "Si.sw").engine)
+
+
 def test_a_stress_without_a_volume_is_refused():
     simulation = Simulation(Atoms("Si2", [[0, 0, 0], [2.3, 0, 0]]), "Si.sw")
     with pytest.raises(PropertyError, match="stress needs a cell"):
