@@ -18,10 +18,10 @@ from ase.calculators.calculator import Calculator, all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.checks import check_options, require_atoms
+from taichimd.checks import check_options, equal, require_atoms
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
-from taichimd.matrix3 import determinant
+from taichimd.matrix3 import volume_of
 from taichimd.results import require_finite
 
 if TYPE_CHECKING:
@@ -32,6 +32,13 @@ _NEED_VOLUME = frozenset({"stress", "stresses"})
 
 class TaichiMD(Calculator):
     """Energies, forces and stresses of a taichimd force field, for everything in ASE that takes a calculator.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import TaichiMD
+        >>> silicon = bulk("Si", cubic=True)
+        >>> silicon.calc = TaichiMD("Si.sw")
+        >>> round(silicon.get_potential_energy() / 8, 3)
+        -4.337
 
     The results of one calculation, all set together:
 
@@ -99,8 +106,10 @@ class TaichiMD(Calculator):
         Raises:
             ParameterFileError: it cannot be found or read.
         """
+        from taichimd.forcefields.load import load_forcefield
+
         if self._forcefield is None:
-            self._forcefield = _load(self.parameters["potential"])
+            self._forcefield = load_forcefield(self.parameters["potential"])
         return self._forcefield
 
     @property
@@ -121,6 +130,8 @@ class TaichiMD(Calculator):
             SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
+        from taichimd.forcefields.load import load_forcefield
+
         known = ("potential", *self.default_parameters)
         for name in kwargs:
             if name not in known:
@@ -133,7 +144,7 @@ class TaichiMD(Calculator):
                 kwargs["potential"] = os.fspath(kwargs["potential"])
             # Loaded here and now: a wrong potential is reported where it is written, not at the first
             # energy, and leaves the calculator as it was.
-            forcefield = _load(kwargs["potential"])
+            forcefield = load_forcefield(kwargs["potential"])
         changed: dict[str, Any] = super().set(**kwargs)
         self._forcefield = forcefield
         return changed
@@ -184,12 +195,7 @@ class TaichiMD(Calculator):
             "positions": (last.positions, atoms.positions),
             "numbers": (last.numbers, atoms.numbers),
         }
-        # Equal arrays are told in one pass; only floats that differ are worth subtracting.
-        return [
-            name
-            for name, (a, b) in pairs.items()
-            if not (np.array_equal(a, b) or (a.dtype.kind == "f" and bool((np.abs(a - b) <= tol).all())))
-        ]
+        return [name for name, (a, b) in pairs.items() if not equal(a, b, tol)]
 
     def get_property(self, name: str, atoms: Atoms | None = None, allow_calculation: bool = True) -> Any:
         """One result, calculated if the atoms changed since the last call (ASE's protocol).
@@ -209,7 +215,7 @@ class TaichiMD(Calculator):
         subject = self.atoms if atoms is None else atoms
         if subject is not None:
             require_atoms(subject)
-        if name in _NEED_VOLUME and subject is not None and _volume(subject) is None:
+        if name in _NEED_VOLUME and subject is not None and volume_of(subject.cell.array) is None:
             # Said before anything is calculated: the energy of a molecule is not spent on a refusal.
             if not allow_calculation:
                 return None
@@ -304,7 +310,7 @@ class TaichiMD(Calculator):
             "forces": forces,
         }
         virials = np.array(found.virials, dtype=np.float64)
-        volume = _volume(subject)
+        volume = volume_of(subject.cell.array)
         if volume is not None:
             # In C order, so that whoever sums the copies ASE hands out gets the bits of `stress`.
             results["stresses"] = np.ascontiguousarray(full_3x3_to_voigt_6_stress(-virials / volume))
@@ -385,31 +391,9 @@ class TaichiMD(Calculator):
         return f"{type(self).__name__}({shown}{settings})"
 
 
-def _load(potential: Any) -> Any:
-    """The force field of a name, path or object; imported late so that this module starts no Taichi."""
-    from taichimd.forcefields.load import load_forcefield
-
-    return load_forcefield(potential)
-
-
-def _volume(atoms: Atoms) -> float | None:
-    """Volume of the cell (angstrom^3), or None if its vectors span none.
-
-    ASE's `cell.rank` counts vectors that are not zero and so takes three coplanar ones for full rank; the
-    determinant, compared with the box of the same edge lengths, does not.
-    """
-    cell = atoms.cell.array
-    volume = abs(determinant(cell))
-    return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None
-
-
-def _register() -> None:
-    """Make `ase.calculators.calculator.get_calculator_class("taichimd")` find this class."""
-    # ASE refuses a name twice, and a module can be reloaded.
-    if "taichimd" in ase_calculator.external_calculators:
-        ase_calculator.external_calculators["taichimd"] = TaichiMD
-    else:
-        ase_calculator.register_calculator_class("taichimd", TaichiMD)
-
-
-_register()
+# For `ase.calculators.calculator.get_calculator_class("taichimd")`; ASE refuses a name twice, and a module
+# can be reloaded.
+if "taichimd" in ase_calculator.external_calculators:
+    ase_calculator.external_calculators["taichimd"] = TaichiMD
+else:
+    ase_calculator.register_calculator_class("taichimd", TaichiMD)

@@ -26,7 +26,7 @@ from taichimd.device import Device
 from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.dynamics.pressure import Barostat
+from taichimd.dynamics.pressure import CURE_OF_CELLS, Barostat
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent
@@ -35,20 +35,21 @@ from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program.groups import Choice
 from taichimd.reduce import heat_flows, momentum_flows
-from taichimd.results import Array, Evaluation, Thermo
+from taichimd.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.runtime import start, ti
 from taichimd.scalars import is_whole
 from taichimd.state import State
 
-_CURE_OF_CELLS = (
-    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
-    "it bears, or relax the structure first"
-)
 VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
-class Engine:
+class Engine(NotCopied):
     """Evaluates and integrates one set of atoms under one force field.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Engine, load_forcefield
+        >>> Engine(bulk("Si", cubic=True), load_forcefield("Si.sw")).forces().shape
+        (8, 3)
 
     Args:
         atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
@@ -267,7 +268,7 @@ class Engine:
         if self.volume is not None:
             trace = float(np.trace(virial))
             self._bath.check_sums(trace, 2.0 * kinetic)
-            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume)
+            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received
@@ -286,14 +287,14 @@ class Engine:
         return HeatCurrent(*heat_flows(self._state, *self.device.outputs))
 
     def pressures(self) -> Array | None:
-        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) eV/angstrom^3.
+        """Pressure along xx, yy, zz, yz, xz, xy, with the kinetic part, (6,) GPa.
 
         None unless periodic in three directions. The mean of the first three is `thermo().pressure`.
         """
         if self.volume is None:
             return None
         self.device.need_outputs()
-        return momentum_flows(self._state, *self.device.outputs) / self.volume
+        return momentum_flows(self._state, *self.device.outputs) / self.volume / units.GPA
 
     def observe(self, take: Callable[[State, Any, Any], None]) -> None:
         """Lend the device's arrays to a sampler (`taichimd.observe`) without copying them.
@@ -370,7 +371,7 @@ class Engine:
             return
         if atom == RAN_AWAY:
             what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
-            raise self._blow_up(what, 0, _CURE_OF_CELLS)
+            raise self._blow_up(what, 0, CURE_OF_CELLS)
         jump, x = self.device.reach.most_step2**0.5, self.positions()[atom].round(3).tolist()
         moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
         raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)

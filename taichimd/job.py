@@ -20,7 +20,7 @@ from taichimd.io.structures import has_velocities, read_structure, remarks
 from taichimd.notes import before_run, where_it_goes_on
 from taichimd.outputs import OutputFolder
 from taichimd.restart import at_rest, cut_ramp, new_bath, redrawn
-from taichimd.setting_types import DRAW, FILE
+from taichimd.setting_types import DRAW, FILE, absolute
 from taichimd.velocities import temperature
 
 
@@ -146,9 +146,8 @@ def _absolute(settings: RunSettings) -> RunSettings:
     changes = {}
     for key in ("structure", "potential"):
         spec = getattr(settings, key)
-        file, colon, name = spec.rpartition(":") if spec and ".py:" in spec else (spec, "", "")
-        if file and (Path(file).is_file() or (key == "structure" and Path(file).is_dir())):
-            changes[key] = f"{Path(file).resolve()}{colon}{name}"
+        if spec:
+            changes[key] = absolute(spec, folder=key == "structure")
     return settings.model_copy(update=changes)
 
 

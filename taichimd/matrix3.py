@@ -35,3 +35,13 @@ def projector(a: Array) -> Array:
     """(3, 3), on the direction of a vector (3,)."""
     x, y, z = a * a
     return np.asarray(a[:, None] * a / (x + y + z))
+
+
+def volume_of(cell: Array) -> float | None:
+    """Volume of a cell (3, 3), or None if its vectors span none.
+
+    ASE's `cell.rank` counts vectors that are not zero and so takes three coplanar ones for full rank; the
+    determinant, compared with the box of the same edge lengths, does not.
+    """
+    volume = abs(determinant(cell))
+    return volume if volume > 1e-12 * float(np.prod(np.linalg.norm(cell, axis=1))) else None

@@ -205,8 +205,12 @@ class _GrowingFile(Observer):
 class ThermoTable(_GrowingFile):
     """Writes a row of energies, temperature and pressure per report: thermo.csv of `taichimd run`.
 
-        table = ThermoTable("thermo.csv", every=10)
-        simulation.run(1000, observers=[table])
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation, ThermoTable
+        >>> with ThermoTable("rows.csv", every=10) as table:
+        ...     result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, observers=[table])
+        >>> [line.split(",")[0] for line in open("rows.csv")]
+        ['step', '0', '10', '20']
 
     Args:
         path: the table (CSV); `taichimd.io.thermo` describes the columns.
@@ -249,8 +253,13 @@ class ThermoTable(_GrowingFile):
 class TrajectoryFile(_GrowingFile):
     """Writes a frame per report: the trajectory of `taichimd run`, as text or in ASE's binary format.
 
-        frames = TrajectoryFile("melt.traj", every=500)
-        simulation.run(10_000, observers=[frames])
+        >>> from ase.build import bulk
+        >>> from ase.io import read
+        >>> from taichimd import Simulation, TrajectoryFile
+        >>> with TrajectoryFile("frames.traj", every=10) as frames:
+        ...     result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, observers=[frames])
+        >>> [atoms.info["step"] for atoms in read("frames.traj", ":")]
+        [0, 10, 20]
 
     Args:
         path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`) or .traj

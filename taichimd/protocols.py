@@ -30,7 +30,7 @@ class ThermoLike(Protocol):
 
     @property
     def pressure(self) -> float | None:
-        """In eV/Å^3, with the kinetic part; None without a volume."""
+        """In GPa, with the kinetic part; None without a volume."""
 
     @property
     def volume(self) -> float | None:
@@ -64,6 +64,10 @@ class EvaluationLike(Protocol):
     def virials(self) -> Array:
         """(n, 3, 3) eV."""
 
+    @property
+    def stress(self) -> Array | None:
+        """(6,) eV/Å^3, potential part, ASE's sign and order; None if the cell vectors span no volume."""
+
 
 class EngineLike(Protocol):
     """The part of `taichimd.engine.Engine` that a simulation uses.
@@ -74,6 +78,9 @@ class EngineLike(Protocol):
 
     n_atoms: int
     symbols: list[str]
+    forcefield: Any
+    ensemble: Any
+    precision: str
     masses: Array
     pbc: NDArray[np.bool_]
     decomposition: str
@@ -118,7 +125,7 @@ class EngineLike(Protocol):
         """State functions at the present step; leaves the state alone."""
 
     def pressures(self) -> Array | None:
-        """(6,) eV/Å^3, xx yy zz yz xz xy, with the kinetic part; None without a volume."""
+        """(6,) GPa, xx yy zz yz xz xy, with the kinetic part; None without a volume."""
 
     def observe(self, take: Callable[[Any, Any, Any], None]) -> None:
         """Lend state, energies and virials on the device to a sampler."""

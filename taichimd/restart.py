@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
@@ -13,8 +13,10 @@ from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences, earlier_hash
 from taichimd.protocols import EngineLike
 from taichimd.setting_types import DRAW
-from taichimd.simulation import Simulation
 from taichimd.velocities import drift, maxwell_boltzmann
+
+if TYPE_CHECKING:
+    from taichimd.simulation import Simulation
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
@@ -141,7 +143,7 @@ def changes_of_machine(checkpoint: Checkpoint, engine: EngineLike) -> list[str]:
     return [f"the checkpoint is of {what}: last digits may differ from an uncut run"] if changed else []
 
 
-def continue_clock(simulation: Simulation, checkpoint: Checkpoint) -> None:
+def continue_clock(simulation: "Simulation", checkpoint: Checkpoint) -> None:
     """Go on counting time; only another time step needs a new origin."""
     clock, old = checkpoint.clock, checkpoint.settings["timestep"]
     simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])

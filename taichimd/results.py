@@ -2,13 +2,35 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.errors import EvaluationError
+from taichimd.errors import EvaluationError, SettingsError
 
 Array = NDArray[np.float64]
+
+
+class NotCopied:
+    """What holds state on the device: `copy` and `pickle` are refused, in words rather than the runtime's.
+
+    Attributes:
+        instead: what to do.
+    """
+
+    instead = "make a new one, and give it the old one's state with set_state"
+
+    def __reduce_ex__(self, protocol: Any) -> NoReturn:
+        """Refuse.
+
+        Raises:
+            SettingsError: always.
+        """
+        raise SettingsError(
+            f"{type(self).__name__} cannot be copied or pickled, because its state is on the device: "
+            f"{self.instead}"
+        )
 
 
 @dataclass(frozen=True)
@@ -32,11 +54,11 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class Thermo:
-    """Totals at one step: eV, K, eV/angstrom^3, angstrom^3.
+    """Totals at one step: eV, K, angstrom^3.
 
     Attributes:
-        pressure: -trace(stress)/3 plus the kinetic part; None unless periodic in three directions.
-        stress: (6,) potential part, ASE's sign and Voigt order, or None likewise.
+        pressure: GPa; -trace(stress)/3 plus the kinetic part. None unless periodic in three directions.
+        stress: (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise.
         conserved: eV; total energy and what thermostat and cell have received since the first step;
             None where nothing is conserved (weak coupling of the cell, driving force).
     """

@@ -85,6 +85,13 @@ def checkpoint_of(path: str | None) -> str | None:
     return str(Path(path) / "checkpoint.npz") if path and Path(path).is_dir() else path
 
 
+def absolute(spec: str, folder: bool = False) -> str:
+    """The absolute path of a file, or of "file.py:name"; what is no file (nor a `folder`) stays."""
+    file, colon, name = spec.rpartition(":") if ".py:" in spec else (spec, "", "")
+    there = Path(file).is_file() or (folder and Path(file).is_dir())
+    return f"{Path(file).resolve()}{colon}{name}" if file and there else spec
+
+
 def parse_pressure(value: Any) -> Any:
     """Texts of a command line, "1.5" or "1,2,3", and the lists of TOML and JSON."""
     if isinstance(value, str):

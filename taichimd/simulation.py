@@ -5,22 +5,30 @@
     simulation.run(1000)
     print(simulation.thermo().temperature)
 
-`taichimd.driver` adds the files; nothing here writes any.
+`taichimd.driver` adds the files; here only `save` writes one.
 """
 
 import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 from ase import Atoms
+from numpy.typing import NDArray
 
 from taichimd.constraints import fix, fixed_atoms
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
-from taichimd.errors import SettingsError
-from taichimd.io.structures import has_velocities, remarks
+from taichimd.errors import PropertyError, SettingsError, StructureError
+from taichimd.io.checkpoint import write_checkpoint
+from taichimd.io.structures import has_velocities, hold_results, remarks
+from taichimd.observer import Observer, Sampler
 from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.restart import continue_clock
+from taichimd.results import NotCopied
+from taichimd.saving import Account, named, start_from, to_checkpoint
 from taichimd.scalars import is_number
 from taichimd.units import FS
 from taichimd.velocities import maxwell_boltzmann
@@ -29,34 +37,6 @@ TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
 and yet long against the host's part of a call (well below a millisecond)."""
 _MAX_GROWTH = 10
-
-
-class Observer:
-    """Looks at a running simulation; both hooks may be left out. Observers change nothing.
-
-    Attributes:
-        every: steps between reports to this observer; None: those of `Simulation.run`.
-    """
-
-    every: int | None = None
-
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
-        """Called at the first step, at each multiple of `every`, and at the last step."""
-
-    def tick(self, simulation: "Simulation") -> None:
-        """Called after each piece of steps, a few times a second."""
-
-
-class Sampler:
-    """Takes a sample at every multiple of `every` of the step counter, on the device; changes nothing.
-
-    Unlike an `Observer` it costs no totals, and may come every few steps.
-    """
-
-    every: int = 1
-
-    def sample(self, simulation: "Simulation") -> None:
-        """Called when it is time; at the first step of a run, too, if that is a multiple."""
 
 
 @dataclass(frozen=True)
@@ -99,8 +79,15 @@ class Pace:
         self._steps = max(1, min(int(self._target / per_step), self._steps * _MAX_GROWTH))
 
 
-class Simulation:
+class Simulation(NotCopied):
     """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", timestep=1.0, temperature=300)
+        >>> result = simulation.run(20)
+        >>> simulation.step, simulation.atoms().get_potential_energy() == simulation.energy()
+        (20, True)
 
     Args:
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
@@ -122,6 +109,8 @@ class Simulation:
         StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
             and reader.
     """
+
+    instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
 
     def __init__(
         self,
@@ -146,6 +135,13 @@ class Simulation:
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential = load_forcefield(forcefield)
+        self._asked |= {
+            "potential": named(forcefield),
+            "temperature": temperature,
+            "seed": seed,
+            "backend": backend,
+            "decomposition": decomposition,
+        }
         self.engine: EngineLike = Engine(
             atoms,
             potential,
@@ -186,7 +182,67 @@ class Simulation:
         _check_positive("timestep", timestep, "fs")
         self.timestep = float(timestep)
         self.origin_fs = 0.0
-        self.origin_step = 0
+        self.origin_step = self.last_step = 0
+        self._asked: dict[str, Any] = {}
+        self._account = Account()
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        forcefield: Any = None,
+        *,
+        timestep: float | None = None,
+        ensemble: Ensemble | None = None,
+        backend: str | None = None,
+        precision: str | None = None,
+        decomposition: str | None = None,
+    ) -> "Simulation":
+        """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
+
+        What is None is as it was saved. What begins anew with other settings is told in a warning.
+
+        Args:
+            path: the checkpoint, or the folder of a run.
+            forcefield: the one of before; needed where that was an object.
+            timestep: fs.
+            ensemble: another one; `NVE()` for constant energy.
+            backend: auto, cuda or cpu.
+            precision: float64, mixed or float32.
+            decomposition: particle, tuple or auto.
+
+        Raises:
+            CheckpointError: no checkpoint, or one of another potential.
+            SettingsError: a value that makes no sense, or no potential.
+            StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
+                engine and reader.
+        """
+        changes = {
+            "timestep": timestep,
+            "backend": backend,
+            "precision": precision,
+            "decomposition": decomposition,
+        }
+        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
+        self = cls.from_engine(engine, timestep=settings.timestep)
+        continue_clock(self, checkpoint)
+        kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
+        self._asked, self._account = kept, account
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint, from which `load` and `taichimd run --restart` go on, with the same bits.
+
+        `ase.io.read` knows a name that ends in checkpoint.npz; of others it needs to be told
+        `format="taichimd-checkpoint"`.
+
+        Args:
+            path: the file; one that is there is replaced, completely or not at all.
+
+        Raises:
+            OutputError: it cannot be written, or positions or velocities are not finite numbers.
+        """
+        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._account))
 
     @property
     def step(self) -> int:
@@ -207,17 +263,53 @@ class Simulation:
         return self.engine.velocities()
 
     def thermo(self) -> ThermoLike:
-        """Energies (eV), temperature (K) and pressure (eV/angstrom^3: divide by `taichimd.units.GPA`) now."""
+        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`taichimd.results.Thermo`)."""
         return self.engine.thermo()
 
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """(n,) atomic numbers."""
+        return np.array(self._structure.numbers)
+
+    def energy(self) -> float:
+        """Potential energy, eV."""
+        return self.engine.thermo().potential
+
+    def forces(self) -> Array:
+        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
+        return self.engine.forces()
+
+    def stress(self) -> Array:
+        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
+
+        Raises:
+            PropertyError: the cell vectors span no volume.
+        """
+        stress = self.engine.evaluate().stress
+        if stress is None:
+            raise PropertyError(
+                "stress needs a cell whose three vectors span a volume; set the cell of the atoms before the "
+                "simulation is made"
+            )
+        return stress
+
     def atoms(self) -> Atoms:
-        """A copy of the structure with its constraints and the present cell, positions and velocities."""
+        """A copy of the structure with its constraints and the present cell, positions and velocities.
+
+        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
+        volume. It is left out where a run has ended in positions that cannot be evaluated.
+        """
         atoms = self._structure.copy()
         # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
         atoms.set_cell(self.engine.cell, apply_constraint=False)
         atoms.positions = self.engine.positions()
         momenta = atoms.get_masses()[:, None] * self.engine.velocities()
         atoms.set_momenta(momenta, apply_constraint=False)
+        try:
+            now = self.engine.evaluate()
+        except StructureError:
+            return atoms
+        hold_results(atoms, now.energy, now.forces, now.stress)
         return atoms
 
     def run(
@@ -249,6 +341,7 @@ class Simulation:
             if int(value) != value or value <= 0:
                 raise SettingsError(f"{name} = {value}: expected a whole number above 0")
         first, last = self.engine.step, self.engine.step + int(steps)
+        self.last_step = last
         pace, seconds, ticked = Pace(), 0.0, 0.0
         output = self._report(observers) if report_first and observers else 0.0
         sampling = self._sample(samplers)

@@ -16,15 +16,15 @@ ONCE = (
     "calculator_errors", "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
     "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts",
-    "kappa", "layers", "library", "motion", "observations", "other_potentials", "output_files", "package",
-    "processors", "readme", "series", "simulation", "starts", "structure_analysis", "structures",
+    "kappa", "layers", "library", "motion", "observations", "observers", "other_potentials", "output_files",
+    "package", "processors", "readme", "series", "simulation", "starts", "structure_analysis", "structures",
     "sw_format", "thermostatted_runs", "trajectories", "trajectories_page", "tuples", "validation",
     "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = (
-    "crystals", "heat_current", "precision", "pressure", "tuple_decomposition", "vashishta",
-    "volume_distributions",
+    "crystals", "docstrings", "heat_current", "precision", "pressure", "python_door", "python_page",
+    "tuple_decomposition", "vashishta", "volume_distributions",
 )  # fmt: skip
 """Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
 FIRST = ("volume_distributions", "validation")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from taichimd.dynamics.ensembles import NVE
 from taichimd.errors import BackendError, BlowUpError, StructureError
 from taichimd.units import KB
 
@@ -64,6 +65,7 @@ class FakeEngine:
         self, atoms, forcefield, *, backend="auto", precision="float64", skin=None, ensemble=None,
         decomposition="auto", fixed=None,
     ):  # fmt: skip
+        self.forcefield, self.precision, self.ensemble = forcefield, precision, ensemble or NVE()
         self.fixed = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")

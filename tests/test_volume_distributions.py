@@ -113,7 +113,7 @@ def compressed():
         pressures = np.empty(200)
         for k in range(200):
             engine.advance(20, 10.0 * units.FS)
-            pressures[k] = engine.thermo().pressure
+            pressures[k] = engine.thermo().pressure * units.GPA
         volumes.append(engine.volume)
         means.append(pressures.mean())
         errors.append(driver.block_error(pressures))

@@ -89,7 +89,7 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
     """
     from taichimd import Bussi, Simulation
     from taichimd.lattices import build_lattice
-    from taichimd.units import GPA, KB
+    from taichimd.units import KB
 
     a = (PER_CELL * FORMULA_MASS / (0.602214076 * options.density)) ** (1 / 3)
     crystal = build_lattice("silica", options.cells, a=a)
@@ -122,7 +122,7 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
         thermo = simulation.thermo()
         rows.append([
             simulation.time_ps, thermo.temperature, thermo.potential / len(crystal),
-            thermo.pressure / GPA, thermo.conserved / len(crystal),
+            thermo.pressure, thermo.conserved / len(crystal),
         ])  # fmt: skip
 
     for to in np.linspace(10, melted, 11)[1:]:

@@ -26,7 +26,14 @@ DEFAULT_COUPLING_FS = 100.0
 
 @dataclass(frozen=True)
 class NVE:
-    """Constant energy; velocity Verlet and nothing else."""
+    """Constant energy; velocity Verlet and nothing else.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import NVE, Bussi, Simulation
+    >>> Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=Bussi(600.0)).save("warm.npz")
+    >>> Simulation.load("warm.npz", ensemble=NVE()).engine.ensemble
+    NVE()
+    """
 
     name: ClassVar[str] = "nve"
 
@@ -110,6 +117,13 @@ class Langevin(Thermostat):
 
     B. Leimkuhler, C. Matthews, Appl. Math. Res. Express 2013, 34 (2013), doi:10.1093/amrx/abs010: exact for
     positions in a harmonic well at any stable time step. Dynamics (diffusion, spectra) feel the friction.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Langevin, Simulation
+        >>> bath = Langevin(600.0, coupling_time=500.0, seed=2)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> simulation.engine.ensemble.name
+        'nvt-langevin'
     """
 
     name: ClassVar[str] = "nvt-langevin"
@@ -120,6 +134,13 @@ class Berendsen(Thermostat):
 
     H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. The kinetic energy
     fluctuates less than in any ensemble: use it to reach a temperature, not to sample.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Berendsen, Simulation
+        >>> bath = Berendsen(600.0, coupling_time=100.0)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "nvt-berendsen"
@@ -129,6 +150,13 @@ class Bussi(Thermostat):
     """Weak coupling with the noise that makes it canonical: stochastic velocity rescaling.
 
     G. Bussi, D. Donadio, M. Parrinello, J. Chem. Phys. 126, 014101 (2007), doi:10.1063/1.2408420.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Bussi, Simulation
+        >>> bath = Bussi(600.0, coupling_time=200.0)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "nvt-bussi"
@@ -140,6 +168,13 @@ class NoseHoover(Thermostat):
     G. J. Martyna, M. L. Klein, M. Tuckerman, J. Chem. Phys. 97, 2635 (1992), doi:10.1063/1.463940. T in the
     masses is `temperature`, also in a ramp. Shorter coupling than ten time steps is refused: the chain
     would swing faster than the steps can follow.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import NoseHoover, Simulation
+        >>> bath = NoseHoover(600.0, final_temperature=900.0, ramp=(0, 1000))
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "nvt-nose-hoover"

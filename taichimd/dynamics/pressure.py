@@ -26,6 +26,10 @@ CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 
 LONGEST_LEAP = 1 / 10
 """Of `npt-scr`, over its pressure coupling time."""
+CURE_OF_CELLS = (
+    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
+    "it bears, or relax the structure first"
+)
 
 
 @dataclass(frozen=True)
@@ -169,6 +173,13 @@ class BerendsenNPT(Barostat):
 
     H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
     not to sample.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import BerendsenNPT, Simulation
+        >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "npt-berendsen"
@@ -181,6 +192,13 @@ class StochasticCellRescaling(Barostat):
     V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
 
     Between two actions the pressure is taken as constant: what passes then must be short beside the coupling time.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import StochasticCellRescaling, Simulation
+        >>> bath = StochasticCellRescaling(600.0, pressure=1.0, bulk_modulus=98.0)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "npt-scr"
@@ -207,6 +225,13 @@ class MartynaTobiasKlein(Barostat):
     G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with friction
     and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J. Probert,
     J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T tau^2/3.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import MartynaTobiasKlein, Simulation
+        >>> bath = MartynaTobiasKlein(600.0, pressure=(1.0, 1.0, 0.0), control="orthorhombic")
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
     """
 
     name: ClassVar[str] = "npt-mtk"

@@ -96,6 +96,10 @@ def check_forcefield(
 ) -> Check:
     """Check a force field on random clusters of its elements, from dense to loose.
 
+        >>> from taichimd import LennardJones, check_forcefield
+        >>> check_forcefield(LennardJones(epsilon=0.01, sigma=3.4, cutoff=8.5), clusters=1).ok
+        True
+
     Args:
         forcefield: any.
         elements: species to use; all that it defines if None (argon if it takes any).

@@ -164,6 +164,14 @@ def pair_potential(
 ) -> Decorator:
     """Declare u(r, p) of a pair at distance r (angstrom), 0 < r < p.cutoff.
 
+        >>> from taichimd import pair_potential
+        >>> @pair_potential(params={"k": "eV/Å^2"})
+        ... def spring(r, p):
+        ...     return 0.5 * p.k * (r - p.cutoff) ** 2, p.k * (r - p.cutoff)
+        >>> soft = spring(k=0.5, cutoff=3.0)
+        >>> soft.cutoff
+        3.0
+
     Args:
         params: unit of each parameter by name, e.g. {"epsilon": "eV"}; read as attributes of p.
         reference: citation of the formula.
@@ -179,6 +187,17 @@ def triplet_potential(
 
     r_ij is below the cutoff of the row (i, j, k), r_ik below that of (i, k, j). The function must not care
     which neighbour comes first, and must go to zero at either cutoff: `check_forcefield` looks.
+
+        >>> from taichimd import triplet_potential
+        >>> @triplet_potential(params={"k": "eV"})
+        ... def bend(r_ij, r_ik, cos, p):
+        ...     end = (p.cutoff - r_ij) * (p.cutoff - r_ik)
+        ...     h = p.k * (cos + 1.0 / 3.0) ** 2
+        ...     slope = 2.0 * p.k * (cos + 1.0 / 3.0)
+        ...     return h * end, -h * (p.cutoff - r_ik), -h * (p.cutoff - r_ij), slope * end
+        >>> stiff = bend(k=0.1, cutoff=3.0)
+        >>> stiff.cutoff
+        3.0
 
     Args:
         params: unit of each parameter by name.

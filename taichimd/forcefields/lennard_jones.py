@@ -66,6 +66,11 @@ def LennardJones(  # noqa: N802 - reads as the force field it makes
     One set of parameters for all atoms, or one per pair of elements:
     `LennardJones(cutoff=10.0, pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, ("Ar", "Kr"): {...}})`.
 
+        >>> from taichimd import LennardJones
+        >>> argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5, truncation="force-shifted")
+        >>> argon.cutoff
+        8.5
+
     Args:
         epsilon: depth of the well, eV; 0 switches a pair off.
         sigma: distance of zero energy, angstrom.

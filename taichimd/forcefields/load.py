@@ -17,6 +17,10 @@ from taichimd.forcefields.term import Source, digest
 def load_forcefield(spec: Any) -> ForceField:
     """Make a force field.
 
+        >>> from taichimd import load_forcefield
+        >>> load_forcefield("Si.sw").cutoff < 3.8
+        True
+
     Args:
         spec: a parameter file (path or shipped name; its suffix says the kind), "my_file.py:my_potential"
             (a ForceField, or something that makes one when called without arguments), or a ForceField.

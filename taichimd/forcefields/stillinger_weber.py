@@ -72,6 +72,10 @@ PAIRS = {flag: make_pair(flag) for flag in (False, True)}
 def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
     """A Stillinger-Weber force field from a `.sw` file (a path, or the name of a shipped file).
 
+        >>> from taichimd import StillingerWeber
+        >>> StillingerWeber("Si.sw").elements
+        ('Si',)
+
     Raises:
         ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
             contradict each other.

@@ -105,6 +105,10 @@ FUNCTIONS = {flag: BondOrder(cutoff_function, make_zeta(flag), bond) for flag in
 def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
     """A Tersoff force field from a `.tersoff` file (a path, or the name of a shipped file).
 
+        >>> from taichimd import Tersoff
+        >>> Tersoff("SiC_1989.tersoff").elements
+        ('C', 'Si')
+
     Raises:
         ParameterFileError: a file that cannot be found or read; with line and field.
     """

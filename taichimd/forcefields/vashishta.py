@@ -108,6 +108,10 @@ def triplet(r_ij, r_ik, cosine, p):
 def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force field it makes
     """A Vashishta force field from a `.vashishta` file (a path, or the name of a shipped file).
 
+        >>> from taichimd import Vashishta
+        >>> Vashishta("SiO2_1990.vashishta").elements
+        ('O', 'Si')
+
     Raises:
         ParameterFileError: a file that cannot be found or read, with line and field; or whose entries
             contradict each other.

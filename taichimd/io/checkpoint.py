@@ -78,6 +78,11 @@ class Checkpoint:
     observed: dict[str, Any] = field(default_factory=dict)
     fixed: NDArray[np.bool_] | None = None
 
+    @property
+    def symbols(self) -> list[str]:
+        """Chemical symbols of the atoms."""
+        return list(Atoms(self.numbers).symbols)
+
     def atoms(self) -> Atoms:
         """The system as ASE atoms with velocities, and `FixAtoms` where atoms are fixed."""
         atoms = Atoms(self.numbers, positions=self.positions, cell=self.cell, pbc=self.pbc)

@@ -7,9 +7,11 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
+from ase.calculators.singlepoint import SinglePointCalculator
 
 from taichimd.constraints import moving_fixed
 from taichimd.errors import OutputError, SettingsError, StructureError
+from taichimd.protocols import Array
 
 UNUSED = ("vel", "velo", "velocities")
 """Columns that look like velocities and say no unit."""
@@ -188,6 +190,13 @@ def _check(atoms: Atoms, path: Path) -> None:
             raise StructureError(f"structure file {path}: the {name} of atom {bad[0]} is not a finite number")
     if not np.isfinite(atoms.cell.array).all():
         raise StructureError(f"structure file {path}: the cell is not finite")
+
+
+def hold_results(atoms: Atoms, energy: float, forces: Array, stress: Array | None) -> None:
+    """Give atoms ASE's single-point calculator with these results; a stress of None is left out."""
+    results = {"energy": energy, "free_energy": energy, "forces": forces, "stress": stress}
+    # ASE leaves out what is None.
+    atoms.calc = SinglePointCalculator(atoms, **results)
 
 
 def has_velocities(atoms: Atoms) -> bool:

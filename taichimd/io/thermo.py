@@ -8,7 +8,6 @@ from ase.cell import Cell
 from taichimd.errors import OutputError
 from taichimd.io.files import AppendedFile, writing
 from taichimd.protocols import Array, ThermoLike
-from taichimd.units import GPA
 
 COLUMNS = (
     "step",
@@ -65,9 +64,8 @@ class ThermoWriter(AppendedFile):
             thermo: of the step.
             time_ps: ps.
             cell: (3, 3) Å, needed where the table has CELL_COLUMNS.
-            pressures: (6,) eV/Å^3, xx yy zz yz xz xy, likewise; None without a volume.
+            pressures: (6,) GPa, xx yy zz yz xz xy, likewise; None without a volume.
         """
-        pressure = None if thermo.pressure is None else thermo.pressure / GPA
         total = thermo.potential + thermo.kinetic
         values = (
             time_ps,
@@ -76,11 +74,11 @@ class ThermoWriter(AppendedFile):
             thermo.kinetic,
             total,
             thermo.conserved,
-            pressure,
+            thermo.pressure,
             thermo.volume,
         )
         if cell is not None and self.has_cell:
-            found = [None] * 6 if pressures is None else (pressures / GPA).tolist()
+            found = [None] * 6 if pressures is None else pressures.tolist()
             values = (*values, *Cell(cell).cellpar().tolist(), *found)
         fields = ["" if value is None else repr(float(value)) for value in values]
         self.append(",".join([str(thermo.step), *fields]) + "\n")

@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
-from ase.calculators.singlepoint import SinglePointCalculator
 
 from taichimd.checks import require_atoms
 from taichimd.constraints import fixed_atoms
 from taichimd.engine import Engine
 from taichimd.forcefields.load import load_forcefield
+from taichimd.io.structures import hold_results
 from taichimd.minimise.cell import CellFreedom
 from taichimd.minimise.fire import Fire, Look
 from taichimd.neighbours.box import make_frame
@@ -93,6 +93,14 @@ def relax(
     should_stop: Callable[[], bool] = lambda: False,
 ) -> Relaxation:
     """Relax atoms, and their cell if wanted, with FIRE on the device.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import relax
+        >>> silicon = bulk("Si", cubic=True)
+        >>> silicon.rattle(0.05, seed=1)
+        >>> found = relax(silicon, "Si.sw", fmax=1e-3)
+        >>> found.converged, round(found.energy / 8, 3)
+        (True, -4.337)
 
     Atoms held by `FixAtoms` keep their places; where the cell relaxes, their places in the cell.
 
@@ -192,8 +200,5 @@ def _result(atoms: Atoms, engine: Engine, last: Any) -> Atoms:
     relaxed: Atoms = atoms.copy()
     relaxed.set_cell(engine.cell)
     relaxed.set_positions(engine.positions(), apply_constraint=False)
-    results = {"energy": last.energy, "free_energy": last.energy, "forces": last.forces}
-    if engine.volume is not None:
-        results["stress"] = last.stress
-    relaxed.calc = SinglePointCalculator(relaxed, **results)
+    hold_results(relaxed, last.energy, last.forces, None if engine.volume is None else last.stress)
     return relaxed

@@ -90,7 +90,7 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
         seen["x"].append(engine.positions())
         thermo = engine.thermo()
         totals = (
-            thermo.potential, thermo.kinetic, thermo.temperature, thermo.pressure / units.GPa,
+            thermo.potential, thermo.kinetic, thermo.temperature, thermo.pressure,
         )  # fmt: skip
         for name, value in zip(SERIES, totals, strict=True):
             seen[name].append(value)

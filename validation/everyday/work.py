@@ -113,6 +113,51 @@ python door.py 2>&1 | tail -n 1
         "(save|load|atoms)",
     ),
     Case(
+        "the observers of the command line in Python",
+        """
+cat > door.py <<'END'
+from ase.build import bulk
+from ase.io import read
+from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable, TrajectoryFile
+one = Simulation(bulk("Si", cubic=True), "Si.sw", temperature=300, seed=1)
+with ThermoTable("rows.csv", every=5) as table, TrajectoryFile("melt.traj", every=10) as frames:
+    one.run(20, observers=[table, frames, ThermoPlot("rows.png", table), ProgressObserver()])
+print(len(open("rows.csv").readlines()), len(read("melt.traj", ":")), open("rows.png", "rb").read(4))
+END
+python door.py > log 2>&1; echo "$(grep -c 100% log) $(tail -n 1 log)"
+""",
+        r"^1 6 3 b'.x89PNG'$",
+    ),
+    Case(
+        "taichimd run --restart goes on from a simulation saved in Python",
+        """
+cat > door.py <<'END'
+from ase.build import bulk
+from taichimd import Bussi, Simulation
+one = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=Bussi(300.0))
+one.run(10)
+one.save("checkpoint.npz")
+END
+python door.py > log 2>&1
+taichimd run --restart checkpoint.npz --steps 10 --output out > log 2>&1
+python -c '
+from taichimd import Simulation
+print(Simulation.load("out").step)' 2>&1 | tail -n 1
+""",
+        "^20$",
+    ),
+    Case(
+        "pressures from Python are in GPa",
+        """
+python -c '
+from ase.build import bulk
+from taichimd import Simulation
+one = Simulation(bulk("Si", cubic=True, a=5.3), "Si.sw", temperature=1)
+print(f"{one.thermo().pressure:.1f} {-one.stress()[:3].mean() * 160.2177:.1f}")' 2>&1 | tail -n 1
+""",
+        r"^(\d+\.\d) \1$",
+    ),
+    Case(
         "energy prints the ten largest forces, not every atom",
         SILICON + "taichimd energy si.xyz --potential Si.sw 2>&1 | wc -l\n",
         "^(1[0-9]|2[0-9])$",

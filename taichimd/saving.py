@@ -1,0 +1,154 @@
+"""A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
+
+import warnings
+from dataclasses import fields
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from taichimd.config import RunSettings, make_settings
+from taichimd.dynamics.ensembles import Ensemble
+from taichimd.errors import OutputError, SettingsError
+from taichimd.io.checkpoint import Checkpoint, read_checkpoint
+from taichimd.io.report import versions
+from taichimd.protocols import EngineLike
+from taichimd.restart import (
+    at_rest,
+    changes_of_machine,
+    check_same_potential,
+    counted_from,
+    first_energy,
+    machine,
+    new_bath,
+    ramp_of,
+    resume,
+)
+from taichimd.setting_types import absolute, checkpoint_of
+
+if TYPE_CHECKING:
+    from taichimd.simulation import Simulation
+
+_KEYS = {"control": "cell_control", "axes": "cell_axes", "period": "barostat_period"}
+"""Settings whose names are not those of the ensembles' arguments."""
+
+
+class Account(NamedTuple):
+    """Of the conserved energy: its first value (eV), and the step from which rows count (`Checkpoint`)."""
+
+    first_total: float | None = None
+    counted_from: int = 0
+
+
+def named(forcefield: Any) -> str | None:
+    """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
+    return absolute(str(forcefield)) if isinstance(forcefield, str | PathLike) else None
+
+
+def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
+    """The present state and settings of a simulation.
+
+    Args:
+        simulation: any.
+        asked: settings that the engine does not tell: potential, temperature, seed, backend, decomposition.
+        account: of the conserved energy, if the simulation was loaded.
+
+    Raises:
+        OutputError: positions or velocities that are not finite numbers.
+    """
+    engine = simulation.engine
+    positions, velocities = engine.positions(), engine.velocities()
+    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+        raise OutputError(
+            "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
+            "earlier one with a smaller time step"
+        )
+    numbers = {**asked, "timestep": simulation.timestep, "precision": engine.precision}
+    settings = RunSettings.model_validate({**numbers, **_settings_of(engine.ensemble)})
+    ramp = getattr(engine.ensemble, "ramp", None)
+    record = engine.forcefield.describe(engine.symbols)
+    return Checkpoint(
+        step=engine.step,
+        positions=positions,
+        velocities=velocities,
+        forces=engine.forces(),
+        cell=engine.cell,
+        pbc=engine.pbc,
+        numbers=simulation.numbers,
+        masses=engine.masses,
+        settings=settings.model_dump(),
+        potential_hash=record["fingerprint"],
+        clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
+        last_step=engine.step,
+        first_total=account.first_total,
+        versions={**versions(), **machine(engine)},
+        bath=engine.bath_state(),
+        ramp=ramp if settings.has_ramp else None,
+        counted_from=account.counted_from,
+        potential=record,
+        fixed=engine.fixed,
+    )
+
+
+def start_from(
+    path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any]
+) -> tuple[EngineLike, RunSettings, Checkpoint, Account]:
+    """An engine in the state of a checkpoint; what does not go on as before is warned of.
+
+    Args:
+        path: the file, or the folder of a run.
+        forcefield: of the checkpoint; None takes the one it names.
+        ensemble: another one; None goes on with the checkpoint's.
+        changes: other settings; None stands for those of the checkpoint.
+
+    Returns:
+        The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
+
+    Raises:
+        CheckpointError: missing, no checkpoint, or one of another potential.
+        SettingsError: a value that makes no sense, or no potential.
+    """
+    from taichimd.engine import Engine
+    from taichimd.forcefields.load import load_forcefield
+
+    file = str(checkpoint_of(str(path)))
+    checkpoint = read_checkpoint(file)
+    settings = make_settings({**changes, "restart": file}, None, checkpoint.settings)
+    spec = settings.potential if forcefield is None else forcefield
+    if spec is None:
+        raise SettingsError(
+            f"checkpoint {file} does not name its potential file: give the force field, "
+            "Simulation.load(path, forcefield)"
+        )
+    if ensemble is None:
+        ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, 1))
+    else:
+        settings = settings.model_copy(update=_settings_of(ensemble))
+    potential = load_forcefield(spec)
+    shown = settings.model_copy(update={"potential": named(spec) or potential.name})
+    remarks = check_same_potential(shown, checkpoint, potential.describe(checkpoint.symbols))
+    checkpoint, rested = at_rest(checkpoint, settings)
+    engine: EngineLike = Engine(
+        checkpoint.atoms(),
+        potential,
+        backend=settings.backend,
+        precision=settings.precision,
+        ensemble=ensemble,
+        decomposition=settings.decomposition,
+        fixed=checkpoint.fixed,
+    )
+    resume(engine, checkpoint, ensemble)
+    remarks += rested + new_bath(settings, checkpoint) + changes_of_machine(checkpoint, engine)
+    if checkpoint.observed:
+        remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
+    account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
+    return engine, settings.model_copy(update={"potential": named(spec)}), checkpoint, account
+
+
+def _settings_of(ensemble: Ensemble) -> dict[str, Any]:
+    """Keys of `RunSettings` that make this ensemble, but for the steps of its ramp."""
+    names = [field.name for field in fields(ensemble) if field.name != "ramp"]
+    return {"ensemble": ensemble.name, **{_KEYS.get(n, n): getattr(ensemble, n) for n in names}}

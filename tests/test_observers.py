@@ -1,0 +1,62 @@
+"""The observers of the command line, used from Python."""
+
+import io
+
+import numpy as np
+import pytest
+from ase import Atoms
+from fake_engine import fake  # noqa: F401  (a fixture)
+from rich.console import Console
+
+from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable
+from taichimd.observer import Observer
+
+pytestmark = pytest.mark.usefixtures("fake")
+
+
+@pytest.fixture
+def simulation(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    places = np.indices((2, 2, 2)).reshape(3, -1).T * 2.0 + 0.1
+    return Simulation(Atoms("Si8", places, cell=[4] * 3, pbc=True), "springs")
+
+
+def lines(text):
+    return [line.split()[:2] for line in text.getvalue().splitlines()]
+
+
+def test_progress_follows_each_run(simulation):
+    text = io.StringIO()
+    progress = ProgressObserver(Console(file=text, width=80))
+    assert text.getvalue() == ""
+    simulation.run(20, observers=[progress])
+    simulation.run(10, observers=[progress])
+    assert lines(text) == [["step", "done"], ["20", "100%"], ["30", "100%"]]
+
+
+def test_a_bar_ends_with_its_block(simulation):
+    text = io.StringIO()
+    with ProgressObserver(Console(file=text, width=80, force_terminal=True)) as progress:
+        simulation.run(20, observers=[progress])
+    assert "20/20 steps" in text.getvalue()
+    shown = text.getvalue()
+    simulation.run(20, observers=[progress])
+    assert "100%" in text.getvalue()[len(shown) :]
+
+
+def test_a_plot_is_drawn_when_the_run_ends(simulation, tmp_path):
+    seen = []
+
+    class Look(Observer):
+        every = 5
+
+        def report(self, simulation, thermo):
+            seen.append((thermo.step, (tmp_path / "rows.png").exists()))
+
+    with ThermoTable("rows.csv", every=5) as table:
+        plot = ThermoPlot("rows.png", table)
+        simulation.run(20, observers=[Look(), table, plot, Look()])
+    assert seen == [(s, s == 20 and later) for s in (0, 5, 10, 15, 20) for later in (False, True)]
+    (tmp_path / "rows.png").unlink()
+    plot.draw(simulation)
+    assert (tmp_path / "rows.png").read_bytes()[:4] == b"\x89PNG"
