@@ -12,6 +12,7 @@ from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE, Bussi, Langevin
 from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
 from taichimd.engine import Engine
+from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.lists import NEVER, Lists
@@ -75,7 +76,7 @@ def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
 
 
 def test_rounds_on_cuda_fit_between_two_actions_of_a_barostat():
-    tersoff = load_forcefield("Si.tersoff").bind(["Si"]).terms
+    tersoff = (Group(load_forcefield("Si.tersoff").bind(["Si"])[0].terms),)
     npt = {period: Coupling(BerendsenNPT.name, "isotropic", "xyz", period) for period in (1, 9, 10)}
     found = [steps_per_pass("cuda", 8_000, tersoff, npt[period]) for period in npt]
     assert found == [2, 2, 3]

@@ -24,7 +24,7 @@ ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
 def test_every_entry_belongs_to_one_of_the_threads(stride):
     engine = Engine(structures.argon_256(), ARGON)
     lists = engine.device.lists
-    pairs = gather_functions(ARGON.bind(["Ar"]).terms, ti.f64, ti.f64, lists.verlet.layout).pairs
+    pairs = gather_functions(ARGON.bind(["Ar"])[0].terms, ti.f64, ti.f64, lists.verlet.layout).pairs
     sums = pair_sums(ti.f64)
     types = types_of(ti.f64)
 

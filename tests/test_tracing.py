@@ -5,8 +5,6 @@ import importlib.util
 import inspect
 import linecache
 
-import numpy as np
-
 from taichimd import runtime
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import step_kernels
@@ -107,7 +105,7 @@ COUPLINGS = [
 
 def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
-    terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(np.array(["Ar"])).terms
+    terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(["Ar"])[0].terms
     made = [
         step_kernels((Group(terms),), ti.f64, ti.f64, "cpu", 1, 0, each, None, True) for each in COUPLINGS
     ]

@@ -124,7 +124,7 @@ def test_single_precision_takes_the_same_way(precision):
 
 def brute_force(atoms, forcefield):
     """Pairs within the cutoff, each once, and triplets of a centre within that of the angles."""
-    reach, rows = forcefield.cutoff, forcefield.body.table.rows
+    reach, rows = forcefield.cutoff, forcefield.terms[-1].table.rows
     images = np.stack(np.meshgrid(*[np.arange(-3, 4)] * 3, indexing="ij"), -1).reshape(-1, 3) @ atoms.cell[:]
     pairs = triplets = 0
     for i in range(len(atoms)):
@@ -181,9 +181,9 @@ def test_counts_beyond_32_bits_are_known():
     room = TupleRoom(state, present=True)
     counts = np.array([7, 0, 5, 14, 0, 10, 2**31 - 9, 2**31 - 5, 11])
     sums = np.concatenate([[0], np.cumsum(counts)]) % 2**32
-    firsts = room.arrays[0].to_numpy()
+    firsts = room.firsts.to_numpy()
     firsts[: len(sums)] = sums.astype(np.uint32).view(np.int32)
-    room.arrays[0].from_numpy(firsts)
+    room.firsts.from_numpy(firsts)
     assert room.counts() == (12, counts[6:].sum())
     with pytest.raises(CapacityError, match="12 pairs and 4294967293 triplets"):
         room.grow()

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.engine import Engine
 from taichimd.errors import ParameterFileError, SettingsError
-from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.base import BODIES, ForceField
 from taichimd.forcefields.ends import JUMP, PairEnd, pair_ends, straight_kink, triplet_jump
 from taichimd.formats.text import is_symbol
 
@@ -125,7 +125,7 @@ def check_forcefield(
         raise SettingsError(f"{forcefield.name}: energies or forces of a random cluster are not finite")
     kinds = sorted(set(species))
     jump = kink = None
-    if forcefield.body:
+    if any(term.kind in BODIES for term in forcefield.terms):
         jump = triplet_jump(forcefield, kinds, decomposition)
         kink = straight_kink(forcefield, kinds, decomposition, rng)
     ends = pair_ends(forcefield, kinds, decomposition)

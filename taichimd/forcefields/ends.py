@@ -8,7 +8,8 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.engine import Engine
-from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.base import BODIES, ForceField
+from taichimd.forcefields.term import BOND_ORDER, Term
 
 JUMP = 1e-6
 """Energies (eV) and forces (eV/angstrom) that are smaller count as zero."""
@@ -56,12 +57,13 @@ class PairEnd:
 
 def pair_ends(forcefield: ForceField, species: list[str], decomposition: str) -> tuple[PairEnd, ...]:
     """What jumps at the cutoff of each pair of species, in an isolated dimer."""
-    bound = forcefield.bind(species)
+    bounds = forcefield.bind(species)
+    bond_orders = [term for term in forcefield.terms if term.kind == BOND_ORDER]
     ends: list[tuple[int, int, float]] = []
     for i, j in combinations_with_replacement(range(len(species)), 2):
-        cutoffs = {bound.pair_cutoffs[i, j]} if forcefield.pair else set()
-        if forcefield.bond_order:
-            reach = _cutoffs_of_triples(forcefield, species)
+        cutoffs = {bound.pair_cutoffs[i, j] for bound in bounds}
+        for term in bond_orders:
+            reach = _cutoffs_of_triples(term, species)
             cutoffs |= {reach[i, j, j], reach[j, i, i]}
         ends += [(i, j, float(c)) for c in sorted(cutoffs) if c > _SHORTEST]
     found = []
@@ -127,27 +129,27 @@ def straight_kink(
 
 def _trimers(forcefield: ForceField, species: list[str]) -> list[tuple[tuple[str, str, str], float, float]]:
     """Of each triple its symbols, centre first, the cutoff of its second atom, and the shorter of both."""
-    if forcefield.body is None:
-        return []
-    cutoffs = _cutoffs_of_triples(forcefield, species)
     found: dict[tuple[tuple[str, str, str], float, float], None] = {}
-    for i, j, k in np.ndindex(cutoffs.shape):
-        # A triplet's row (i, j, k) limits r_ij, a bond order's r_ik, and its row (i, j, j) the bond.
-        sides = [(j, k, cutoffs[i, j, k], cutoffs[i, k, j])]
-        if forcefield.bond_order:
-            bond, third = cutoffs[i, j, j], cutoffs[i, j, k]
-            sides = [(k, j, third, bond), (j, k, bond, third)]
-        for moved, other, own, others in sides:
-            if min(own, others) > _SHORTEST:
-                symbols = (species[i], species[moved], species[other])
-                found[symbols, float(own), float(min(own, others))] = None
+    for term in forcefield.terms:
+        if term.kind not in BODIES:
+            continue
+        cutoffs = _cutoffs_of_triples(term, species)
+        for i, j, k in np.ndindex(cutoffs.shape):
+            # A triplet's row (i, j, k) limits r_ij, a bond order's r_ik, and its row (i, j, j) the bond.
+            sides = [(j, k, cutoffs[i, j, k], cutoffs[i, k, j])]
+            if term.kind == BOND_ORDER:
+                bond, third = cutoffs[i, j, j], cutoffs[i, j, k]
+                sides = [(k, j, third, bond), (j, k, bond, third)]
+            for moved, other, own, others in sides:
+                if min(own, others) > _SHORTEST:
+                    symbols = (species[i], species[moved], species[other])
+                    found[symbols, float(own), float(min(own, others))] = None
     return list(found)
 
 
-def _cutoffs_of_triples(forcefield: ForceField, species: list[str]) -> Array:
-    """(species, species, species) cutoffs of the three-body term, angstrom."""
-    assert forcefield.body is not None
-    rows = forcefield.body.table.values(species, forcefield.name)
+def _cutoffs_of_triples(term: Term, species: list[str]) -> Array:
+    """(species, species, species) cutoffs of a three-body term, angstrom."""
+    rows = term.table.values(species, term.name)
     return np.reshape([row["cutoff"] for row in rows], (len(species),) * 3)
 
 

@@ -42,6 +42,11 @@ Function = Callable[..., Any]
 def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function], Pass]:
     """Declare f(r, p, mine, theirs), whose sum over the neighbours of an atom is left in its number `into`.
 
+        >>> from taichimd import neighbour_sum
+        >>> coordination = neighbour_sum("count")(lambda r, p, mine, theirs: 1.0)
+        >>> coordination.kind
+        'neighbour sum'
+
     Args:
         into: a name of the arrays.
         each_step: once in each step of a run, not whenever forces are evaluated: for a state.
@@ -51,6 +56,10 @@ def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function],
 
 def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pass]:
     """Declare f(mine) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
+
+        >>> from taichimd import each_atom
+        >>> each_atom("slope")(lambda mine: (-mine.count, -1.0)).writes
+        ('slope',)
 
     Args:
         writes: names of the arrays that take the numbers.
@@ -62,6 +71,10 @@ def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pas
 def pair_forces(function: Function) -> Pass:
     """Declare f(r, p, mine, theirs) -> (u, dU_i/dr, dU_j/dr) of atom i (mine) and its neighbour j (theirs).
 
+        >>> from taichimd import pair_forces
+        >>> pair_forces(lambda r, p, mine, theirs: (p.k * r, p.k, p.k)).kind
+        'pair forces'
+
     u is what the pair adds to the energy of i (eV), half of a pair energy. dU_i/dr and dU_j/dr (eV/angstrom)
     are the derivatives of the energies of i and j to their distance. It is the last pass.
     """
@@ -70,6 +83,11 @@ def pair_forces(function: Function) -> Pass:
 
 class ManyBody:
     """A term of passes with named parameters; called with values it gives a `ForceField`.
+
+        >>> from taichimd import ManyBody, pair_forces
+        >>> spring = pair_forces(lambda r, p, mine, theirs: (0.5 * p.k * r, 0.5 * p.k, 0.5 * p.k))
+        >>> ManyBody("spring", [spring], arrays=(), params={"k": "eV/Å"})(k=0.1, cutoff=3.0).cutoff
+        3.0
 
     Args:
         name: for reports and messages.

@@ -43,7 +43,7 @@ def layout(engine: Any) -> Layout:
     from taichimd.enumerate import lanes
     from taichimd.neighbours import rows
 
-    terms = engine.forcefield.bind(sorted(set(engine.symbols))).terms
+    terms = engine.forcefield.bind(sorted(set(engine.symbols)))[0].terms
     by_tuple = engine.decomposition == "tuple"
     bodies = {"angle": terms.angle, "triplet": terms.triplet, "bond order": terms.bond_order}
     return Layout(
