@@ -13,6 +13,7 @@ from rich.console import Console
 from taichimd import observing
 from taichimd.errors import TaichimdError
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.lock import locked
 from taichimd.io.report import (
     energy_drift,
     host,
@@ -66,6 +67,13 @@ def run_job(job: Job, console: Console) -> int:
     """
     settings = job.settings
     folder = OutputFolder(Path(settings.output), observing.files_of(job.plan), settings.frames)
+    with locked(folder.path):
+        return _run_in(folder, job, console)
+
+
+def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
+    """`run_job` in a folder that is ours."""
+    settings = job.settings
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     if appending and job.checkpoint is not None:

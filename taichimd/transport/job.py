@@ -3,6 +3,7 @@
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ase import Atoms
@@ -11,6 +12,7 @@ from rich.console import Console
 from taichimd.analyze.job import Outcome
 from taichimd.analyze.tables import growth_notes
 from taichimd.forcefields.load import load_forcefield
+from taichimd.io.lock import locked
 from taichimd.io.structures import read_structure
 from taichimd.progress import duration
 from taichimd.signals import StopRequest
@@ -40,7 +42,15 @@ def run_kappa(
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
     system = supercell(atoms, settings)
-    files.prepare(folder, overwrite)
+    with locked(folder):
+        files.prepare(folder, overwrite)
+        return _run_in_folder(atoms, system, forcefield, settings, folder, console)
+
+
+def _run_in_folder(
+    atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings, folder: Path, console: Console
+) -> int:
+    """`run_kappa` in a folder that is ours."""
     formula = system.get_chemical_formula(empirical=True)
     title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
     each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
