@@ -16,8 +16,8 @@ from taichimd.constraints import check_fixed, fixed_atoms
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.report import read_report
-from taichimd.io.structures import has_velocities, read_structure, remarks
-from taichimd.notes import before_run, where_it_goes_on
+from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
+from taichimd.notes import before_run, of_start, where_it_goes_on
 from taichimd.outputs import OutputFolder
 from taichimd.restart import at_rest, cut_ramp, new_bath, redrawn
 from taichimd.setting_types import DRAW, FILE
@@ -82,7 +82,8 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
-    notes = remarks(atoms) + before_run(given, atoms)
+    notes = [*remarks(atoms), *numbers_for_elements(Path(str(given.structure)), atoms), *of_start(atoms)]
+    notes += before_run(given, atoms)
     if "step" in atoms.info:
         start = f"step {atoms.info['step']} of {given.structure}"
         notes.append(f"a new run from {start}: its own steps and time begin at 0")
