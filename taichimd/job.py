@@ -113,7 +113,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         steps = checkpoint.last_step - checkpoint.step
         # A run that was killed behind its last step has yet to write its results.
         here = "output" not in given.model_fields_set or same_path(Path(given.output), path.parent)
-        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint.step))):
+        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint))):
             raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
     if "output" not in given.model_fields_set:
         settings = settings.model_copy(update={"output": str(path.parent)})
@@ -134,12 +134,17 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 
-def _lacks_results(path: Path, last_step: int) -> bool:
-    """Whether a folder's own checkpoint is of the last step, while its report says it has not finished."""
-    folder = OutputFolder(path.parent)
+def _lacks_results(path: Path, checkpoint: Checkpoint) -> bool:
+    """Whether a folder's own checkpoint is of the last step, while its run lacks a report or a picture."""
+    folder = OutputFolder(path.parent, observing.files_of(observing.saved_plan(checkpoint)))
     report = read_report(folder.report)
-    ends = same_path(path, folder.checkpoint) and report.get("planned_last_step") == last_step
-    return ends and report.get("exit_reason") != "finished"
+    if (
+        not same_path(path, folder.checkpoint)
+        or report.get("planned_last_step", checkpoint.step) != checkpoint.step
+    ):
+        return False
+    there = all(file.exists() for file in (folder.plot, *(folder.path / name for name in folder.observed)))
+    return report.get("exit_reason") != "finished" or not there
 
 
 def _absolute(settings: RunSettings) -> RunSettings:
