@@ -24,8 +24,8 @@ def plot(
     report = read_report(files.report)
     if not files.thermo.is_file() or not {"formula", "n_atoms", "potential", "settings"} <= set(report):
         raise OutputError(
-            f"{folder} is no folder of a run: expected {files.thermo.name} and {files.report.name} in it; give "
-            "the --output of `taichimd run`"
+            f"{folder} is no folder of a run: expected {files.thermo.name} and {files.report.name} in it; "
+            "give the --output of `taichimd run`"
         )
     picture = files.plot if output is None else output
     if picture.suffix not in (".png", ".pdf", ".svg"):
