@@ -18,7 +18,8 @@ ONCE = (
     "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa",
     "layers", "library", "lock", "motion", "observations", "other_potentials", "output_files", "processors",
     "readme", "record_page", "segments", "series", "simulation", "starts", "structure_analysis", "structures",
-    "sw_format", "thermostatted_runs", "trajectories", "trajectories_page", "tuples", "validation", "vashishta_format",
+    "sw_format", "thermostatted_runs", "trajectories", "trajectories_page", "tuples", "validation",
+    "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = ("heat_current", "precision", "pressure", "tuple_decomposition", "vashishta", "volume_distributions")
