@@ -347,8 +347,8 @@ class Engine(NotCopied):
         try:
             while not device.evaluated:
                 calls = lists.batches(to_do - done) if done < to_do else 0
-                for _ in range(calls):
-                    device.step_batch(timestep)
+                if calls:
+                    device.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
                 device.queue_forces(timestep)
                 seen = lists.look()
