@@ -237,6 +237,18 @@ class Engine(NotCopied):
                     device.forces_known = device.evaluated = False
                 device.lists.outdate()
 
+    def atom_states(self) -> dict[str, Array]:
+        """What contributions of the force field keep of each atom from step to step, (n,) each, by name."""
+        return self._state.carried_values()
+
+    def set_atom_states(self, states: dict[str, Array]) -> None:
+        """Set what `atom_states` returned.
+
+        Raises:
+            SettingsError: states of another force field, or of another number of atoms.
+        """
+        self._state.set_carried(states)
+
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
         return self._bath.state()

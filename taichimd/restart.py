@@ -93,6 +93,7 @@ def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> No
         step=checkpoint.step,
         bath=checkpoint.bath if checkpoint.bath and is_of(checkpoint.bath, ensemble) else None,
     )
+    engine.set_atom_states(checkpoint.states)
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:

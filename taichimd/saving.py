@@ -59,6 +59,7 @@ def state_of(simulation: "Simulation") -> dict[str, Any]:
         "clock": {"time_fs": simulation.origin_fs, "step": simulation.origin_step},
         "versions": {**versions(), **machine(engine)},
         "bath": engine.bath_state(),
+        "states": engine.atom_states(),
         "fixed": engine.fixed,
     }
 
