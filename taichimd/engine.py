@@ -75,6 +75,8 @@ class Engine(NotCopied):
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
 
+    _fused = True  # False: the plain stepper (`dynamics.step`), for tests
+
     def __init__(
         self,
         atoms: Atoms,
@@ -147,6 +149,7 @@ class Engine(NotCopied):
             self._bath,
             cell=cell,
             pbc=self.pbc,
+            fused=self._fused,
         )
 
     # State, in the user's order and in float64.
