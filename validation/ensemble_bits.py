@@ -5,7 +5,7 @@
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
-with barostats, too. A sum of three potentials follows, and copper of passes, which keeps a state of its atoms.
+with barostats, too. A sum of three potentials follows, and copper of passes, which keeps a state of atoms.
 The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same on every
 machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
 twice: the second time by an engine that was made anew and given the state of the first.

@@ -41,6 +41,10 @@ class LammpsInput:
     neigh_modify: str = "delay 0 every 1 check yes"
 
 
+NO_LAMMPS = LammpsInput("none", lambda: (), 0.0)
+"""Of systems that LAMMPS is not asked for."""
+
+
 @dataclass(frozen=True)
 class System:
     """A structure with velocities, its force field and time step.
@@ -139,10 +143,14 @@ def silicon_sum(
     atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
 
     def forcefield() -> Any:
-        return shipped_forcefield("Si.sw") + shipped_forcefield("Si.tersoff") + lj_forcefield(0.01, 2.0, 5.0)
+        return (
+            shipped_forcefield("Si.sw")
+            + shipped_forcefield("Si.tersoff")
+            + lj_forcefield(0.01, 2.0, 5.0, "force-shifted")
+        )
 
     atoms = with_velocities(atoms, temperature, seed)
-    return System("silicon-sum", atoms, forcefield, timestep=timestep_fs * units.fs)
+    return System("silicon-sum", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
 
 
 def copper(cells: int, temperature: float = 1200.0, *, timestep_fs: float = 2.0, seed: int = 6) -> System:
@@ -150,9 +158,9 @@ def copper(cells: int, temperature: float = 1200.0, *, timestep_fs: float = 2.0,
     atoms = with_velocities(bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells), temperature, seed)
 
     def forcefield() -> Any:
-        return _remembering_copper() + lj_forcefield(0.001, 2.3, 5.0)
+        return _remembering_copper() + lj_forcefield(0.001, 2.3, 5.0, "force-shifted")
 
-    return System("copper", atoms, forcefield, timestep=timestep_fs * units.fs)
+    return System("copper", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
 
 
 def _remembering_copper() -> Any:
