@@ -1,9 +1,9 @@
 """Forces on atoms that somebody else holds: local atoms, ghosts, and a foreign list of neighbours.
 
-Another program, such as one that divides space among processors, gives the positions of its local atoms and of
-ghosts. Ghosts are copies of atoms of others, or periodic images. It gives all neighbours of each local atom. The
-energy is that of the local atoms. Forces are its derivatives to the positions of all atoms. Forces on ghosts
-belong to the atoms that they are copies of.
+Another program, such as one that divides space among processors, gives the positions of its local atoms and
+of ghosts. Ghosts are copies of atoms of others, or periodic images. It gives all neighbours of each local atom.
+The energy is that of the local atoms. Forces are its derivatives to the positions of all atoms. Forces on
+ghosts belong to the atoms that they are copies of.
 """
 
 from collections.abc import Sequence
@@ -152,7 +152,7 @@ def _outputs(state: State) -> Outputs:
 def _arrays(
     state: State, group: Group, bound: Bound, kinds: Any, i: Ints, j: Ints, r: Array, backend: str
 ) -> _GroupArrays:
-    """Rows of a group out of pairs (i, j) at distances r, i local; three-body terms want those of ghosts, too."""
+    """Rows of a group out of pairs (i, j) at distances r, i local; with three-body terms ghosts have some."""
     made, n, many_body = _GroupArrays(), state.n, bound.terms.many_body
     layout = body_layout(backend) if many_body else row_layout(backend)
     within = r < bound.near_cutoffs[kinds[i], kinds[j]]
