@@ -34,7 +34,7 @@ from taichimd.dynamics.coupling import Coupling, coupling_functions
 from taichimd.dynamics.drift import drift_function
 from taichimd.dynamics.forces import Outputs, force_functions
 from taichimd.dynamics.passes import pass_functions
-from taichimd.dynamics.thermostats import FIRST, OPENS
+from taichimd.dynamics.thermostats.layout import FIRST, OPENS
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.enumerate.group import Group, view
