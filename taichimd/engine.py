@@ -23,10 +23,10 @@ from taichimd.checks import (
 from taichimd.constraints import check_fixed
 from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
-from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
+from taichimd.dynamics.barostats.base import CURE_OF_CELLS, Barostat
+from taichimd.dynamics.barostats.layout import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.dynamics.pressure import CURE_OF_CELLS, Barostat
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.heat import HeatCurrent

@@ -62,11 +62,11 @@ def main() -> None:
 
 def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, system and the engine's settings of each run."""
-    from taichimd.dynamics import ensembles, pressure
+    import taichimd
 
     kinds = (
-        ensembles.NVE, ensembles.Langevin, ensembles.Bussi, ensembles.Berendsen, ensembles.NoseHoover,
-        pressure.BerendsenNPT, pressure.StochasticCellRescaling, pressure.MartynaTobiasKlein,
+        taichimd.NVE, taichimd.Langevin, taichimd.Bussi, taichimd.Berendsen, taichimd.NoseHoover,
+        taichimd.BerendsenNPT, taichimd.StochasticCellRescaling, taichimd.MartynaTobiasKlein,
     )  # fmt: skip
     melt, silica, silicon = systems.lj_melt(8), systems.silica(4), systems.silicon(5, 1800.0)
     for kind in kinds:
@@ -74,7 +74,7 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         for skin in (0.8, None):
             yield f"lj-melt {kind.__name__}, skin {skin}", melt, {"ensemble": ensemble, "skin": skin}
     yield "silica NVE", silica, {}
-    thermostat = ensembles.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
+    thermostat = taichimd.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
     yield "silica Langevin", silica, {"ensemble": thermostat}
     for kind in (kinds[0], kinds[1], *kinds[5:]):
         yield f"silicon {kind.__name__}", silicon, {"ensemble": kind(**settings_of(kind))}

@@ -13,7 +13,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.constraints import fix, fixed_atoms
-from taichimd.dynamics.pressure import BAROSTATS
+from taichimd.dynamics.ensembles import ENSEMBLES, NVE
 from taichimd.errors import CheckpointError
 from taichimd.io.files import write_atomically
 from taichimd.protocols import Array
@@ -195,6 +195,6 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
-    moved = checkpoint.settings.get("ensemble") in BAROSTATS
+    moved = ENSEMBLES[checkpoint.settings.get("ensemble", NVE.name)].moves_cell
     if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")

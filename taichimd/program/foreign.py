@@ -1,7 +1,7 @@
 """Forces on atoms that somebody else holds: local atoms, ghosts, and a foreign list of neighbours.
 
 Another program, such as one that divides space among processors, gives the positions of its local atoms and
-of ghosts. Ghosts are copies of atoms of others, or periodic images. It gives all neighbours of each local atom.
+of ghosts. Ghosts are copies of atoms of others, or periodic images. It gives all neighbours of local atoms.
 The energy is that of the local atoms. Forces are its derivatives to the positions of all atoms. Forces on
 ghosts belong to the atoms that they are copies of.
 """
