@@ -8,7 +8,6 @@ from ase import Atoms
 
 from taichimd.config import RunSettings
 from taichimd.constraints import fixed_atoms
-from taichimd.dynamics.ensembles import Langevin
 from taichimd.velocities import drift_share
 
 _SAME = 1e-6
@@ -64,7 +63,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     # With fixed atoms nothing is counted relative to the centre of mass.
-    if share > _DRIFTS and not fixed_atoms(atoms).any() and settings.ensemble != Langevin.name:
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.kind.moves_centre:
         notes.append(
             f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taichimd.config import RunSettings, make_settings
+from taichimd.config import KEYS, RunSettings, make_settings
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.errors import OutputError, SettingsError
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
@@ -29,9 +29,6 @@ from taichimd.setting_types import absolute, checkpoint_of
 
 if TYPE_CHECKING:
     from taichimd.simulation import Simulation
-
-_KEYS = {"control": "cell_control", "axes": "cell_axes", "period": "barostat_period"}
-"""Settings whose names are not those of the ensembles' arguments."""
 
 
 class Account(NamedTuple):
@@ -59,6 +56,7 @@ def state_of(simulation: "Simulation") -> dict[str, Any]:
         "clock": {"time_fs": simulation.origin_fs, "step": simulation.origin_step},
         "versions": {**versions(), **machine(engine)},
         "bath": engine.bath_state(),
+        "states": engine.atom_states(),
         "fixed": engine.fixed,
     }
 
@@ -158,4 +156,4 @@ def start_from(
 def _settings_of(ensemble: Ensemble) -> dict[str, Any]:
     """Keys of `RunSettings` that make this ensemble, but for the steps of its ramp."""
     names = [field.name for field in fields(ensemble) if field.name != "ramp"]
-    return {"ensemble": ensemble.name, **{_KEYS.get(n, n): getattr(ensemble, n) for n in names}}
+    return {"ensemble": ensemble.name, **{KEYS.get(n, n): getattr(ensemble, n) for n in names}}

@@ -10,8 +10,15 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
 from taichimd import philox, streams, units
-from taichimd.dynamics.ensembles import Berendsen, Bussi, Langevin, NoseHoover
-from taichimd.dynamics.pressure import Barostat, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.ensembles import (
+    Barostat,
+    Berendsen,
+    Bussi,
+    Langevin,
+    MartynaTobiasKlein,
+    NoseHoover,
+    StochasticCellRescaling,
+)
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones

@@ -30,7 +30,7 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.step import step_functions
-from taichimd.dynamics.thermostats import FIRST, OPENS
+from taichimd.dynamics.thermostats.layout import FIRST, OPENS
 from taichimd.enumerate.group import Group, view
 from taichimd.neighbours.control import (
     BLOWN,

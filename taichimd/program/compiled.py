@@ -188,7 +188,7 @@ def evaluation_kernels(
         coupling: what acts on atoms and cell besides forces.
         want: of `enumerate.exact`: `ALL`, or `FORCE` for forces alone.
     """
-    types, number = types_of(real, term), len(groups)
+    types, number, groups_of = types_of(real, term), len(groups), groups
     program = compiled_groups(groups, real, term, backend, unroll, blocks, coupling)
     forces, seldom, tally, flags, thermostat = (
         program.forces, program.seldom, program.tally, program.flags, program.thermostat,
@@ -215,7 +215,8 @@ def evaluation_kernels(
         s = step_view(atoms, verlet, listed_at, views, control, bath, reach, 0, None)
         all_of = Outputs(total.energy, atoms.force, total.virial)
         outs = outputs if ti.static(number > 1) else (all_of,)
-        cut(seldom, s)
+        if ti.static(not groups_of[0].foreign):
+            cut(seldom, s)
         flags.open_finish(ends_run, control)
         for k in ti.static(range(number)):
             seldom[k].both_passes(views[k], outs[k], control, HELD, want, s.bath, s.bath)

@@ -1,0 +1,78 @@
+"""An action of a barostat on the device, for the places that `verlet` has for it: what all barostats do."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import kernel, types_of
+from taichimd.dynamics.barostats.deformation import deformation_functions
+from taichimd.dynamics.barostats.layout import CELL_VECTORS, DRIFT, P_END, P_START, STRETCH, VELOCITY_SCALE
+from taichimd.dynamics.barostats.matrices import read3, write3
+from taichimd.dynamics.barostats.tensors import tensor_functions
+from taichimd.dynamics.thermostats.ledger import CLOSE_STEP, along_ramp, target
+from taichimd.dynamics.thermostats.system import guarded
+from taichimd.runtime import in_double, ti
+
+
+def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
+    """Device functions of one barostat, with the names that those of thermostats have, and some more.
+
+    Args:
+        kind: the class of the barostat.
+        coupling: see there.
+        real: ti.f64 or ti.f32, of the atoms; cells are float64.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+    """
+    period = coupling.period
+    tensors, cell = tensor_functions(coupling.control, coupling.axes, by_slot), deformation_functions(real)
+    parts, collect, tensor, rescaled = tensors.parts, tensors.collect, tensors.tensor, cell.rescaled
+    add_kinetic = tensors.add_kinetic
+
+    @ti.func
+    def due(step):
+        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
+        return ti.cast(step % period == 0, ti.i32)
+
+    @ti.func
+    def until_due(step):
+        """Steps from this one on before one that ends with sums: of an action, or behind one."""
+        left = -step % period
+        if ti.static(coupling.settles):
+            left = ti.min(left, (1 - step) % period)
+        return ti.cast(left, ti.i32)
+
+    action = kind.action_function(guarded(kind.factor_function()), tensors, due if coupling.settles else None)
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+        """A, B and C from the totals. Serial."""
+        if ti.static(parts == 1):
+            for k in ti.static(range(2)):
+                collect(k, ledger)
+        time = ti.cast(dt, ti.f64) * ti.static(float(period))
+        kt = target(interval + 1, bath)
+        twice, virial = tensor(0, ledger), tensor(parts, ledger)
+        volume = ti.abs(read3(bath, CELL_VECTORS).determinant())
+        wanted = ti.Matrix.zero(ti.f64, 3, 3)
+        for a in ti.static(range(3)):
+            wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
+        scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
+        write3(bath, VELOCITY_SCALE, scale)
+        write3(bath, STRETCH, stretch - ti.Matrix.identity(ti.f64, 3))
+        write3(bath, DRIFT, drift)
+
+    @kernel(types_of(real), **CLOSE_STEP)
+    def close_step(atoms, bath, n, dt, interval):
+        """What `steps` does between its half kicks, for the last step of a run, whose virial is summed."""
+        for i in range(n):
+            add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
+        if ti.static(parts > 1):
+            for k in range(2 * parts):
+                collect(k, bath.ledger)
+        if n > 0:
+            rescale(dt, interval, bath.ledger, bath.bath)
+        for i in range(n):
+            atoms.vel[i] = rescaled(atoms.vel[i], bath.bath)
+
+    return SimpleNamespace(
+        **vars(tensors), **vars(cell), due=due, until_due=until_due, rescale=rescale, close_step=close_step
+    )
