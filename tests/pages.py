@@ -26,7 +26,8 @@ TINY = {
     "--steps 500": "--steps 20",
     "taichimd run job.toml": "taichimd run job.toml --steps 40",
 }
-NOT_RUN = ("make ", "pip install ", "export ", "python ", ". .venv", "taichimd demo")  # demo: tests/test_cli.py
+NOT_RUN = ("make ", "pip install ", "export ", ". .venv", "taichimd demo")
+"""Beginnings of commands; the demo is run in tests/test_cli.py."""
 
 
 def text_of(page):

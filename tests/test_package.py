@@ -6,6 +6,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from pages import PAGES
 
 import taichimd
 
@@ -71,4 +72,4 @@ def test_distributions_hold_them(tmp_path, monkeypatch):
     assert any(name.endswith(".dist-info/licenses/LICENSE") for name in wheel)
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as source:
         files = {name.split("/", 1)[1] for name in source.getnames()}
-    assert {"LICENSE", "CITATION.cff", "docs/citing.md", "taichimd/py.typed"} <= files
+    assert {"LICENSE", "CITATION.cff", "taichimd/py.typed", *PAGES} <= files
