@@ -114,8 +114,9 @@ def test_tables_of_the_ensembles_have_the_same_defaults():
 
 
 def test_ensembles_have_a_page_each_with_their_paper():
-    from taichimd.dynamics.ensembles import NAMES
     from taichimd.dynamics.pressure import BAROSTATS
+
+    from taichimd.dynamics.ensembles import NAMES
 
     index = text_of("docs/ensembles/index.md")
     for name in (*NAMES, *BAROSTATS):
