@@ -66,7 +66,7 @@ class State:
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
-        alike: whether all have one mass and are of one species, and none is fixed.
+        alike, one_species: whether all have one inverse mass; whether all are of one species.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
 
@@ -104,8 +104,9 @@ class State:
         if fixed is not None:
             inverse = np.where(fixed, 0.0, inverse)
         self.n_fixed = int(np.count_nonzero(inverse == 0.0))
-        # A spatial sort leaves inverse masses where they are if all are alike.
-        self.alike = bool((kinds == kinds[:1]).all() and (masses == masses[:1]).all() and not self.n_fixed)
+        # A spatial sort leaves where they are what is the same for all atoms.
+        self.alike = bool((inverse == inverse[:1]).all())
+        self.one_species = bool((kinds == kinds[:1]).all())
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
 
