@@ -34,13 +34,11 @@ from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program.groups import Choice
-from taichimd.reduce import heat_flows, momentum_flows
+from taichimd.reduce import heat_flows, momentum_flows, stress_of
 from taichimd.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.runtime import start, ti
 from taichimd.scalars import is_whole
 from taichimd.state import State
-
-VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
 class Engine(NotCopied):
@@ -76,6 +74,8 @@ class Engine(NotCopied):
         BackendError: the backend cannot be started.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
+
+    _fused = True  # False: the plain stepper (`dynamics.step`), for tests
 
     def __init__(
         self,
@@ -149,6 +149,7 @@ class Engine(NotCopied):
             self._bath,
             cell=cell,
             pbc=self.pbc,
+            fused=self._fused,
         )
 
     # State, in the user's order and in float64.
@@ -239,6 +240,18 @@ class Engine(NotCopied):
                     device.forces_known = device.evaluated = False
                 device.lists.outdate()
 
+    def atom_states(self) -> dict[str, Array]:
+        """What contributions of the force field keep of each atom from step to step, (n,) each, by name."""
+        return self._state.carried_values()
+
+    def set_atom_states(self, states: dict[str, Array]) -> None:
+        """Set what `atom_states` returned.
+
+        Raises:
+            SettingsError: states of another force field, or of another number of atoms.
+        """
+        self._state.set_carried(states)
+
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
         return self._bath.state()
@@ -257,13 +270,13 @@ class Engine(NotCopied):
             energies[order].astype(float),
             forces[order].astype(float),
             virials.reshape(-1, 3, 3)[order].astype(float),
-            self._stress(virial),
+            stress_of(virial, self.cell),
         )
 
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, in the units of `Thermo`."""
         potential, kinetic, virial = self._evaluate()
-        stress = self._stress(virial) if self.pbc.all() else None
+        stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
         if self.volume is not None:
             trace = float(np.trace(virial))
@@ -310,13 +323,6 @@ class Engine(NotCopied):
         self.device.need_outputs()
         return self.device.totals()
 
-    def _stress(self, virial: Array) -> Array | None:
-        """Symmetric part of -virial/volume, for any cell with a volume."""
-        volume = abs(determinant(self.cell))
-        if volume == 0.0:
-            return None
-        return -0.5 * (virial + virial.T)[VOIGT] / volume
-
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
@@ -347,8 +353,8 @@ class Engine(NotCopied):
         try:
             while not device.evaluated:
                 calls = lists.batches(to_do - done) if done < to_do else 0
-                for _ in range(calls):
-                    device.step_batch(timestep)
+                if calls:
+                    device.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
                 device.queue_forces(timestep)
                 seen = lists.look()

@@ -55,7 +55,7 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
     Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
     fixed atoms no ensemble does.
     """
-    before = ENSEMBLES.get(checkpoint.settings.get("ensemble"), NVE)
+    before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
     left = before.moves_centre and not settings.kind.moves_centre
     if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []
@@ -94,6 +94,7 @@ def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> No
         step=checkpoint.step,
         bath=checkpoint.bath if checkpoint.bath and ensemble.goes_on_from(checkpoint.bath) else None,
     )
+    engine.set_atom_states(checkpoint.states)
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:

@@ -43,6 +43,24 @@ def named(forcefield: Any) -> str | None:
     return absolute(str(forcefield)) if isinstance(forcefield, str | PathLike) else None
 
 
+def state_of(simulation: "Simulation") -> dict[str, Any]:
+    """Fields of a `Checkpoint` that the engine and the clock of a simulation have."""
+    engine = simulation.engine
+    return {
+        "step": engine.step,
+        "positions": engine.positions(),
+        "velocities": engine.velocities(),
+        "forces": engine.forces(),
+        "cell": engine.cell,
+        "masses": engine.masses,
+        "clock": {"time_fs": simulation.origin_fs, "step": simulation.origin_step},
+        "versions": {**versions(), **machine(engine)},
+        "bath": engine.bath_state(),
+        "states": engine.atom_states(),
+        "fixed": engine.fixed,
+    }
+
+
 def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
     """The present state and settings of a simulation.
 
@@ -54,9 +72,8 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
     Raises:
         OutputError: positions or velocities that are not finite numbers.
     """
-    engine = simulation.engine
-    positions, velocities = engine.positions(), engine.velocities()
-    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+    engine, state = simulation.engine, state_of(simulation)
+    if not (np.isfinite(state["positions"]).all() and np.isfinite(state["velocities"]).all()):
         raise OutputError(
             "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
             "earlier one with a smaller time step"
@@ -66,25 +83,16 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
     ramp = getattr(engine.ensemble, "ramp", None)
     record = engine.forcefield.describe(engine.symbols)
     return Checkpoint(
-        step=engine.step,
-        positions=positions,
-        velocities=velocities,
-        forces=engine.forces(),
-        cell=engine.cell,
+        **state,
         pbc=engine.pbc,
         numbers=simulation.numbers,
-        masses=engine.masses,
         settings=settings.model_dump(),
         potential_hash=record["fingerprint"],
-        clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
         last_step=engine.step,
         first_total=account.first_total,
-        versions={**versions(), **machine(engine)},
-        bath=engine.bath_state(),
         ramp=ramp if settings.has_ramp else None,
         counted_from=account.counted_from,
         potential=record,
-        fixed=engine.fixed,
     )
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.errors import SettingsError
 from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
 
 LEAST_INVERSE_MASS = 1e-30
@@ -130,10 +131,22 @@ class State:
         order = self.sorted_of.to_numpy()
         return {name: array.to_numpy()[order].astype(float) for name, (array, _) in self._carried.items()}
 
-    def set_carried(self, name: str, values: NDArray[np.float64]) -> None:
-        """Set one of them from (n,) values in the user's order."""
-        array, _ = self._carried[name]
-        array.from_numpy(np.asarray(values, self.numpy_real)[self.ident.to_numpy()])
+    def set_carried(self, values: dict[str, NDArray[np.float64]]) -> None:
+        """Set them from (n,) values in the user's order.
+
+        Raises:
+            SettingsError: other names than those of `carry`, or another length.
+        """
+        if values.keys() != self._carried.keys():
+            raise SettingsError(
+                f"states of atoms: {', '.join(sorted(values)) or 'none'}; the force field keeps "
+                f"{', '.join(sorted(self._carried)) or 'none'}"
+            )
+        ident = self.ident.to_numpy()
+        for name, numbers in values.items():
+            if np.shape(numbers) != (self.n,):
+                raise SettingsError(f"state {name} has shape {np.shape(numbers)}, expected ({self.n},)")
+            self._carried[name][0].from_numpy(np.asarray(numbers, self.numpy_real)[ident])
 
     def get(self, name: str) -> NDArray[np.float64]:
         """A vector quantity in the user's order, (n, 3) float64."""
