@@ -55,7 +55,7 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
     Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
     fixed atoms no ensemble does.
     """
-    before = ENSEMBLES[checkpoint.settings.get("ensemble", NVE.name)]
+    before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
     left = before.moves_centre and not settings.kind.moves_centre
     if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []

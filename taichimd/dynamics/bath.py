@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.coupling import coupling_of
-from taichimd.dynamics.ensembles import NVE, Ensemble, Thermostat
+from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.thermostats import layout as at
 from taichimd.errors import CapacityError, SettingsError
 from taichimd.results import Array
@@ -55,21 +55,11 @@ class Bath:
             sums = 2 * baro.parts_of(self.coupling.control, self.coupling.axes)
         self.ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
         self.bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
-        self._mass, self._drive = float(masses.sum()), driving_force or (0.0, 0.0, 0.0)
-        self.ledger.fill(0)
-        self.bath.fill(0.0)
-        if isinstance(ensemble, Thermostat):
-            self._load(ensemble)
-
-    def _load(self, ensemble: Thermostat) -> None:
-        values = np.zeros(self.bath.shape[0])
-        ensemble.fill(values)
-        values[at.FREEDOM] = self.freedom
-        values[at.TOTAL_MASS] = self._mass
-        values[at.DRIVE : at.DRIVE + 3] = self._drive
+        values, ledger = np.zeros(self.bath.shape[0]), np.zeros(self.ledger.shape[0], np.int64)
+        values[at.FREEDOM], values[at.TOTAL_MASS] = self.freedom, masses.sum()
+        values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
+        ensemble.fill(values, ledger)
         self.bath.from_numpy(values)
-        ledger = np.zeros(self.ledger.shape[0], np.int64)
-        ledger[at.SEED] = ensemble.seed
         self.ledger.from_numpy(ledger)
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
@@ -133,8 +123,8 @@ class Bath:
             return {**whose, "ledger": self._given()}
         if self.coupling.whole:
             values = self.bath.to_numpy()
-            state = {**whose, "bath": values[at.STATE].tolist()}
-            return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
+            of_cell = {"cell": values[baro.STATE].tolist()} if self.moves_cell else {}
+            return {**whose, "bath": values[at.STATE].tolist(), **of_cell}
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:

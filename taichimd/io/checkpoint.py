@@ -195,6 +195,6 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
-    moved = ENSEMBLES[checkpoint.settings.get("ensemble", NVE.name)].moves_cell
+    moved = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE).moves_cell
     if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from taichimd import units
 from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.thermostats.base import Thermostat
+from taichimd.dynamics.thermostats.bussi import Bussi
 from taichimd.dynamics.thermostats.layout import RECEIVED
 from taichimd.errors import SettingsError
 from taichimd.neighbours.box import make_frame
@@ -41,11 +42,11 @@ class Barostat(Thermostat):
         SettingsError: a value that makes no sense.
     """
 
-    acts_on: ClassVar[str] = "system"
+    takes_drive: ClassVar[bool] = False
     moves_cell: ClassVar[bool] = True
     uses_bulk_modulus: ClassVar[bool] = True
     has_inertia: ClassVar[bool] = False
-    thermostat: ClassVar[type[Thermostat]]
+    thermostat: ClassVar[type[Thermostat]] = Bussi
     pressure: float | tuple[float, float, float] = 0.0
     final_pressure: float | tuple[float, float, float] | None = None
     pressure_coupling_time: float = 1000.0
@@ -73,27 +74,21 @@ class Barostat(Thermostat):
             raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
+        axes = f"axes (--cell-axes) = {self.axes!r}"
         if not _are_axes(self.axes):
-            raise SettingsError(
-                f'axes (--cell-axes) = {self.axes!r}: expected some of x, y and z, such as "xy"'
-            )
+            raise SettingsError(f'{axes}: expected some of x, y and z, such as "xy"')
         if self.control == "triclinic" and len(self.axes) != 3:
-            raise SettingsError(
-                f'axes (--cell-axes) = {self.axes!r}: control "triclinic" is of all three axes'
-            )
+            raise SettingsError(f'{axes}: control "triclinic" is of all three axes')
         for key in ("pressure", "final_pressure"):
             value = getattr(self, key)
-            if isinstance(value, tuple | list):
-                for axis, of_axis in zip("xyz", value, strict=True):
-                    if axis not in self.axes and of_axis != 0:
-                        raise SettingsError(
-                            f"{key} = {value}: axes (--cell-axes) = {self.axes!r} leave {axis} as it is; expected 0 "
-                            f"for {axis}, or more axes"
-                        )
-        for key in ("pressure", "final_pressure") if self.control == "isotropic" else ():
-            value = getattr(self, key)
-            wanted = [] if value is None else three(value)
-            if len({wanted["xyz".index(axis)] for axis in self.axes if len(wanted)}) > 1:
+            if not isinstance(value, tuple | list):
+                continue
+            for axis, of_axis in zip("xyz", value, strict=True):
+                if axis not in self.axes and of_axis != 0:
+                    raise SettingsError(
+                        f"{key} = {value}: {axes} leave {axis} as it is; expected 0 for {axis}, or more axes"
+                    )
+            if self.control == "isotropic" and len({value["xyz".index(axis)] for axis in self.axes}) > 1:
                 raise SettingsError(
                     f'{key} = {value}: control "isotropic" changes {self.axes} alike, and so holds one pressure; '
                     'give one number, or choose "orthorhombic" (--cell-control)'
@@ -116,9 +111,9 @@ class Barostat(Thermostat):
         whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
         return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
 
-    def fill(self, values: NDArray[np.float64]) -> None:
-        """Put what never changes, and a deformation of none, into the array `bath`."""
-        super().fill(values)
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """As for every thermostat; and a deformation of none."""
+        super().fill(values, ledger)
         first = three(self.pressure)
         last = first if self.final_pressure is None else three(self.final_pressure)
         values[baro.P_START : baro.P_START + 3] = first * units.GPA
@@ -142,9 +137,9 @@ class Barostat(Thermostat):
         """Device function `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`: matrices A, B and C.
 
         Args:
-            factor: of the velocities, of `factor_function`.
-            tensors: of `tensor_functions`.
-            due: whether the barostat acts at the end of a step, where it is also called in others; or None.
+            factor: the function of `factor_function`.
+            tensors: `tensor_functions`.
+            due: says whether the barostat acts at the end of a step, where it is also called in others; or None.
         """
         raise NotImplementedError
 
@@ -210,6 +205,5 @@ def _is_pressure(value: object) -> bool:
 
 
 def _are_axes(value: object) -> bool:
-    if not (isinstance(value, str) and value):
-        return False
-    return sorted(set(value)) == sorted(value) and set(value) <= set("xyz")
+    some = isinstance(value, str) and value
+    return bool(some) and sorted(set(value)) == sorted(value) and set(value) <= set("xyz")

@@ -8,20 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Number, kernel, types_of
-from taichimd.dynamics.barostats.layout import (
-    CELL_VECTORS,
-    DRIFT,
-    LOST_BUILT,
-    LOST_NEAR,
-    MOST_IMAGE,
-    MOST_STRETCH,
-    REACH_BUILT,
-    REACH_NEAR,
-    STRAIN_BUILT,
-    STRAIN_NEAR,
-    STRETCH,
-    VELOCITY_SCALE,
-)
+from taichimd.dynamics.barostats import layout as at
 from taichimd.dynamics.barostats.matrices import read3, square, write3
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.runtime import in_double, ti
@@ -33,38 +20,38 @@ def deformation_functions(real: Any) -> Any:
     @in_double
     def deform(bath: ti.template()):
         """Cell and strains of the drift that follows; whether it is fit to be done. Serial."""
-        extra = read3(bath, STRETCH)
-        for at in ti.static((CELL_VECTORS, STRAIN_NEAR, STRAIN_BUILT)):
-            m = read3(bath, at)
+        extra = read3(bath, at.STRETCH)
+        for place in ti.static((at.CELL_VECTORS, at.STRAIN_NEAR, at.STRAIN_BUILT)):
+            m = read3(bath, place)
             m += m @ extra
-            if ti.static(at != CELL_VECTORS):
+            if ti.static(place != at.CELL_VECTORS):
                 m += extra
-            write3(bath, at, m)
-            if ti.static(at == STRAIN_NEAR):
-                bath[LOST_NEAR] = 0.5 * bath[REACH_NEAR] * ti.sqrt(square(m))
-            elif ti.static(at == STRAIN_BUILT):
-                bath[LOST_BUILT] = 0.5 * bath[REACH_BUILT] * ti.sqrt(square(m))
+            write3(bath, place, m)
+            if ti.static(place == at.STRAIN_NEAR):
+                bath[at.LOST_NEAR] = 0.5 * bath[at.REACH_NEAR] * ti.sqrt(square(m))
+            elif ti.static(place == at.STRAIN_BUILT):
+                bath[at.LOST_BUILT] = 0.5 * bath[at.REACH_BUILT] * ti.sqrt(square(m))
         fit = 1
-        if not square(extra) <= MOST_STRETCH * MOST_STRETCH:
+        if not square(extra) <= at.MOST_STRETCH * at.MOST_STRETCH:
             fit = 0
         return fit
 
     @ti.func
     def rescaled(v, bath: ti.template()):
-        return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
+        return ti.cast(read3(bath, at.VELOCITY_SCALE), real).transpose() @ v
 
     @ti.func
     def drifted(x, move, bath: ti.template()):
         """By how much a position changes that would move so far in a cell at rest; and the move in this one."""
-        by = ti.cast(read3(bath, DRIFT), real) @ move
-        return ti.cast(read3(bath, STRETCH), real) @ x + by, by
+        by = ti.cast(read3(bath, at.DRIFT), real) @ move
+        return ti.cast(read3(bath, at.STRETCH), real) @ x + by, by
 
     @ti.func
     def strayed(x, listed_at, most2, near: ti.template(), bath: ti.template()):
         """Whether an atom is too far from where the deformation of the cell would have brought it."""
-        strain = read3(bath, STRAIN_NEAR if ti.static(near) else STRAIN_BUILT)
+        strain = read3(bath, at.STRAIN_NEAR if ti.static(near) else at.STRAIN_BUILT)
         gone = ti.cast(x - listed_at, ti.f64) - strain.transpose() @ ti.cast(listed_at, ti.f64)
-        most = ti.sqrt(ti.cast(most2, ti.f64)) - bath[LOST_NEAR if ti.static(near) else LOST_BUILT]
+        most = ti.sqrt(ti.cast(most2, ti.f64)) - bath[at.LOST_NEAR if ti.static(near) else at.LOST_BUILT]
         far = 0
         if not (most > 0.0 and gone.dot(gone) <= most * most):
             far = 1
@@ -73,19 +60,19 @@ def deformation_functions(real: Any) -> Any:
     @ti.func
     def forget_near(bath: ti.template()):
         """The near list was cut: no strain since."""
-        bath[LOST_NEAR] = 0.0
-        write3(bath, STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
+        bath[at.LOST_NEAR] = 0.0
+        write3(bath, at.STRAIN_NEAR, ti.Matrix.zero(ti.f64, 3, 3))
 
     @ti.func
     def forget_built(bath: ti.template()):
         """The Verlet list was built: no strain since."""
-        bath[LOST_BUILT] = 0.0
-        write3(bath, STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
+        bath[at.LOST_BUILT] = 0.0
+        write3(bath, at.STRAIN_BUILT, ti.Matrix.zero(ti.f64, 3, 3))
 
     @in_double
     def lay_out(grid: ti.template(), bins, reach, radius2, bath: ti.template()):
         """Put the present cell into the grid of the neighbour search; 0 if its bins have become too narrow. Serial."""
-        h = read3(bath, CELL_VECTORS)
+        h = read3(bath, at.CELL_VECTORS)
         inverse = h.inverse()
         wide = 1
         for a in ti.static(range(3)):
@@ -104,8 +91,8 @@ def deformation_functions(real: Any) -> Any:
     def shift(i, n, shift_bits, shifts: ti.template(), bath: ti.template()):
         """Vectors of the images for the present cell: those that are atom i's to renew."""
         codes = 1 << shift_bits
-        my, mz = ti.cast(bath[MOST_IMAGE], ti.i32), ti.cast(bath[MOST_IMAGE + 1], ti.i32)
-        cell = read3(bath, CELL_VECTORS)
+        my, mz = ti.cast(bath[at.MOST_IMAGE], ti.i32), ti.cast(bath[at.MOST_IMAGE + 1], ti.i32)
+        cell = read3(bath, at.CELL_VECTORS)
         code = i
         while code < codes:
             # Codes are linear in the image, and modulo 2^shift_bits.
@@ -128,8 +115,8 @@ def deformation_functions(real: Any) -> Any:
         """New lists that reach so far (angstrom), with images so far along the second and third vector."""
         forget_near(arrays.bath)
         forget_built(arrays.bath)
-        arrays.bath[REACH_NEAR], arrays.bath[REACH_BUILT] = near, built
-        arrays.bath[MOST_IMAGE], arrays.bath[MOST_IMAGE + 1] = my, mz
+        arrays.bath[at.REACH_NEAR], arrays.bath[at.REACH_BUILT] = near, built
+        arrays.bath[at.MOST_IMAGE], arrays.bath[at.MOST_IMAGE + 1] = my, mz
 
     return SimpleNamespace(
         deform=deform, rescaled=rescaled, drifted=drifted, strayed=strayed, forget_near=forget_near, forget_built=forget_built,

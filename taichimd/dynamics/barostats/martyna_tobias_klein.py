@@ -18,8 +18,6 @@ from numpy.typing import NDArray
 
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, CELL_TIME, OWN_STATE, P_END, P_START
-from taichimd.dynamics.thermostats.base import Thermostat
-from taichimd.dynamics.thermostats.bussi import Bussi
 from taichimd.dynamics.thermostats.layout import FREEDOM, MASS_KT, RECEIVED, SEED
 
 CELL_VELOCITY = OWN_STATE
@@ -44,7 +42,6 @@ class MartynaTobiasKlein(Barostat):
     name: ClassVar[str] = "npt-mtk"
     uses_bulk_modulus: ClassVar[bool] = False
     has_inertia: ClassVar[bool] = True
-    thermostat: ClassVar[type[Thermostat]] = Bussi
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """What bath and pressure have received, and the kinetic energy of the cell, eV."""

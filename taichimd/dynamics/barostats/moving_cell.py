@@ -3,13 +3,12 @@
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
 from taichimd.dynamics.barostats.deformation import deformation_functions
 from taichimd.dynamics.barostats.layout import CELL_VECTORS, DRIFT, P_END, P_START, STRETCH, VELOCITY_SCALE
 from taichimd.dynamics.barostats.matrices import read3, write3
 from taichimd.dynamics.barostats.tensors import tensor_functions
-from taichimd.dynamics.thermostats.ledger import CLOSE_STEP, along_ramp, target
-from taichimd.dynamics.thermostats.system import guarded
+from taichimd.dynamics.thermostats.ledger import along_ramp, target
+from taichimd.dynamics.thermostats.system import close_kernel, guarded
 from taichimd.runtime import in_double, ti
 
 
@@ -24,8 +23,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
     """
     period = coupling.period
     tensors, cell = tensor_functions(coupling.control, coupling.axes, by_slot), deformation_functions(real)
-    parts, collect, tensor, rescaled = tensors.parts, tensors.collect, tensors.tensor, cell.rescaled
-    add_kinetic = tensors.add_kinetic
+    parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
 
     @ti.func
     def due(step):
@@ -60,19 +58,6 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
         write3(bath, STRETCH, stretch - ti.Matrix.identity(ti.f64, 3))
         write3(bath, DRIFT, drift)
 
-    @kernel(types_of(real), **CLOSE_STEP)
-    def close_step(atoms, bath, n, dt, interval):
-        """What `steps` does between its half kicks, for the last step of a run, whose virial is summed."""
-        for i in range(n):
-            add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
-        if ti.static(parts > 1):
-            for k in range(2 * parts):
-                collect(k, bath.ledger)
-        if n > 0:
-            rescale(dt, interval, bath.ledger, bath.bath)
-        for i in range(n):
-            atoms.vel[i] = rescaled(atoms.vel[i], bath.bath)
-
-    return SimpleNamespace(
-        **vars(tensors), **vars(cell), due=due, until_due=until_due, rescale=rescale, close_step=close_step
-    )
+    functions = SimpleNamespace(**vars(tensors), **vars(cell), due=due, until_due=until_due, rescale=rescale)
+    functions.close_step = close_kernel(functions, real, 2 * parts if parts > 1 else 0)
+    return functions

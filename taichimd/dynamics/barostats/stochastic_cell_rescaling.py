@@ -14,8 +14,6 @@ from typing import Any, ClassVar
 from taichimd import units
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, OWN_STATE, RATE
-from taichimd.dynamics.thermostats.base import Thermostat
-from taichimd.dynamics.thermostats.bussi import Bussi
 from taichimd.dynamics.thermostats.layout import RECEIVED, SEED
 from taichimd.errors import SettingsError
 
@@ -43,7 +41,6 @@ class StochasticCellRescaling(Barostat):
 
     name: ClassVar[str] = "npt-scr"
     settles: ClassVar[bool] = True
-    thermostat: ClassVar[type[Thermostat]] = Bussi
 
     def check_timestep(self, timestep: float) -> None:
         """As for every barostat; and no leaps with which volumes fluctuate too much.
@@ -70,22 +67,6 @@ class StochasticCellRescaling(Barostat):
         project, noise = tensors.project, tensors.noise
 
         @ti.func
-        def deformed(
-            twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()
-        ):
-            by = factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
-            twice *= by * by
-            strain = project((twice + virial) / volume - wanted) * (bath[RATE] * time)
-            strain += project(noise(ledger[SEED], interval, 0)) * sqrt(2.0 * bath[RATE] * time * kt / volume)
-            scale = series(-strain, 0)
-            work = 0.5 * contracted(virial, strain)
-            bath[RECEIVED] += 0.5 * (twice.trace() - (scale @ twice @ scale).trace()) + work
-            bath[AHEAD] = -work
-            write3(bath, LAST_STRAIN, strain)
-            scale *= by
-            return scale, series(strain, 0)
-
-        @ti.func
         def action(
             twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()
         ):
@@ -99,7 +80,18 @@ class StochasticCellRescaling(Barostat):
             if ti.static(bool(due)):
                 acts = due(interval + 1)
             if acts == 1:
-                scale, stretch = deformed(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
+                by = factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
+                twice *= by * by
+                strain = project((twice + virial) / volume - wanted) * (bath[RATE] * time)
+                strain += project(noise(ledger[SEED], interval, 0)) * sqrt(
+                    2.0 * bath[RATE] * time * kt / volume
+                )
+                scale, stretch = series(-strain, 0), series(strain, 0)
+                work = 0.5 * contracted(virial, strain)
+                bath[RECEIVED] += 0.5 * (twice.trace() - (scale @ twice @ scale).trace()) + work
+                bath[AHEAD] = -work
+                write3(bath, LAST_STRAIN, strain)
+                scale *= by
             return scale, stretch, stretch
 
         return action

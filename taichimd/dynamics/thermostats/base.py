@@ -65,6 +65,9 @@ class Ensemble:
             return 3 * (n_atoms - n_fixed)
         return max(3 * n_atoms - 3, 3)
 
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """Put what never changes into the arrays `bath` and `ledger`."""
+
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """Energy that bath and cell have received, eV, from the array `bath` and the degrees of freedom."""
         return float(values[at.RECEIVED])
@@ -121,6 +124,8 @@ class Thermostat(Ensemble):
         SettingsError: a value that makes no sense.
     """
 
+    acts_on: ClassVar[str] = "system"
+    takes_drive: ClassVar[bool] = True
     least_steps: ClassVar[int] = 1
     temperature: float
     coupling_time: float = DEFAULT_COUPLING_FS
@@ -133,9 +138,8 @@ class Thermostat(Ensemble):
             object.__setattr__(self, field.name, plain(getattr(self, field.name)))
         for key, unit in (("temperature", "K"), ("coupling_time", "fs"), ("final_temperature", "K")):
             value = getattr(self, key)
-            if value is None and key == "final_temperature":
-                continue
-            if not (is_number(value) and value > 0):
+            left_out = value is None and key == "final_temperature"
+            if not (left_out or (is_number(value) and value > 0)):
                 raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
         if self.final_temperature is not None and self.ramp is None:
             raise SettingsError(
@@ -147,8 +151,9 @@ class Thermostat(Ensemble):
         if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
             raise SettingsError(f"seed = {self.seed!r}: expected a whole number, 0 or above")
 
-    def fill(self, values: NDArray[np.float64]) -> None:
-        """Put what never changes into the array `bath`."""
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """Temperatures, times, masses and the seed."""
+        ledger[at.SEED] = self.seed
         first, last = self.ramp or (0, 1)
         end = self.temperature if self.final_temperature is None else self.final_temperature
         values[[at.START, at.END]] = self.temperature * units.KB, end * units.KB
@@ -171,6 +176,5 @@ class Thermostat(Ensemble):
 
 
 def _is_ramp(value: object) -> bool:
-    if not (isinstance(value, tuple | list) and len(value) == 2 and all(is_whole(step) for step in value)):
-        return False
-    return bool(value[0] < value[1])
+    two = isinstance(value, tuple | list) and len(value) == 2
+    return two and all(is_whole(step) for step in value) and bool(value[0] < value[1])

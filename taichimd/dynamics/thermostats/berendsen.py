@@ -26,8 +26,6 @@ class Berendsen(Thermostat):
     """
 
     name: ClassVar[str] = "nvt-berendsen"
-    acts_on: ClassVar[str] = "system"
-    takes_drive: ClassVar[bool] = True
 
     @classmethod
     def factor_function(cls) -> Any:

@@ -30,8 +30,6 @@ class Bussi(Thermostat):
     """
 
     name: ClassVar[str] = "nvt-bussi"
-    acts_on: ClassVar[str] = "system"
-    takes_drive: ClassVar[bool] = True
 
     @classmethod
     def factor_function(cls) -> Any:

@@ -34,6 +34,7 @@ class Langevin(Thermostat):
     name: ClassVar[str] = "nvt-langevin"
     acts_on: ClassVar[str] = "atoms"
     moves_centre: ClassVar[bool] = True
+    takes_drive: ClassVar[bool] = False
 
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:

@@ -7,9 +7,7 @@ factor has the same bits on any number of threads.
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Number
-from taichimd.dynamics.bath_arrays import BathArrays
-from taichimd.dynamics.thermostats.layout import (
+from taichimd.dynamics.thermostats.layout import (  # fmt: skip
     END,
     ENERGY_BITS,
     RAMP_FIRST,
@@ -19,18 +17,10 @@ from taichimd.dynamics.thermostats.layout import (
     START,
 )
 from taichimd.runtime import WARPS, ti
-from taichimd.state import LEAST_INVERSE_MASS, Atoms
+from taichimd.state import LEAST_INVERSE_MASS
 
 WARP_SLOTS = 16
 """Of the slots those in use where the threads of a warp add up first: fewer for one thread to collect."""
-CLOSE_STEP = {
-    "atoms": Atoms.only("vel", "inverse_mass"),
-    "bath": BathArrays,
-    "n": Number("i32", "number of atoms; 0: only compile"),
-    "dt": Number("real", "time step"),
-    "interval": Number("i64", "number of the interval between steps"),
-}
-"""Arguments of `close_step`, which does what `steps` does between its half kicks, for the last step of a run."""
 
 
 @ti.func

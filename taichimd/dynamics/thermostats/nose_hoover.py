@@ -34,8 +34,6 @@ class NoseHoover(Thermostat):
     """
 
     name: ClassVar[str] = "nvt-nose-hoover"
-    acts_on: ClassVar[str] = "system"
-    takes_drive: ClassVar[bool] = True
     least_steps: ClassVar[int] = 10
 
     @property

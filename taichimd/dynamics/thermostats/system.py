@@ -8,10 +8,12 @@ alike, and there is one sum over atoms a step. A step that is not done draws no 
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
+from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
-from taichimd.dynamics.thermostats.ledger import CLOSE_STEP, kinetic_energy, sum_functions, target
+from taichimd.dynamics.thermostats.ledger import kinetic_energy, sum_functions, target
 from taichimd.runtime import in_double, ti
+from taichimd.state import Atoms
 
 
 def guarded(own: Any) -> Any:
@@ -26,6 +28,32 @@ def guarded(own: Any) -> Any:
         return found
 
     return factor
+
+
+def close_kernel(of: Any, real: Any, collects: int = 0) -> Any:
+    """Kernel: what `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom.
+
+    Args:
+        of: functions of a thermostat or barostat.
+        real: ti.f64 or ti.f32, of the atoms.
+        collects: sums that have a thread each to collect them.
+    """
+    count = Number("i32", "number of atoms; 0: only compile")
+    interval = Number("i64", "number of the interval between steps")
+
+    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, n=count, dt=Number("real", "time step"), interval=interval)  # fmt: skip
+    def close_step(atoms, bath, n, dt, interval):
+        for i in range(n):
+            of.add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
+        if ti.static(collects > 0):
+            for k in range(collects):
+                of.collect(k, bath.ledger)
+        if n > 0:
+            of.rescale(dt, interval, bath.ledger, bath.bath)
+        for i in range(n):
+            atoms.vel[i] = of.rescaled(atoms.vel[i], bath.bath)
+
+    return close_step
 
 
 def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any:
@@ -88,16 +116,8 @@ def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any
                 new[a] -= ti.cast(bath[CENTRE + a], real)
         return ti.cast(bath[FACTOR], real) * new
 
-    @kernel(types_of(real), **CLOSE_STEP)
-    def close_step(atoms, bath, n, dt, interval):
-        """What `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom."""
-        for i in range(n):
-            add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
-        if n > 0:
-            rescale(dt, interval, bath.ledger, bath.bath)
-        for i in range(n):
-            atoms.vel[i] = rescaled(atoms.vel[i], bath.bath)
-
-    return SimpleNamespace(
-        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled, strayed=strayed, close_step=close_step,
+    functions = SimpleNamespace(
+        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled, strayed=strayed,
     )  # fmt: skip
+    functions.close_step = close_kernel(functions, real)
+    return functions
