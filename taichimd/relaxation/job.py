@@ -41,7 +41,7 @@ class RelaxJob:
     """
 
     structure: str
-    potential: str
+    potential: str | tuple[str, ...]
     atoms: Atoms
     settings: RelaxSettings
     backend: str
