@@ -1,6 +1,7 @@
 """What type checkers see of the public names, which `__init__.py` loads on first use."""
 
 from taichimd.calculator import TaichiMD as TaichiMD
+from taichimd.dynamics.ensembles import NVE as NVE
 from taichimd.dynamics.ensembles import Berendsen as Berendsen
 from taichimd.dynamics.ensembles import Bussi as Bussi
 from taichimd.dynamics.ensembles import Langevin as Langevin
@@ -21,7 +22,13 @@ from taichimd.forcefields.passes import pair_forces as pair_forces
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
+from taichimd.observer import Observer as Observer
+from taichimd.observer import Sampler as Sampler
+from taichimd.outputs import ThermoTable as ThermoTable
+from taichimd.outputs import TrajectoryFile as TrajectoryFile
+from taichimd.progress import ProgressObserver as ProgressObserver
 from taichimd.relaxation.relax import relax as relax
 from taichimd.simulation import Simulation as Simulation
+from taichimd.thermo_plot import ThermoPlot as ThermoPlot
 
 __version__: str

@@ -231,16 +231,15 @@ class Device:
         self.forces_known = self.evaluated = False
         self.cell_moved()
 
-    def step_batch(self, timestep: float) -> None:
-        """Queue one call of `steps`."""
+    def step_batch(self, timestep: float, calls: int = 1) -> None:
+        """Queue some calls of `steps`."""
         self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
         state = self.state
         spare: tuple[Any, ...] = (state.spare,)
         if DEVICE_LOOPS:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
-        self.call(
-            self._run.steps, *self._system(), self._group_outputs, *spare, self._loops, timestep,
-        )  # fmt: skip
+        with literals(state.real), grid(self._blocks):
+            self._run.steps.repeat(calls, *self._system(), self._group_outputs, *spare, self._loops, timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""

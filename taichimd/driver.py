@@ -14,11 +14,14 @@ from rich.console import Console
 from taichimd import observing
 from taichimd.errors import TaichimdError
 from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.lock import locked
+from taichimd.io.plots import plot_run, title_of
 from taichimd.io.report import (
     energy_drift,
     host,
     pressure_and_volume,
     read_report,
+    segments,
     versions,
     write_report,
 )
@@ -70,6 +73,13 @@ def run_job(job: Job, console: Console) -> int:
         Path(settings.output), observing.files_of(job.plan, settings.plot_format),
         settings.frames, settings.plot_format,
     )  # fmt: skip
+    with locked(folder.path):
+        return _run_in(folder, job, console)
+
+
+def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
+    """`run_job` in a folder that is ours."""
+    settings = job.settings
     appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
     folder.check(overwrite=settings.overwrite or appending)
     if appending and job.checkpoint is not None:
@@ -167,7 +177,7 @@ class _Run:
         self.forcefield, self.before = forcefield, before
         self.appending, self.earlier = appending, earlier
         self.observed: dict[str, Any] = {}
-        self.first_step = simulation.step
+        self.first_step, self.first_ps = simulation.step, simulation.time_ps
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
@@ -285,20 +295,12 @@ class _Run:
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
-        from taichimd.io.plots import plot_thermo
-
-        title = f"{self.job.atoms.get_chemical_formula(empirical=True)}, {len(self.job.atoms):,} atoms"
+        title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
         rows, self.observed = observing.finish(
             self.observations, self.folder.path, title, self.job.settings.plot_format
         )
         report = self._write_report(reason, result)
-        plot_thermo(
-            self.folder.thermo,
-            self.folder.plot,
-            len(self.job.atoms),
-            f"{title}, {self.forcefield.name}, {self.job.settings.ensemble}",
-            self.counted_from,
-        )
+        plot_run(self.folder.thermo, self.folder.plot, report)
         rows += [("note", note) for note in after_run(report)]
         print_summary(self.console, report, self.folder, rows)
         if reason != "finished":
@@ -319,6 +321,8 @@ class _Run:
             "potential": self.potential,
             "first_step": self.first_step,
             "last_step": engine.step,
+            "first_ps": self.first_ps,
+            "conserved_from_step": self.counted_from,
             "planned_last_step": self.last_step,
             "simulated_ps": self.simulation.time_ps,
             "seed": job.settings.seed,
@@ -335,19 +339,7 @@ class _Run:
         if result is not None:
             report |= self._figures(result)
             report["notes"] = [*job.notes, *after_run(report)]
-        earlier = self.earlier
-        if earlier:
-            kept = (
-                "exit_reason",
-                "decomposition",
-                "first_step",
-                "last_step",
-                "started",
-                "wall_seconds",
-                "atom_steps_per_second",
-            )
-            previous = [*earlier.get("previous_runs", []), {k: earlier[k] for k in kept if k in earlier}]
-            report["previous_runs"] = previous
+        report["segments"] = segments(self.earlier, report)
         write_report(self.folder.report, report)
         return report
 

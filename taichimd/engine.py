@@ -35,13 +35,11 @@ from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program.groups import Choice
-from taichimd.reduce import heat_flows, momentum_flows
+from taichimd.reduce import heat_flows, momentum_flows, stress_of
 from taichimd.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.runtime import start, ti
 from taichimd.scalars import is_whole
 from taichimd.state import State
-
-VOIGT = ([0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1])
 
 
 class Engine(NotCopied):
@@ -260,13 +258,13 @@ class Engine(NotCopied):
             energies[order].astype(float),
             forces[order].astype(float),
             virials.reshape(-1, 3, 3)[order].astype(float),
-            self._stress(virial),
+            stress_of(virial, self.cell),
         )
 
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, in the units of `Thermo`."""
         potential, kinetic, virial = self._evaluate()
-        stress = self._stress(virial) if self.pbc.all() else None
+        stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
         if self.volume is not None:
             trace = float(np.trace(virial))
@@ -313,13 +311,6 @@ class Engine(NotCopied):
         self.device.need_outputs()
         return self.device.totals()
 
-    def _stress(self, virial: Array) -> Array | None:
-        """Symmetric part of -virial/volume, for any cell with a volume."""
-        volume = abs(determinant(self.cell))
-        if volume == 0.0:
-            return None
-        return -0.5 * (virial + virial.T)[VOIGT] / volume
-
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
@@ -350,8 +341,8 @@ class Engine(NotCopied):
         try:
             while not device.evaluated:
                 calls = lists.batches(to_do - done) if done < to_do else 0
-                for _ in range(calls):
-                    device.step_batch(timestep)
+                if calls:
+                    device.step_batch(timestep, calls)
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
                 device.queue_forces(timestep)
                 seen = lists.look()

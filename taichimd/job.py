@@ -15,9 +15,9 @@ from taichimd.config import RunSettings, make_settings
 from taichimd.constraints import check_fixed, fixed_atoms
 from taichimd.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
-from taichimd.io.report import read_report
-from taichimd.io.structures import has_velocities, read_structure, remarks
-from taichimd.notes import before_run, where_it_goes_on
+from taichimd.io.report import plot_format_of, read_report
+from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
+from taichimd.notes import before_run, of_start, where_it_goes_on
 from taichimd.outputs import OutputFolder
 from taichimd.restart import at_rest, cut_ramp, new_bath, redrawn
 from taichimd.setting_types import DRAW, FILE, absolute, of_each
@@ -82,7 +82,8 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
-    notes = remarks(atoms) + before_run(given, atoms)
+    notes = [*remarks(atoms), *numbers_for_elements(Path(str(given.structure)), atoms), *of_start(atoms)]
+    notes += before_run(given, atoms)
     if "step" in atoms.info:
         start = f"step {atoms.info['step']} of {given.structure}"
         notes.append(f"a new run from {start}: its own steps and time begin at 0")
@@ -112,7 +113,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         steps = checkpoint.last_step - checkpoint.step
         # A run that was killed behind its last step has yet to write its results.
         here = "output" not in given.model_fields_set or same_path(Path(given.output), path.parent)
-        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint.step))):
+        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint, given))):
             raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
     if "output" not in given.model_fields_set:
         settings = settings.model_copy(update={"output": str(path.parent)})
@@ -133,12 +134,20 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
 
 
-def _lacks_results(path: Path, last_step: int) -> bool:
-    """Whether a folder's own checkpoint is of the last step, while its report says it has not finished."""
-    folder = OutputFolder(path.parent)
-    report = read_report(folder.report)
-    ends = same_path(path, folder.checkpoint) and report.get("planned_last_step") == last_step
-    return ends and report.get("exit_reason") != "finished"
+def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bool:
+    """Whether a folder's own checkpoint is of the last step, while its run lacks a report or a picture."""
+    report = read_report(OutputFolder(path.parent).report)
+    asked = "plot_format" in given.model_fields_set
+    plot_format = given.plot_format if asked else plot_format_of(report)
+    observed = observing.files_of(observing.saved_plan(checkpoint), plot_format)
+    folder = OutputFolder(path.parent, observed, plot_format=plot_format)
+    if (
+        not same_path(path, folder.checkpoint)
+        or report.get("planned_last_step", checkpoint.step) != checkpoint.step
+    ):
+        return False
+    there = all(file.exists() for file in (folder.plot, *(folder.path / name for name in folder.observed)))
+    return report.get("exit_reason") != "finished" or not there
 
 
 def _absolute(settings: RunSettings) -> RunSettings:

@@ -21,6 +21,33 @@ TORN = 1.5
 """Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
 
 
+_SHORT_STEP = 0.02
+"""fs: no atom needs so short a time step."""
+
+
+def of_timestep(timestep: float) -> list[str]:
+    """That a time step looks like one in picoseconds, if it does.
+
+    Args:
+        timestep: fs.
+    """
+    if timestep >= _SHORT_STEP:
+        return []
+    return [
+        f"time step of {timestep:g} fs: LAMMPS's metal units count ps, this program counts fs; 1 fs is usual"
+    ]
+
+
+def of_start(atoms: Atoms) -> list[str]:
+    """That a structure file has velocities, and all of them are zero, if that is so."""
+    if not atoms.has("momenta") or atoms.get_momenta().any():
+        return []
+    return [
+        "velocities of the file are 0 K, and are used: all atoms start at rest; --velocities draw draws "
+        "others at --temperature"
+    ]
+
+
 def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
     """What the settings mean for this structure.
 
@@ -28,7 +55,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         settings: of the run.
         atoms: what it starts from.
     """
-    notes = []
+    notes = of_timestep(settings.timestep)
     if settings.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(

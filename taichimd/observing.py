@@ -43,7 +43,7 @@ def plan_of_restart(
     settings: RunSettings, checkpoint: Checkpoint, steps: int
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
-    saved = _saved(checkpoint)
+    saved = saved_plan(checkpoint)
     same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
     if saved is not None and settings.observe is not None and same:
         whole = checkpoint.step + steps - saved.first_step
@@ -55,7 +55,8 @@ def plan_of_restart(
     return plan, [f"observations start anew at step {checkpoint.step:,}: another length or other settings"]
 
 
-def _saved(checkpoint: Checkpoint) -> Plan | None:
+def saved_plan(checkpoint: Checkpoint) -> Plan | None:
+    """What a checkpoint's run observes; None without."""
     import json
 
     saved = checkpoint.observed
@@ -86,7 +87,7 @@ def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | No
     from taichimd.analyze.live import Observations
 
     observations = Observations(cast("Engine", simulation.engine), plan)
-    if checkpoint is not None and _saved(checkpoint) == plan:
+    if checkpoint is not None and saved_plan(checkpoint) == plan:
         observations.load(checkpoint.observed)
     return observations
 

@@ -15,7 +15,7 @@ from taichimd.errors import OutputError, SettingsError
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
-from taichimd.io.files import make_folder, writing
+from taichimd.io.files import writing
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.protocols import ThermoLike
@@ -86,10 +86,10 @@ class OutputFolder:
         return [*own, *(self.path / name for name in self.observed)]
 
     def check(self, *, overwrite: bool) -> None:
-        """Make the folder, and look whether it can be written and holds no earlier run.
+        """Look whether the folder holds no earlier run.
 
         Raises:
-            OutputError: it cannot be written, or an earlier run's files are there and `overwrite` is False.
+            OutputError: an earlier run's files are there and `overwrite` is False.
         """
         there = [file.name for file in self.files() if file.exists()]
         if there and not overwrite:
@@ -97,11 +97,6 @@ class OutputFolder:
                 f"{self.path} holds an earlier run ({', '.join(there)}); give --overwrite to replace it, "
                 f"--restart {self.checkpoint} to continue it, or another --output"
             )
-        with writing(self.path):
-            make_folder(self.path)
-            probe = self.path / ".taichimd-probe"
-            probe.write_bytes(b"")
-            probe.unlink()
 
     def check_format(self) -> None:
         """Look whether a restart would write frames beside those of another format.

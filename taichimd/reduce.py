@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.errors import SettingsError
+from taichimd.matrix3 import Array, determinant
 from taichimd.runtime import literals, ti
 from taichimd.state import LEAST_INVERSE_MASS, State
 
@@ -157,3 +158,9 @@ def momentum_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64
 def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
     """The heat current of `taichimd.heat`, (2, 3): its potential and its kinetic part, added up in float64."""
     return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)
+
+
+def stress_of(virial: Array, cell: Array) -> Array | None:
+    """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None."""
+    volume = abs(determinant(cell))
+    return None if volume == 0.0 else -0.5 * (virial + virial.T)[VOIGT] / volume

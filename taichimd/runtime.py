@@ -5,7 +5,6 @@ The same kernels run under both; under quadrants CPU and CUDA agree to the last 
 contract a*b+c into a fused multiply-add where the source does not say so.
 """
 
-import ctypes
 import os
 import platform
 import re
@@ -13,9 +12,10 @@ import subprocess
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from functools import cache, wraps
+from functools import wraps
 from importlib import import_module
 from importlib.metadata import version
+from importlib.util import find_spec
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,13 +23,29 @@ from typing import Any
 import numpy as np
 
 import taichimd
+from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
 from taichimd.errors import BackendError, ParameterFileError, SettingsError
 from taichimd.signals import interrupted
 from taichimd.tracing import keep_lookups
 
-NAME = os.environ.get("TAICHIMD_RUNTIME", "taichi")
-if NAME not in ("taichi", "quadrants"):
-    raise BackendError(f"TAICHIMD_RUNTIME is '{NAME}', expected 'taichi' or 'quadrants'")
+TESTED = ("1.3", "1.4")
+"""Minor versions of quadrants that the tests run; it promises no compatibility between them."""
+
+
+def _choose() -> tuple[str, str]:
+    """Name of the runtime, and why it is this one."""
+    if asked := os.environ.get("TAICHIMD_RUNTIME"):
+        if asked not in ("taichi", "quadrants"):
+            raise BackendError(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
+        return asked, "TAICHIMD_RUNTIME says so"
+    if not find_spec("quadrants"):
+        return "taichi", "quadrants, which is faster on a GPU, is not installed"
+    if not devices():
+        return "taichi", "no CUDA device was found; set TAICHIMD_RUNTIME to use quadrants"
+    return "quadrants", "it is installed, and a CUDA device was found"
+
+
+NAME, WHY = _choose()
 # The banner would land in front of every command's output.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
 os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
@@ -52,8 +68,26 @@ if NAME == "taichi":
 
 QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
 """Whether the user would rather wait for steps than for the compiler."""
-DEVICE_LOOPS = NAME == "quadrants"
-"""Whether a kernel can loop on the device without the host (`ti.graph.do_while`)."""
+if NAME == "quadrants" and ".".join(version(NAME).split(".")[:2]) not in TESTED:
+    warnings.warn(
+        f"quadrants {version(NAME)} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
+        f"pip install 'quadrants~={TESTED[-1]}.0'",
+        stacklevel=2,
+    )
+
+
+def _device_loops() -> bool:
+    if asked := os.environ.get("TAICHIMD_DEVICE_LOOPS"):
+        if asked not in ("0", "1"):
+            raise BackendError(f"TAICHIMD_DEVICE_LOOPS is '{asked}', expected 0 or 1")
+        return NAME == "quadrants" and asked == "1"
+    return NAME == "quadrants" and (not devices() or attribute(CAPABILITY_MAJOR) >= 9)
+
+
+DEVICE_LOOPS = _device_loops()
+"""Whether a kernel loops on the device without the host (`ti.graph.do_while`): under quadrants on cards of
+compute capability 9.0 (Hopper) and later, and on CPUs. On earlier cards each round would go through the
+host."""
 WARPS = NAME == "quadrants"
 """Whether threads of a warp can exchange 64-bit numbers."""
 _DOUBLE, _SINGLE = (ti.f64, np.float64), (ti.f32, np.float32)
@@ -77,7 +111,7 @@ def start(backend: str = "auto") -> str:
     if backend not in ("auto", "cuda", "cpu"):
         raise SettingsError(f"backend is '{backend}', expected auto, cuda or cpu")
     if _backend is None:
-        has_cuda = backend != "cpu" and _cuda_devices() > 0
+        has_cuda = backend != "cpu" and devices() > 0
         if backend == "cuda" and not has_cuda:
             raise BackendError(
                 "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
@@ -148,14 +182,14 @@ def blocks_for(threads: int) -> int:
     """
     if backend() != "cuda":
         return 0
-    per_multiprocessor = threads / (128 * _multiprocessors())
+    per_multiprocessor = threads / (128 * multiprocessors())
     steps = 2, 4, 8, 16, FULL_GRID, 2 * FULL_GRID, 4 * FULL_GRID
-    return _multiprocessors() * next((step for step in steps if per_multiprocessor <= step), steps[-1])
+    return multiprocessors() * next((step for step in steps if per_multiprocessor <= step), steps[-1])
 
 
 def fills_device(blocks: int) -> bool:
     """Whether so many blocks, of `blocks_for`, are more than a GPU does at a time."""
-    return blocks == 0 or blocks >= FULL_GRID * _multiprocessors()
+    return blocks == 0 or blocks >= FULL_GRID * multiprocessors()
 
 
 def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
@@ -167,28 +201,6 @@ def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
     while on == "cuda" and WARPS and threads < 8 and 2 * threads * n_atoms <= enough:
         threads *= 2
     return threads
-
-
-@cache
-def _multiprocessors() -> int:
-    """Multiprocessors of the first CUDA device."""
-    driver = ctypes.CDLL("libcuda.so.1")
-    count, device, attribute = ctypes.c_int(0), ctypes.c_int(0), 16
-    driver.cuDeviceGet(ctypes.byref(device), 0)
-    driver.cuDeviceGetAttribute(ctypes.byref(count), attribute, device)
-    return max(count.value, 1)
-
-
-def _cuda_devices() -> int:
-    """Number of CUDA devices, asked of the driver itself: the runtimes' own test prints warnings."""
-    try:
-        driver = ctypes.CDLL("libcuda.so.1")
-    except OSError:
-        return 0
-    count = ctypes.c_int(0)
-    if driver.cuInit(0) != 0 or driver.cuDeviceGetCount(ctypes.byref(count)) != 0:
-        return 0
-    return count.value
 
 
 def backend() -> str:
@@ -276,6 +288,8 @@ def info() -> dict[str, Any]:
     return {
         "taichimd": taichimd.__version__,
         "runtime": f"{NAME} {version(NAME)}",
+        "chosen": WHY,
+        "device_loops": DEVICE_LOOPS,
         "backend": running,
         "device": _gpu_name() if running == "cuda" else _cpu_name(),
         "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),

@@ -15,11 +15,11 @@ ONCE = (
     "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching",
     "calculator_errors", "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
-    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts",
-    "kappa", "layers", "library", "motion", "observations", "observers", "other_potentials", "output_files",
-    "package", "processors", "readme", "series", "simulation", "starts", "structure_analysis", "structures",
-    "sw_format", "thermostatted_runs", "trajectories", "trajectories_page", "tuples", "validation",
-    "vashishta_format",
+    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa",
+    "layers", "library", "lock", "motion", "observations", "observers", "other_potentials", "output_files",
+    "package", "processors", "readme", "record_page", "segments", "series", "simulation", "starts",
+    "structure_analysis", "structures", "sw_format", "thermostatted_runs", "trajectories",
+    "trajectories_page", "tuples", "validation", "vashishta_format",
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = (

@@ -25,7 +25,7 @@ def as_on_a_gpu():
     runtime.start("cpu")
     runtime._backend = "cuda"
     runtime.start = lambda backend="auto": "cuda"
-    runtime._multiprocessors = lambda: 1
+    runtime.multiprocessors = lambda: 1
     simt = runtime.ti.simt
     simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, 1, 0))
     simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)

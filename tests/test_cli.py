@@ -141,8 +141,8 @@ def test_decomposition_from_job_file_flag_and_checkpoint(call, folder):
     assert note in " ".join(out.split())
     call("run --restart taichimd-run/checkpoint.npz --steps 5")
     assert ran() == ("tuple", "tuple"), "what is not given comes from the checkpoint"
-    earlier = json.loads((folder / "taichimd-run/run.json").read_text())["previous_runs"]
-    assert [run["decomposition"] for run in earlier] == ["particle", "particle", "tuple"]
+    parts = json.loads((folder / "taichimd-run/run.json").read_text())["segments"]
+    assert [part["decomposition"] for part in parts] == ["particle", "particle", "tuple", "tuple"]
 
 
 def test_profile_says_where_the_time_went_and_is_not_inherited(call, folder):

@@ -153,7 +153,7 @@ def test_a_cell_whose_bins_became_too_narrow_goes_back_to_the_host():
 def test_grids_hold_what_a_gpu_does_at_a_time(monkeypatch):
     """Grids come in few sizes, and hold all threads up to 256 blocks a multiprocessor."""
     monkeypatch.setattr(runtime, "backend", lambda: "cuda")
-    monkeypatch.setattr(runtime, "_multiprocessors", lambda: 100)
+    monkeypatch.setattr(runtime, "multiprocessors", lambda: 100)
     threads = [int(10 ** (k / 4)) for k in range(36)]
     blocks = [runtime.blocks_for(n) for n in threads]
     assert blocks == sorted(blocks)

@@ -349,3 +349,23 @@ def test_a_gpu_under_taichi_is_told_of_the_faster_runtime():
     assert faster_runtime({"backend": "cuda", "runtime": "quadrants 1.4.0"}) == []
     (note,) = faster_runtime({"backend": "cuda", "runtime": "taichi 1.7.4"})
     assert "TAICHIMD_RUNTIME=quadrants" in note
+
+
+@pytest.mark.parametrize("more", [{}, {"overwrite": True}])
+def test_a_second_run_in_the_folder_of_a_living_one_is_refused(more):
+    said = []
+
+    def second(engine):
+        FakeEngine.after_advance = None
+        held = rf"^taichimd-run is in use .*process {os.getpid()} on "
+        with pytest.raises(OutputError, match=held) as caught:
+            drive(steps=5, **more)
+        said.append(caught.value.exit_code)
+
+    FakeEngine.after_advance = second
+    assert drive(steps=20, every=10)[0] == 0
+    assert said == [2]
+    assert read_thermo("taichimd-run/thermo.csv")["step"].tolist() == [0, 10, 20]
+    assert sorted(os.listdir("taichimd-run")) == FILES, "no lock is left"
+    with pytest.raises(OutputError, match="earlier run"):
+        drive(steps=5)

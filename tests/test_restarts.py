@@ -28,7 +28,10 @@ def test_restart_in_the_same_folder_equals_an_uncut_run(half):
         assert getattr(one, name).tobytes() == getattr(other, name).tobytes()
     report = json.loads(open("cut/run.json").read())
     assert (report["first_step"], report["last_step"]) == (half, 2 * half)
-    assert report["previous_runs"][0]["last_step"] == half
+    assert [(part["first_step"], part["last_step"]) for part in report["segments"]] == [
+        (0, half),
+        (half, 2 * half),
+    ]
 
 
 def test_a_run_of_heavy_atoms_goes_on_from_its_frames_as_from_its_checkpoint():

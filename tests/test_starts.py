@@ -3,6 +3,7 @@
 import inspect
 import io
 import json
+import re
 from pathlib import Path
 
 import ase.io
@@ -17,7 +18,7 @@ from taichimd.config import RunSettings, make_settings
 from taichimd.driver import run_job
 from taichimd.errors import CheckpointError, SettingsError, StructureError
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.io.structures import read_structure
+from taichimd.io.structures import numbers_for_elements, read_structure
 from taichimd.io.thermo import read_thermo
 from taichimd.job import prepare_job
 from taichimd.velocities import maxwell_boltzmann
@@ -251,7 +252,8 @@ def test_a_wrong_time_is_one_line(text):
 
 
 def test_each_setting_has_an_option_and_each_option_a_setting():
-    assert set(inspect.signature(run).parameters) == set(RunSettings.model_fields)
+    # What the terminal shows is no property of the run.
+    assert set(inspect.signature(run).parameters) - {"quiet"} == set(RunSettings.model_fields)
 
 
 def test_each_option_reaches_its_setting(monkeypatch):
@@ -261,3 +263,49 @@ def test_each_option_reaches_its_setting(monkeypatch):
     monkeypatch.setattr("taichimd.driver.run_job", lambda job, console: 0)
     run(**{name: f"given {name}" for name in RunSettings.model_fields})
     assert seen == {name: f"given {name}" for name in RunSettings.model_fields}
+
+
+def test_what_is_likely_a_mistake_is_noted():
+    atoms = ase.io.read("s.extxyz")
+    plain = drive(steps=5, timestep=0.02, output="plain")[1]
+    assert not re.search("LAMMPS|0 K, and|numbers in", plain)
+    assert (
+        "note: time step of 0.001 fs: LAMMPS's metal units count ps"
+        in drive(steps=5, timestep=0.001, output="short")[1]
+    )
+    atoms.set_momenta(np.zeros((4, 3)))
+    ase.io.write("rest.extxyz", atoms)
+    assert (
+        "note: velocities of the file are 0 K, and are used"
+        in drive(structure="rest.extxyz", steps=5, output="rest")[1]
+    )
+    drawn = drive(structure="rest.extxyz", steps=5, velocities="draw", output="drawn")[1]
+    assert "0 K, and are used" not in drawn
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "noted"),
+    [
+        ("a.xyz", "1\n\n14 0 0 0\n", True),
+        ("a.xyz", "1\n\nSi 0 0 0\n", False),
+        ("a.xyz", "1\nProperties=pos:R:3:species:S:1\n0 0 0 Si\n", False),
+        (
+            "a.lammpstrj",
+            "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 9\n0 9\n0 9\n"
+            "ITEM: ATOMS id type x y z\n1 14 1 2 3\n",
+            True,
+        ),
+        (
+            "a.lammpstrj",
+            "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 9\n0 9\n0 9\n"
+            "ITEM: ATOMS id type element x y z\n1 1 Si 1 2 3\n",
+            False,
+        ),
+    ],
+)
+def test_numbers_in_the_place_of_elements_are_noted(name, text, noted):
+    Path(name).write_text(text)
+    atoms = read_structure(name)
+    assert atoms.get_chemical_symbols() == ["Si"]
+    notes = numbers_for_elements(Path(name), atoms)
+    assert ["numbers in" in note and "14 as Si" in note for note in notes] == [True] * noted

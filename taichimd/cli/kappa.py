@@ -56,7 +56,7 @@ def kappa(
 ) -> None:
     """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
-    Ctrl-C keeps the runs that are finished; the same command goes on with those that are missing, and more
+    Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
     --runs or another --window use what is there.
     """
     from taichimd.analyze.request import parse_fit

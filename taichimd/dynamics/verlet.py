@@ -390,78 +390,97 @@ def step_kernels(
                 unfit |= those[k].unfit(s.groups[k].near.width, s.control)
             close_cut(unfit, s.control, s.bath)
 
-    @kernel(types, graph=True, **system, outputs=outputs_of, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=Number("real", "time step"))  # fmt: skip
-    def steps(
-        atoms, verlet, listed_at, groups, control, bath, reach, outputs, sort, own, old, old_own, loops, dt
-    ):
-        """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
-        ends = [ends_of(k, atoms.n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
-        views = [
-            view(atoms.n, atoms, verlet, listed_at, groups[k], ends[k]) for k in ti.static(range(number))
-        ]
-        s = step_view(atoms, verlet, listed_at, views, control, bath, reach, dt, sort)
-        outs = outputs if ti.static(number > 1) else (s.out,)
-        # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
-        # read with what was read here, once.
-        for _ in range(1):
-            control[BUILDS] = 0
-        while ti.graph.do_while(loops.building):
-            while ti.graph.do_while(loops.cutting):
-                cut(forces, s)
-                flags.open_pass(control, loops.going, None, s.ledger)
-                if ti.static(sometimes):
-                    # A loop of its own: a cut costs time even where there is nothing to cut.
-                    while ti.graph.do_while(loops.acting):
+    if DEVICE_LOOPS:
+
+        @kernel(types, graph=True, **system, outputs=outputs_of, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=Number("real", "time step"))  # fmt: skip
+        def steps(
+            atoms,
+            verlet,
+            listed_at,
+            groups,
+            control,
+            bath,
+            reach,
+            outputs,
+            sort,
+            own,
+            old,
+            old_own,
+            loops,
+            dt,
+        ):
+            """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+            ends = [ends_of(k, atoms.n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
+            views = [
+                view(atoms.n, atoms, verlet, listed_at, groups[k], ends[k]) for k in ti.static(range(number))
+            ]
+            s = step_view(atoms, verlet, listed_at, views, control, bath, reach, dt, sort)
+            outs = outputs if ti.static(number > 1) else (s.out,)
+            # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
+            # read with what was read here, once.
+            for _ in range(1):
+                control[BUILDS] = 0
+            while ti.graph.do_while(loops.building):
+                while ti.graph.do_while(loops.cutting):
+                    cut(forces, s)
+                    flags.open_pass(control, loops.going, None, s.ledger)
+                    if ti.static(sometimes):
+                        # A loop of its own: a cut costs time even where there is nothing to cut.
+                        while ti.graph.do_while(loops.acting):
+                            while ti.graph.do_while(loops.going):
+                                some_steps(s, old.pos, outs)
+                                flags.limit_age(loops.most_age, control)
+                                flags.open_pass(control, loops.going, None, s.ledger)
+                            bring_back(s, old.pos)
+                            acting_step(s, outs)
+                            flags.open_pass(control, loops.going, loops.acting, s.ledger)
+                    else:
                         while ti.graph.do_while(loops.going):
                             some_steps(s, old.pos, outs)
                             flags.limit_age(loops.most_age, control)
                             flags.open_pass(control, loops.going, None, s.ledger)
                         bring_back(s, old.pos)
-                        acting_step(s, outs)
-                        flags.open_pass(control, loops.going, loops.acting, s.ledger)
-                else:
-                    while ti.graph.do_while(loops.going):
-                        some_steps(s, old.pos, outs)
-                        flags.limit_age(loops.most_age, control)
-                        flags.open_pass(control, loops.going, None, s.ledger)
-                    bring_back(s, old.pos)
-                flags.close_pass(control, loops.cutting)
-            control[BUILDING] = 0
-            unfit = 0
-            for k in ti.static(range(number)):
-                unfit |= forces[k].unfit(s.groups[k].near.width, control)
-            if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < loops.builds_allowed and unfit == 0:  # fmt: skip
-                control[BUILDING] = 1
-                if ti.static(cell):
-                    control[BUILDING] = thermostat.lay_out(
-                        sort.grid, sort.bins, sort.reach, sort.radius2, s.bath
+                    flags.close_pass(control, loops.cutting)
+                control[BUILDING] = 0
+                unfit = 0
+                for k in ti.static(range(number)):
+                    unfit |= forces[k].unfit(s.groups[k].near.width, control)
+                if control[REBUILD] != 0 and control[BLOWN] == NONE and control[BUILDS] < loops.builds_allowed and unfit == 0:  # fmt: skip
+                    control[BUILDING] = 1
+                    if ti.static(cell):
+                        control[BUILDING] = thermostat.lay_out(
+                            sort.grid, sort.bins, sort.reach, sort.radius2, s.bath
+                        )
+                if ti.static(not all_pairs):
+                    rebuild(
+                        atoms.n * control[BUILDING], atoms, own, old, old_own, verlet, control, sort, False
                     )
-            if ti.static(not all_pairs):
-                rebuild(atoms.n * control[BUILDING], atoms, own, old, old_own, verlet, control, sort, False)
-            loops.building[None] = 0
-            if control[BUILDING] == 1:
-                control[BUILDS] += 1
-                control[BUILT] = control[DONE]
-                if ti.static(cell):
-                    thermostat.forget_built(s.bath)
-                loops.building[None] = 1 - control[REBUILD]
+                loops.building[None] = 0
+                if control[BUILDING] == 1:
+                    control[BUILDS] += 1
+                    control[BUILT] = control[DONE]
+                    if ti.static(cell):
+                        thermostat.forget_built(s.bath)
+                    loops.building[None] = 1 - control[REBUILD]
 
-    @kernel(types, **system, outputs=outputs_of, old=Atoms.only("pos"), loops=LoopFlags.only("going"), dt=Number("real", "time step"))  # fmt: skip
-    def unrolled_steps(atoms, verlet, listed_at, groups, control, bath, reach, outputs, old, loops, dt):
-        """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
-        ends = [ends_of(k, atoms.n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
-        views = [
-            view(atoms.n, atoms, verlet, listed_at, groups[k], ends[k]) for k in ti.static(range(number))
-        ]
-        s = step_view(atoms, verlet, listed_at, views, control, bath, reach, dt, None)
-        outs = outputs if ti.static(number > 1) else (s.out,)
-        cut(forces, s)
-        flags.open_pass(control, loops.going, None, s.ledger)
-        some_steps(s, old.pos, outs)
-        bring_back(s, old.pos)
-        if ti.static(sometimes):
+    else:
+
+        @kernel(types, graph=True, **system, outputs=outputs_of, old=Atoms.only("pos"), loops=LoopFlags.only("going"), dt=Number("real", "time step"))  # fmt: skip
+        def steps(atoms, verlet, listed_at, groups, control, bath, reach, outputs, old, loops, dt):
+            """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
+            ends = [ends_of(k, atoms.n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
+            views = [
+                view(atoms.n, atoms, verlet, listed_at, groups[k], ends[k]) for k in ti.static(range(number))
+            ]
+            s = step_view(atoms, verlet, listed_at, views, control, bath, reach, dt, None)
+            outs = outputs if ti.static(number > 1) else (s.out,)
+            cut(forces, s)
             flags.open_pass(control, loops.going, None, s.ledger)
-        acting_step(s, outs)
+            some_steps(s, old.pos, outs)
+            bring_back(s, old.pos)
+            if ti.static(sometimes):
+                flags.open_pass(control, loops.going, None, s.ledger)
+            acting_step(s, outs)
 
     bathed_outside = {"bath": BathArrays if cell or driven else None}
     results = {
@@ -538,7 +557,7 @@ def step_kernels(
         )
     return SimpleNamespace(
         open_step=open_step,
-        steps=steps if DEVICE_LOOPS else unrolled_steps,
+        steps=steps,
         evaluate=outside.evaluate,
         last_kick=outside.last_kick,
         moved=outside.moved,

@@ -1,9 +1,11 @@
 """thermo.png: temperature, energies, drift, pressure and a changing volume of a run on one picture."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from ase.formula import Formula
 
 from taichimd.io.files import write_atomically
 from taichimd.io.thermo import read_thermo
@@ -11,11 +13,59 @@ from taichimd.protocols import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _BLUE, _RED, _GREEN, _GREY = "#1f6fb4", "#c8402f", "#3a8f4d", "#555555"
 
 
-def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_from: int = 0) -> None:
+Mark = tuple[float, str]
+"""Time (ps) at which a segment of a run begins, and its name."""
+
+
+def title_of(formula: str, n_atoms: int) -> str:
+    """Formula in its shortest form, and number of atoms."""
+    return f"{Formula(formula).reduce()[0].format('hill')}, {n_atoms:,} atoms"
+
+
+def marks_of(segments: Sequence[Mapping[str, Any]]) -> list[Mark]:
+    """Where the segments of run.json begin, each named by ensemble and temperature where these change."""
+    marks, before = [], ""
+    for one in segments:
+        settings = one.get("settings", {})
+        name = settings.get("ensemble", "")
+        if name not in ("", "nve"):
+            final = settings.get("final_temperature")
+            name += f" {settings['temperature']:g}" + ("" if final is None else f" to {final:g}") + " K"
+        marks.append((one.get("first_ps", 0.0), "" if name == before else name))
+        before = name
+    return marks if len(marks) > 1 else []
+
+
+def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
+    """Draw the thermo.csv of a run with what its report says of it.
+
+    Args:
+        table: thermo.csv.
+        picture: to write; its suffix says the format: png, pdf or svg.
+        report: run.json.
+
+    Raises:
+        OutputError: the picture cannot be written.
+    """
+    title = title_of(report["formula"], report["n_atoms"])
+    title += f", {report['potential']['name']}, {report['settings']['ensemble']}"
+    marks = marks_of(report.get("segments", []))
+    plot_thermo(table, picture, report["n_atoms"], title, report.get("conserved_from_step", 0), marks)
+
+
+def plot_thermo(
+    table: Path,
+    picture: Path,
+    n_atoms: int,
+    title: str,
+    counted_from: int = 0,
+    marks: Sequence[Mark] = (),
+) -> None:
     """Draw thermo.csv.
 
     Args:
@@ -23,16 +73,25 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_fr
         picture: to write; its suffix says the format: png, pdf or svg.
         n_atoms: energies are shown per atom.
         title: above the panels.
-        counted_from: step from which the conserved energy counts: rows before it are of another ensemble.
+        counted_from: step from which the conserved energy counts: rows before it are of another ensemble, and
+            the panel of the drift begins there.
+        marks: where to draw vertical lines, with their names.
 
     Raises:
         OutputError: the picture cannot be written.
     """
+    figure = thermo_figure(read_thermo(table), n_atoms, title, counted_from, marks)
+    write_atomically(picture, lambda file: figure.savefig(file, format=picture.suffix[1:]))
+
+
+def thermo_figure(
+    columns: dict[str, Array], n_atoms: int, title: str, counted_from: int = 0, marks: Sequence[Mark] = ()
+) -> "Figure":
+    """The picture of `plot_thermo`, of columns of a thermo table."""
     # Half a second, so not at the top; and no pyplot, so no display and no global state.
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    columns = read_thermo(table)
     time = columns["time_ps"]
     panels = _panels(columns, n_atoms, counted_from)
     across = 2 if len(panels) <= 4 else 3
@@ -40,17 +99,15 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_fr
         figsize=(4.5 * across, 6.0), dpi=120, layout=ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
     )
     figure.suptitle(title, fontsize=12)
-    axes = figure.subplots(2, across, sharex=True)
+    axes = figure.subplots(2, across)
     for k, axis in enumerate(axes.flat):
         if k >= len(panels):
             _empty(axis, "" if "pressure (GPa)" in panels else "no volume, no pressure")
-            above = axes[0, k % across]
-            above.tick_params(labelbottom=True)
-            above.set_xlabel("time (ps)")
             continue
         label, lines = list(panels.items())[k]
+        shown = columns["step"] >= (counted_from if label.startswith("drift") else 0)
         for name, (values, colour) in lines.items():
-            _line(axis, time, values, colour, name)
+            _line(axis, time[shown], values[shown], colour, name)
         axis.set_ylabel(label)
         if len(lines) > 1:
             axis.legend(frameon=False, ncols=3, fontsize=8, loc="upper center")
@@ -58,9 +115,22 @@ def plot_thermo(table: Path, picture: Path, n_atoms: int, title: str, counted_fr
         axis.grid(alpha=0.25)
         axis.spines[["top", "right"]].set_visible(False)
         axis.ticklabel_format(useOffset=False)
-        if k >= across:
-            axis.set_xlabel("time (ps)")
-    write_atomically(picture, lambda file: figure.savefig(file, format=picture.suffix[1:]))
+        axis.set_xlabel("time (ps)")
+        first, last = axis.get_xlim()
+        for at, name in marks:
+            if first <= at <= last:
+                axis.axvline(at, color=_GREY, linewidth=0.8, linestyle=":")
+                if k == 0:
+                    axis.text(
+                        at,
+                        1.0,
+                        name,
+                        rotation=20,
+                        fontsize=7,
+                        va="bottom",
+                        transform=axis.get_xaxis_transform(),
+                    )
+    return figure
 
 
 def _panels(

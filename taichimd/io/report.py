@@ -75,6 +75,40 @@ def pressure_and_volume(rows: Mapping[str, Array]) -> dict[str, float]:
     }
 
 
+_OF_SEGMENT = (
+    "first_step", "last_step", "first_ps", "simulated_ps", "exit_reason", "settings", "potential",
+    "decomposition", "velocities", "versions", "runtime", "host", "started", "wall_seconds",
+    "compile_seconds", "atom_steps_per_second", "notes",
+)  # fmt: skip
+
+
+def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The runs that a folder's files are of, in turn: those of its earlier report, and the present one.
+
+    An earlier one ends where the present one begins; what it did behind that step is void. A run of no step,
+    which only completes the results, completes the last one.
+
+    Args:
+        earlier: run.json before the restart; empty for a new run.
+        report: of the present run.
+    """
+    own = {key: report[key] for key in _OF_SEGMENT if key in report}
+    # Earlier versions kept less of each run.
+    before = earlier.get("segments") or [
+        *earlier.get("previous_runs", []), {key: earlier[key] for key in _OF_SEGMENT if key in earlier},
+    ]  # fmt: skip
+    step, ps = report["first_step"], report["first_ps"]
+    kept = []
+    for one in before if earlier else []:
+        first, last = one.get("first_step", 0), one.get("last_step", 0)
+        if first < step:
+            killed = one.get("exit_reason") == "running"
+            kept.append({**one, "last_step": step, "simulated_ps": ps} if killed or last > step else one)
+    if kept and report["planned_last_step"] == step:
+        return [*kept[:-1], {**kept[-1], "exit_reason": report["exit_reason"]}]
+    return [*kept, own]
+
+
 def write_report(path: Path, report: dict[str, Any]) -> None:
     """Write run.json atomically; a number that is not one, such as the error of a single run, as null.
 
@@ -92,6 +126,11 @@ def read_report(path: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return content if isinstance(content, dict) else {}
+
+
+def plot_format_of(report: Mapping[str, Any]) -> str:
+    """Format of the pictures of a run; PNG where an earlier version does not say."""
+    return str(report.get("settings", {}).get("plot_format", "png"))
 
 
 def _finite(value: Any) -> Any:

@@ -1,5 +1,6 @@
 """Read any structure file that ASE reads, and say in one line what is wrong with one that cannot be used."""
 
+import io
 import re
 import warnings
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
+from ase.data import chemical_symbols
 
 from taichimd.constraints import moving_fixed
 from taichimd.errors import OutputError, SettingsError, StructureError
@@ -19,6 +21,8 @@ _WITH_VELOCITIES = (".xyz", ".extxyz")
 _LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
 _ELEMENTS = re.compile(rb"^\s*(Masses|Atom Type Labels)\b", re.MULTILINE)
 """Sections of LAMMPS data that say which elements the atom types are."""
+_DUMP_OF_TYPES = re.compile(r"^ITEM: ATOMS (?!.*\belement\b).*\btype\b", re.MULTILINE)
+_XYZ_OF_NUMBERS = re.compile(r"\A\s*\d+[ \t]*\n(?!.*\bProperties=(?!species:S:1)).*\n[ \t]*\d+[ \t]")
 _ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
 
 
@@ -115,7 +119,7 @@ def _read(path: Path, frame: int | None) -> Atoms:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
-            atoms = read(path, **options)
+            atoms = read(_with_elements(path) or path, **options)
     # ASE's readers fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
     except Exception as error:
         if frame is not None:
@@ -128,6 +132,33 @@ def _read(path: Path, frame: int | None) -> Atoms:
     if not isinstance(atoms, Atoms):
         raise StructureError(f"structure file {path} holds no structure")
     return atoms
+
+
+def _head(path: Path) -> str:
+    """The first characters of a file; none of a folder."""
+    if not path.is_file():
+        return ""
+    with open(path, "rb") as file:
+        return file.read(20_000).decode("utf-8", errors="replace")
+
+
+def _with_elements(path: Path) -> io.StringIO | None:
+    """An XYZ file with elements in the place of atomic numbers, which ASE does not read; None of others.
+
+    Raises:
+        ValueError, IndexError: a line that is none of such a file.
+    """
+    if not _XYZ_OF_NUMBERS.match(_head(path)):
+        return None
+    lines = path.read_text(encoding="utf-8").splitlines()
+    first = 0
+    while first < len(lines) and lines[first].strip():
+        end = first + 2 + int(lines[first])
+        for k in range(first + 2, end):
+            number, rest = lines[k].split(maxsplit=1)
+            lines[k] = f"{chemical_symbols[int(number)]} {rest}"
+        first = end
+    return io.StringIO("\n".join(lines) + "\n")
 
 
 def _check_frame(path: Path, frame: int) -> None:
@@ -154,10 +185,9 @@ def _lammps_options(path: Path) -> dict[str, Any]:
         StructureError: a data file that does not say which elements its atom types are: ASE would take their
             numbers for atomic ones, 1 for hydrogen.
     """
-    if not path.is_file():
-        return {}
-    with open(path, "rb") as file:
-        text = file.read(20_000).decode("utf-8", errors="replace")
+    text = _head(path)
+    if _XYZ_OF_NUMBERS.match(text):
+        return {"format": "extxyz"}
     if not _LAMMPS_DATA.search(text):
         return {}
     if not _ELEMENTS.search(path.read_bytes()):
@@ -217,3 +247,20 @@ def remarks(atoms: Atoms) -> list[str]:
                 f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in 'momenta'"
             )
     return notes
+
+
+def numbers_for_elements(path: Path, atoms: Atoms) -> list[str]:
+    """That a file has numbers where others have elements, if it has: they count as atomic numbers.
+
+    Args:
+        path: XYZ, extxyz or a LAMMPS dump; others say what their numbers are.
+        atoms: that were read from it.
+    """
+    text = _head(path)
+    if not (_DUMP_OF_TYPES.search(text) or _XYZ_OF_NUMBERS.match(text)):
+        return []
+    found = dict(zip(atoms.numbers.tolist(), atoms.get_chemical_symbols(), strict=True))
+    shown = ", ".join(f"{number} as {found[number]}" for number in sorted(found)[:5])
+    return [
+        f"numbers in {path.name} were taken as atomic numbers: {shown}; write elements if they are atom types"
+    ]

@@ -15,7 +15,8 @@ from rich.text import Text
 
 from taichimd.constraints import fixed_atoms
 from taichimd.errors import OutputError, TaichimdError
-from taichimd.io.files import make_folder, write_atomically, writing
+from taichimd.io.files import write_atomically, writing
+from taichimd.io.lock import locked
 from taichimd.io.relax_log import RelaxLog
 from taichimd.io.report import host, versions, write_report
 from taichimd.progress import PLAIN_SECONDS
@@ -118,7 +119,13 @@ def run_relax_job(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]
     # Before anything of an earlier relaxation is replaced.
     fixed_atoms(job.atoms, "relax")
     cell_freedom(job.atoms, job.settings)
-    _make_folder(job)
+    with locked(job.folder):
+        return _relax_in_folder(job, console)
+
+
+def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
+    """`run_relax_job` in a folder that is ours."""
+    _check_folder(job)
     log: RelaxLog | None = None
 
     def on_row(row: Row) -> None:
@@ -163,15 +170,13 @@ def run_relax_job(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]
     return (NOT_CONVERGED if stop.received is None else 128 + stop.received), report
 
 
-def _make_folder(job: RelaxJob) -> None:
+def _check_folder(job: RelaxJob) -> None:
     there = [file.name for file in job.files.values() if file.exists()]
     if there and not job.overwrite:
         raise OutputError(
             f"{job.folder} holds an earlier relaxation ({', '.join(there)}); give --overwrite to replace it, "
             "or another --output"
         )
-    with writing(job.folder):
-        make_folder(job.folder)
 
 
 def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | None) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from taichimd.analysis.green_kubo import growing
 from taichimd.analyze.tables import Rows, plus_minus, write_green_kubo
 from taichimd.errors import OutputError
 from taichimd.io.analysis_files import PICTURES, curves, draw, write_table
-from taichimd.io.files import make_folder, writing
+from taichimd.io.files import writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.transport.kappa import Kappa
 from taichimd.transport.settings import KappaSettings
@@ -26,14 +26,13 @@ def paths(folder: Path, plot_format: str) -> list[Path]:
 
 
 def prepare(folder: Path, overwrite: bool) -> None:
-    """Make the folder; with `overwrite`, without earlier runs and results.
+    """Check the folder; with `overwrite`, remove earlier runs and results.
 
     Raises:
         OutputError: it cannot be written, or holds results of something else.
     """
-    with writing(folder):
-        make_folder(folder)
-        if overwrite:
+    if overwrite:
+        with writing(folder):
             for file in [
                 *folder.glob("run-[0-9][0-9]*.npz"),
                 *(file for fmt in PICTURES for file in paths(folder, fmt)),

@@ -3,6 +3,7 @@
 import time
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from ase import Atoms
@@ -12,7 +13,9 @@ from taichimd.analyze.job import Outcome
 from taichimd.analyze.tables import growth_notes
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import check_picture
-from taichimd.io.structures import read_structure
+from taichimd.io.lock import locked
+from taichimd.io.structures import numbers_for_elements, read_structure
+from taichimd.notes import of_timestep
 from taichimd.progress import duration
 from taichimd.signals import StopRequest
 from taichimd.summary import print_analysis
@@ -20,9 +23,12 @@ from taichimd.transport import files
 from taichimd.transport.kappa import Kappa, supercell, thermal_conductivity
 from taichimd.transport.runs import EarlierRuns
 from taichimd.transport.settings import KappaSettings
+from taichimd.units import PS
 
 _OFF = 0.05
 """Share of the temperature by which runs may be off it without a remark."""
+_RECORD = 5.0
+"""Times the end of the plateau that a run should last: as many pieces of it are independent."""
 _SOLID = 2.0
 """Angstrom that atoms may move in a run of a solid: they swing by a tenth of a bond, and drift a little."""
 
@@ -48,13 +54,26 @@ def run_kappa(
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
     system = supercell(atoms, settings)
-    files.prepare(folder, overwrite)
+    with locked(folder):
+        files.prepare(folder, overwrite)
+        return _run_in_folder(
+            Path(structure), atoms, system, forcefield, settings, files.paths(folder, plot_format), console
+        )
+
+
+def _run_in_folder(
+    structure: Path, atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
+    paths: list[Path], console: Console,
+) -> int:  # fmt: skip
+    """`run_kappa` in a folder that is ours."""
     formula = system.get_chemical_formula(empirical=True)
     title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
     each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
+    for note in (*of_timestep(settings.timestep), *numbers_for_elements(structure, atoms)):
+        console.print(f"note: {note}", highlight=False, markup=False)
     begin = time.perf_counter()
     with StopRequest() as stop, console.status("compiling") as status:
 
@@ -64,13 +83,12 @@ def run_kappa(
 
         with warnings.catch_warnings(record=True) as caught:
             found = thermal_conductivity(
-                atoms, forcefield, settings, folder=folder, should_stop=stop, progress=tell
+                atoms, forcefield, settings, folder=paths[0].parent, should_stop=stop, progress=tell
             )
     earlier = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, EarlierRuns)))
     for other in (w for w in caught if not (console.quiet or issubclass(w.category, EarlierRuns))):
         warnings.showwarning(other.message, other.category, other.filename, other.lineno)
     if found is not None:
-        paths = files.paths(folder, plot_format)
         rows = files.write(paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
         temperature = found.temperature
         rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
@@ -82,14 +100,24 @@ def run_kappa(
         return 0
     kept = 0 if found is None else found.runs
     console.print(
-        f"stopped with {kept} of {settings.runs} runs finished; the same command goes on", highlight=False
+        f"stopped with {kept} of {settings.runs} runs finished, and the one under way is kept; the same "
+        "command goes on with it",
+        highlight=False,
     )
     return 128 + stop.received
 
 
 def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
     """What makes the result doubtful."""
-    notes = [] if found.green_kubo is None else growth_notes(found.green_kubo, "kappa", "--window")
+    notes = []
+    if found.green_kubo is not None:
+        end, length = found.green_kubo.plateau[1] / PS, settings.time / 1000.0
+        if length < _RECORD * end:
+            notes.append(
+                f"plateau ends at {end:.3g} ps, and a run is only {length:.3g} ps long: expected "
+                f"{_RECORD:g} times as long or longer; take a longer --time, or a shorter --window"
+            )
+        notes += growth_notes(found.green_kubo, "kappa", "--window")
     mean, wanted = found.temperature, settings.temperature
     if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
         note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "

@@ -16,8 +16,10 @@ give equal samples.
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -32,15 +34,31 @@ from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.errors import SettingsError, StructureError
 from taichimd.io.structures import UNUSED
 from taichimd.observe.sum_series import SumSeries
-from taichimd.protocols import ThermoLike
+from taichimd.protocols import Array, ThermoLike
 from taichimd.simulation import Observer, Sampler, Simulation
-from taichimd.transport.runs import RunSamples, read_run, write_run
+from taichimd.transport.runs import (
+    RunSamples,
+    RunUnderWay,
+    read_run,
+    read_under_way,
+    write_run,
+    write_under_way,
+)
 from taichimd.transport.settings import KappaSettings
 from taichimd.units import FS, KB
 from taichimd.velocities import drift
 
 Progress = Callable[[int, str, float], None]
 """Called with the number of the run (from 0), what it does, and the fraction done."""
+
+
+EQUILIBRATION = "equilibration"
+KEEP_SECONDS = 60.0
+"""Between the times that a run under way is kept."""
+
+
+def _forget(run: RunUnderWay) -> None:
+    """Keep nothing."""
 
 
 MOST_ATOMS = 2**27
@@ -95,7 +113,8 @@ def thermal_conductivity(
             sum.
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
-        should_stop: asked several times a second; True leaves the present run unfinished, and unsaved.
+        should_stop: asked several times a second; True leaves the present run unfinished. The folder keeps
+            it (`run-01.part.npz`), and a later call goes on with it.
         progress: told how far it is.
 
     Returns:
@@ -117,11 +136,17 @@ def thermal_conductivity(
         file = None if folder is None else folder / f"run-{number + 1:02d}.npz"
         samples = None if file is None else read_run(file, identity, record)
         if samples is None:
-            samples = sample_run(system, potential, settings, number, should_stop, progress)
+            begun, keep = None, _forget
+            if file is not None:
+                part = file.with_suffix(".part.npz")
+                begun = read_under_way(part, identity, record)
+                keep = partial(write_under_way, part, identity, record)
+            samples = sample_run(system, potential, settings, number, should_stop, progress, begun, keep)
             if samples is None:
                 break
             if file is not None:
                 write_run(file, identity, record, samples)
+                part.unlink(missing_ok=True)
         found.append(samples)
     return conductivity(found, settings, volume_of(system, settings), len(system)) if found else None
 
@@ -180,18 +205,29 @@ def _area(atoms: Atoms) -> float:
 
 class _Current(Sampler):
     def __init__(self, n: int, every: int) -> None:
-        self.series, self.every = SumSeries("heat", n), every
+        self.series, self.every, self._seen = SumSeries("heat", n), every, -1
+
+    def resume(self, begun: RunUnderWay) -> None:
+        self.series.load({"rows": begun.rows})
+        self._seen = begun.step if len(begun.rows) else -1
 
     def sample(self, simulation: Simulation) -> None:
-        simulation.engine.observe(self.series.sample)
+        if simulation.step > self._seen:
+            simulation.engine.observe(self.series.sample)
 
 
 class _Tell(Observer):
-    def __init__(self, tell: Callable[[float], None], steps: int) -> None:
-        self._tell, self._steps = tell, steps
+    """Tells how far a stage is, and keeps it now and then."""
+
+    def __init__(self, tell: Callable[[float], None], keep: Callable[[], None], steps: int) -> None:
+        self._tell, self._keep, self._steps = tell, keep, steps
+        self._kept_at = monotonic()
 
     def tick(self, simulation: Simulation) -> None:
         self._tell(simulation.step / self._steps)
+        if monotonic() - self._kept_at >= KEEP_SECONDS:
+            self._keep()
+            self._kept_at = monotonic()
 
     def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
         """Nothing: `tick` tells."""
@@ -204,6 +240,8 @@ def sample_run(
     number: int,
     should_stop: Callable[[], bool] = lambda: False,
     progress: Progress = lambda run, what, fraction: None,
+    begun: RunUnderWay | None = None,
+    keep: Callable[[RunUnderWay], None] = _forget,
 ) -> RunSamples | None:
     """One independent run; None if it was stopped.
 
@@ -214,30 +252,54 @@ def sample_run(
         number: of the run, from 0; its seed is that much above the first.
         should_stop: asked several times a second.
         progress: told how far it is.
+        begun: the same run, where it goes on; None begins it.
+        keep: given the state of a run that is stopped, and each minute.
     """
-    seed, temperature = settings.seed + number, settings.temperature
     common = {key: getattr(settings, key) for key in ("backend", "precision", "decomposition")}
-    warm = Simulation(
-        system, potential, timestep=settings.timestep, temperature=temperature, seed=seed,
-        ensemble=Langevin(temperature, seed=seed), **common,
-    )  # fmt: skip
 
-    def go(simulation: Simulation, steps: int, what: str, samplers: tuple[Sampler, ...] = ()) -> bool:
-        tell = _Tell(lambda fraction: progress(number, what, fraction), steps)
-        return simulation.run(
-            steps, every=steps, observers=[tell], should_stop=should_stop, samplers=samplers
-        ).finished
+    def go(
+        simulation: Simulation, steps: int, what: str, start: Array, current: _Current | None = None
+    ) -> bool:
+        if begun is not None and begun.stage == what:
+            simulation.engine.set_state(
+                positions=begun.positions, velocities=begun.velocities, forces=begun.forces, step=begun.step,
+                bath=begun.bath or None,
+            )  # fmt: skip
+            if current is not None:
+                current.resume(begun)
 
-    if not go(warm, max(1, round(settings.equilibrate / settings.timestep)), "equilibration"):
-        return None
-    velocities, masses = warm.velocities(), warm.engine.masses
-    # The noise has left the centre of mass moving, which would carry energy along.
-    velocities -= drift(masses, velocities)
-    simulation = _production(system, potential, settings, common)
-    before = warm.positions()
-    simulation.engine.set_state(positions=before, velocities=velocities)
+        def save() -> None:
+            engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
+            state = engine.positions(), engine.velocities(), engine.forces(), engine.bath_state()
+            keep(RunUnderWay(what, engine.step, *state, start, rows))
+
+        tell = _Tell(lambda fraction: progress(number, what, fraction), save, steps)
+        finished = simulation.step == steps or simulation.run(
+            steps - simulation.step, every=steps, observers=[tell], should_stop=should_stop,
+            samplers=() if current is None else (current,),
+        ).finished  # fmt: skip
+        if not finished:
+            save()
+        return finished
+
+    if begun is None or begun.stage == EQUILIBRATION:
+        seed, temperature = settings.seed + number, settings.temperature
+        warm = Simulation(
+            system, potential, timestep=settings.timestep, temperature=temperature, seed=seed,
+            ensemble=Langevin(temperature, seed=seed), **common,
+        )  # fmt: skip
+        steps = max(1, round(settings.equilibrate / settings.timestep))
+        if not go(warm, steps, EQUILIBRATION, system.positions):
+            return None
+        before, velocities, masses = warm.positions(), warm.velocities(), warm.engine.masses
+        # The noise has left the centre of mass moving, which would carry energy along.
+        velocities -= drift(masses, velocities)
+        simulation = _production(system, potential, settings, common)
+        simulation.engine.set_state(positions=before, velocities=velocities)
+    else:
+        before, simulation = begun.start, _production(system, potential, settings, common)
     current = _Current(len(system), settings.every)
-    if not go(simulation, settings.steps, settings.method, (current,)):
+    if not go(simulation, settings.steps, settings.method, before, current):
         return None
     rows = current.series.rows()
     kinetic = float(rows[:, 6].mean())

@@ -1,7 +1,8 @@
-"""Files of the finished runs of a thermal conductivity: samples, and what they are of."""
+"""Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
 
 import json
 import warnings
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from taichimd.errors import OutputError
 from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.files import write_atomically
 from taichimd.io.potential import differences, earlier_hash
+
+_ARRAYS = ("positions", "velocities", "forces", "start", "rows")
 
 
 class EarlierRuns(UserWarning):
@@ -36,6 +39,65 @@ class RunSamples:
     temperature: float
     decomposition: str = PARTICLE
     moved: float = float("nan")
+
+
+@dataclass(frozen=True)
+class RunUnderWay:
+    """State of a run that has not ended, from which it goes on bit for bit.
+
+    Attributes:
+        stage: "equilibration", or the method of the run.
+        step: of the stage, from 0.
+        positions: (n, 3) angstrom, not wrapped.
+        velocities: (n, 3) internal units.
+        forces: (n, 3) eV/angstrom.
+        bath: of the thermostat (`Engine.bath_state`).
+        start: (n, 3) angstrom where the stage began.
+        rows: (samples, 7) of the heat current so far, the kinetic energy (eV) last.
+    """
+
+    stage: str
+    step: int
+    positions: Array
+    velocities: Array
+    forces: Array
+    bath: dict[str, Any]
+    start: Array
+    rows: Array
+
+
+def write_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunUnderWay) -> None:
+    """Keep a run under way, with what it is of.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    words = {
+        "identity": identity,
+        "potential": record,
+        "bath": run.bath,
+        "stage": run.stage,
+        "step": run.step,
+    }
+    arrays: dict[str, Any] = {name: np.array(json.dumps(value)) for name, value in words.items()}
+    arrays |= {name: getattr(run, name) for name in _ARRAYS}
+    write_atomically(file, lambda handle: np.savez(handle, **arrays))
+
+
+def read_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> RunUnderWay | None:
+    """A run under way; None if there is none. Arguments and errors are those of `read_run`."""
+    if not file.exists():
+        return None
+    try:
+        with np.load(file, allow_pickle=False) as saved:
+            words = {k: json.loads(str(saved[k])) for k in ("identity", "potential", "bath", "stage", "step")}
+            arrays = {name: saved[name] for name in _ARRAYS}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        raise OutputError(
+            f"{file} cannot be read as a run under way; remove it, and it begins anew"
+        ) from None
+    _check_identity(file, words.pop("identity"), words.pop("potential"), identity, record)
+    return RunUnderWay(**words, **arrays)
 
 
 def write_run(file: Path, identity: dict[str, Any], record: dict[str, Any], samples: RunSamples) -> None:
@@ -80,6 +142,14 @@ def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Ru
         raise OutputError(
             f"{file} cannot be read as a finished run; remove it, and it is run again"
         ) from None
+    _check_identity(file, own, before, identity, record)
+    return samples
+
+
+def _check_identity(
+    file: Path, own: dict[str, Any], before: dict[str, Any], identity: dict[str, Any], record: dict[str, Any]
+) -> None:
+    """Raise an OutputError if a run is of other settings, of another system or potential than now."""
     advice = "give --overwrite to replace the runs there, or another --output"
     for key, value in identity.items():
         if own.get(key) == value:
@@ -88,7 +158,6 @@ def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Ru
             _check_potential(file, str(own.get(key)), before, record, advice)
             continue
         raise OutputError(f"{file} is of another {key} ({own.get(key)}, now {value}); {advice}")
-    return samples
 
 
 def _check_potential(file: Path, mark: str, before: dict[str, Any], now: dict[str, Any], advice: str) -> None:

@@ -109,24 +109,19 @@ class KappaSettings:
 
     def _check_window(self) -> None:
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
-        # A single run is cut into five samples of its own, for an error.
-        pieces = 5 if self.runs == 1 and self.method == "green-kubo" else 1
         fewest, leaves = 2, TWO_ORIGINS
         if self.method == "hnemd":
             fewest, leaves = BLOCKS, f"{BLOCKS} samples behind it, for an error"
-        longest = samples // pieces - fewest
+        longest = samples - fewest
         if longest < 1:
             raise SettingsError(
-                f"time = {self.time:g} fs: expected {pieces * (fewest + 1)} samples or more, {self.every} "
+                f"time = {self.time:g} fs: expected {fewest + 1} samples or more, {self.every} "
                 f"steps of {self.timestep:g} fs apart; lengthen the time"
             )
         if not 1 <= self.lags <= longest:
-            what = (
-                "the run" if pieces == 1 else "a fifth of the run (there is only one, and five make an error)"
-            )
             raise SettingsError(
                 f"window = {self.window_fs / 1000:g} ps: expected one sample ({interval:g} fs) or more, and "
-                f"{longest * interval / 1000:g} ps at most, which leaves {what} {leaves}; choose another "
+                f"{longest * interval / 1000:g} ps at most, which leaves the run {leaves}; choose another "
                 "window or lengthen the time"
             )
         if self.plateau is not None and not 0 <= self.plateau[0] < self.plateau[1] <= self.window_fs:

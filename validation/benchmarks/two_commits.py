@@ -34,6 +34,7 @@ CASES = {
     "silica 12,288 nve": ("vashishta-sio2", 12_288, "nve", 1_000),
     "lj melt 32,000 nve": ("lj-melt", 32_000, "nve", 3_000),
     "lj melt 256,000 nve": ("lj-melt", 256_000, "nve", 600),
+    "lj melt 1,048,576 nve": ("lj-melt", 1_048_576, "nve", 200),
 }
 SETTLE = 500
 """Steps before the first timed run."""

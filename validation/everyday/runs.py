@@ -1,6 +1,6 @@
 """Does the record of a run hold what ran, is a folder safe, and is a likely mistake noted?"""
 
-from validation.everyday.cases import SILICON, Case, run
+from validation.everyday.cases import EXIT, SILICON, Case, run
 
 CASES = [
     Case(
@@ -53,6 +53,14 @@ print(json.load(open("out/run.json"))["exit_reason"], os.path.exists("out/thermo
         "^out/thermo.png",
     ),
     Case(
+        "what a complete run observed is drawn again by a restart",
+        SILICON
+        + run("Si.sw", "--steps 200 --observe rdf")
+        + "cp out/rdf.png a.png; rm out/rdf.png; taichimd run --restart out > log 2>&1\n"
+        + "cmp a.png out/rdf.png && echo same\n",
+        "^same",
+    ),
+    Case(
         "taichimd plot draws again",
         SILICON + run("Si.sw") + "rm out/thermo.png; taichimd plot out > log 2>&1; ls out/thermo.png 2>&1\n",
         "^out/thermo.png",
@@ -66,6 +74,31 @@ timeout -s INT 25 taichimd kappa si.xyz --potential Si.sw --temperature 300 --ru
 ls taichimd-kappa | grep -c part
 """,
         "^1",
+    ),
+    Case(
+        "an interrupted kappa goes on within its run",
+        SILICON
+        + """
+line="taichimd kappa si.xyz --potential Si.sw --temperature 300 --runs 1 --equilibrate 1ps --time 10ps"
+$line --output whole > log 2>&1
+timeout -s INT 8 $line > log 2>&1; $line > log 2>&1
+python -c '
+import numpy as np
+one, two = (np.load(f"{name}/run-01.npz")["current"] for name in ("whole", "taichimd-kappa"))
+print("same" if (one == two).all() else "differs")'
+""",
+        "^same",
+    ),
+    Case(
+        "the lock of a process that was killed is taken over",
+        SILICON
+        + """
+taichimd run si.xyz --potential Si.sw --steps 100000000 --output out > log 2>&1 & first=$!
+while ! test -f out/thermo.csv; do sleep 0.1; done
+kill -9 $first; wait $first 2> /dev/null
+test -f out/.taichimd-lock && taichimd run si.xyz --potential Si.sw --steps 5 --output out --overwrite"""
+        + EXIT,
+        "exit 0",
     ),
     Case(
         "a time step that looks like picoseconds is noted",

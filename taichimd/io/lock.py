@@ -1,0 +1,130 @@
+"""A lock on an output folder, so that two processes never write there at the same time.
+
+The lock is a file that says who holds it. On one host the system's own lock on this file (`flock`) tells
+whether the holder lives: it ends with the process, however that ends. Another host's process cannot be asked,
+and some network file systems know no such lock: there the file alone counts, until somebody removes it.
+"""
+
+import json
+import os
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from taichimd.errors import OutputError
+from taichimd.io.files import make_folder, writing
+
+try:
+    import fcntl
+except ImportError:  # not on Windows
+    fcntl = None  # type: ignore[assignment]
+
+NAME = ".taichimd-lock"
+_TRIES, _PAUSE = 20, 0.05
+"""How often, and after how many seconds, to look again at a lock that is just being made or removed."""
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, which is made if it is not there.
+
+    Raises:
+        OutputError: another process holds it, or may do so; or the folder cannot be written.
+    """
+    path = folder / NAME
+    with writing(folder):
+        handle = _take(path)
+    try:
+        yield
+    finally:
+        if fcntl is None:
+            os.close(handle)  # Windows removes no open file
+        # The name goes before the lock of the system: who gets that looks whether the name is still there.
+        with suppress(OSError):
+            path.unlink()
+        if fcntl is not None:
+            os.close(handle)
+
+
+def _take(path: Path) -> int:
+    """Open lock file, now ours."""
+    owner: dict[str, Any] = {}
+    for _ in range(_TRIES):
+        make_folder(path.parent)
+        with suppress(FileNotFoundError):
+            try:
+                return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path)
+            except FileExistsError:
+                owner = _read_owner(path)
+                handle = _take_over(path, owner)
+                if handle is not None:
+                    return handle
+        time.sleep(_PAUSE)
+    raise OutputError(_refusal(path, owner))
+
+
+def _write_owner(handle: int, path: Path) -> int:
+    """The handle of a lock file, after it was locked and says that this process has it."""
+    try:
+        if _flock(handle) is False:
+            raise FileExistsError(path)
+        owner = {
+            "pid": os.getpid(),
+            "host": socket.gethostname(),
+            "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        }
+        os.ftruncate(handle, 0)
+        os.lseek(handle, 0, os.SEEK_SET)
+        os.write(handle, json.dumps(owner).encode())
+    except BaseException as error:
+        os.close(handle)
+        if not isinstance(error, FileExistsError):
+            path.unlink(missing_ok=True)  # ours, and without a word of whose it is
+        raise
+    return handle
+
+
+def _take_over(path: Path, owner: dict[str, Any]) -> int | None:
+    """Handle of the lock of a process of this host that has ended; None if it lives, or that is not known."""
+    if owner.get("host") != socket.gethostname():
+        return None
+    handle = os.open(path, os.O_RDWR)
+    # Of several who come at once one gets the system's lock, and it may be on a file that has lost its name.
+    same = _flock(handle) and path.exists() and os.path.samestat(os.fstat(handle), path.stat())
+    if not same or _read_owner(path).get("host") != socket.gethostname():
+        os.close(handle)
+        return None
+    return _write_owner(handle, path)
+
+
+def _flock(handle: int) -> bool | None:
+    """Whether the system's lock is ours now; None where there is none to be had."""
+    if fcntl is None:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _read_owner(path: Path) -> dict[str, Any]:
+    """Who holds the lock; empty if the file does not say, as while it is written."""
+    try:
+        owner = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError:
+        return {}
+    return owner if isinstance(owner, dict) else {}
+
+
+def _refusal(path: Path, owner: dict[str, Any]) -> str:
+    who = "process {pid} on {host}, since {since}".format_map({"pid": "?", "host": "?", "since": "?"} | owner)
+    return (
+        f"{path.parent} is in use by another run ({who}); wait for its end or give another --output; if that "
+        f"process has crashed, remove {path}"
+    )

@@ -1,0 +1,124 @@
+"""The lock of an output folder: one process at a time, and none that a dead one has left stays for ever."""
+
+import json
+import multiprocessing
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from ase.build import bulk
+
+from taichimd.cli.app import main
+from taichimd.errors import OutputError
+from taichimd.io import lock
+from taichimd.io.lock import NAME, locked
+
+HOLD = """
+import sys, time
+from pathlib import Path
+from taichimd.io.lock import locked
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def _hold(folder):
+    process = subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+def _left_by(folder, **owner):
+    folder.mkdir()
+    gone = {"pid": 4_000_000, "host": socket.gethostname(), "since": "2026-01-01T00:00:00Z"} | owner
+    (folder / NAME).write_text(json.dumps(gone))
+
+
+def test_a_second_process_is_refused_while_the_first_lives_and_takes_over_when_it_was_killed(tmp_path):
+    holder = _hold(tmp_path / "out")
+    try:
+        said = rf"process {holder.pid} on {socket.gethostname()}, since 20.*Z\).*crashed, remove .*{NAME}"
+        with pytest.raises(OutputError, match=said), locked(tmp_path / "out"):
+            pass
+    finally:
+        holder.send_signal(signal.SIGKILL)
+        holder.wait()
+    assert (tmp_path / "out" / NAME).exists(), "a killed process cannot remove it"
+    with locked(tmp_path / "out"):
+        assert json.loads((tmp_path / "out" / NAME).read_text())["pid"] == os.getpid()
+        with pytest.raises(OutputError, match=f"process {os.getpid()} "), locked(tmp_path / "out"):
+            pass
+    assert not (tmp_path / "out" / NAME).exists()
+
+
+def test_the_process_of_another_host_may_live(tmp_path):
+    _left_by(tmp_path / "out", host="elsewhere")
+    with pytest.raises(OutputError, match="on elsewhere, since 2026-01-01"), locked(tmp_path / "out"):
+        pass
+    os.remove(tmp_path / "out" / NAME)
+    with locked(tmp_path / "out"):
+        pass
+
+
+def test_where_the_system_has_no_lock_the_file_alone_counts(tmp_path, monkeypatch):
+    def none(*_):
+        raise OSError(38, "Function not implemented")
+
+    monkeypatch.setattr(lock.fcntl, "flock", none)
+    with locked(tmp_path / "new"), pytest.raises(OutputError, match="in use"), locked(tmp_path / "new"):
+        pass
+    _left_by(tmp_path / "out")
+    with pytest.raises(OutputError, match=r"crashed, remove"), locked(tmp_path / "out"):
+        pass
+
+
+def test_a_lock_that_says_nothing_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_PAUSE", 0.0)
+    (tmp_path / NAME).write_text("")
+    with pytest.raises(OutputError, match=r"process \? on \?"), locked(tmp_path):
+        pass
+
+
+def _try(folder, start, results):
+    start.wait()
+    try:
+        with locked(folder):
+            results.put("ran")
+            time.sleep(3.0)
+    except OutputError:
+        results.put("refused")
+
+
+@pytest.mark.parametrize("stale", [False, True])
+def test_of_many_that_start_together_exactly_one_gets_it(tmp_path, stale):
+    context = multiprocessing.get_context("spawn")
+    for k in range(2):
+        folder = tmp_path / str(k)
+        if stale:
+            _left_by(folder)
+        start, results = context.Event(), context.Queue()
+        several = [context.Process(target=_try, args=(folder, start, results)) for _ in range(6)]
+        for process in several:
+            process.start()
+        time.sleep(1.0)
+        start.set()
+        found = sorted(results.get(timeout=30) for _ in several)
+        for process in several:
+            process.join()
+        assert found == ["ran", *["refused"] * 5]
+
+
+def test_relax_and_kappa_ask_for_the_lock_before_they_compute(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    bulk("Ar", cubic=True).write("ar.xyz", format="extxyz")
+    _left_by(tmp_path / "out", host="elsewhere")
+    for command in ("relax ar.xyz", "kappa ar.xyz --temperature 30"):
+        with pytest.raises(SystemExit) as caught:
+            main([*command.split(), "--potential", "Ar.lj", "--output", "out", "--overwrite"])
+        assert caught.value.code == 2
+        assert "out is in use by another run (process 4000000 on elsewhere" in capsys.readouterr().err
