@@ -40,7 +40,7 @@ class Account(NamedTuple):
     counted_from: int = 0
 
 
-def named(forcefield: Any) -> str | tuple[str, ...] | None:
+def named(forcefield: Any) -> str | list[str] | None:
     """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
     from taichimd.forcefields.load import texts_of
 

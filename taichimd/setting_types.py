@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -93,25 +93,25 @@ def absolute(spec: str, folder: bool = False) -> str:
     return f"{Path(file).resolve()}{colon}{name}" if file and there else spec
 
 
-def each(texts: str | Sequence[str]) -> tuple[str, ...]:
-    """One potential or several, as a tuple."""
-    return (texts,) if isinstance(texts, str) else tuple(texts)
+def each(texts: str | list[str]) -> list[str]:
+    """One potential or several, as a list."""
+    return [texts] if isinstance(texts, str) else texts
 
 
-def of_each(texts: str | Sequence[str], change: Callable[[str], str]) -> str | tuple[str, ...]:
+def of_each(texts: str | list[str], change: Callable[[str], str]) -> str | list[str]:
     """One potential changed, or each of several."""
-    return change(texts) if isinstance(texts, str) else tuple(map(change, texts))
+    return change(texts) if isinstance(texts, str) else list(map(change, texts))
 
 
 def parse_potential(value: Any) -> Any:
     """The lists of a command line, of TOML and JSON; of one potential it is that one."""
     if not isinstance(value, list | tuple):
         return value
-    return value[0] if len(value) == 1 else tuple(value)
+    return value[0] if len(value) == 1 else list(value)
 
 
 Potential = Annotated[
-    str | Annotated[tuple[str, ...], Field(min_length=1)] | None, BeforeValidator(parse_potential)
+    str | Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(parse_potential)
 ]
 """One potential, or several whose sum it is."""
 
