@@ -211,7 +211,8 @@ print(abs(one + two - both) < 1e-9 * abs(both))'
         SILICON
         + TWO_FILES
         + """
-printf 'structure = "si.xyz"\npotential = ["pair.lj", "mine.tersoff"]\nsteps = 20\noutput = "out"\n' > job.toml
+printf 'structure = "si.xyz"\npotential = ["pair.lj", "mine.tersoff"]\n' > job.toml
+printf 'steps = 20\noutput = "out"\n' >> job.toml
 taichimd run job.toml > log 2>&1
 sed -i 's/0.01 2.0/0.02 2.0/' pair.lj
 """
