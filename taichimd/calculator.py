@@ -7,7 +7,6 @@ physics is the engine's. Units are ASE's: eV, angstrom, eV/angstrom^3.
 Importing this module registers the name "taichimd" with ASE and starts no Taichi.
 """
 
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,8 @@ class TaichiMD(Calculator):
 
     Args:
         potential: path of a parameter file, name of a shipped one ("Si.tersoff"), "my_file.py:my_potential",
-            or a force-field object such as `LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)`.
+            or a force-field object such as `LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5)`; a list of
+            these is their sum.
         backend: "auto" (CUDA where there is one), "cuda" or "cpu"; one per process.
         precision: "float64", "mixed" (float32 terms of float64 positions) or "float32".
         skin: thickness (angstrom) of the shell of neighbours kept beyond the cutoff, so that lists survive
@@ -113,6 +113,13 @@ class TaichiMD(Calculator):
         return self._forcefield
 
     @property
+    def _by_name(self) -> bool:
+        """Whether the parameters can load the force field again."""
+        from taichimd.forcefields.load import texts_of
+
+        return texts_of(self.parameters["potential"]) is not None
+
+    @property
     def engine(self) -> "Engine | None":
         """The engine that made the last results; None before the first calculation or after `reset()`."""
         return self._engine
@@ -130,7 +137,7 @@ class TaichiMD(Calculator):
             SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
-        from taichimd.forcefields.load import load_forcefield
+        from taichimd.forcefields.load import load_forcefield, texts_of
 
         known = ("potential", *self.default_parameters)
         for name in kwargs:
@@ -140,8 +147,7 @@ class TaichiMD(Calculator):
         check_options(now["precision"], now["skin"])
         forcefield = self._forcefield
         if "potential" in kwargs:
-            if isinstance(kwargs["potential"], os.PathLike):
-                kwargs["potential"] = os.fspath(kwargs["potential"])
+            kwargs["potential"] = texts_of(kwargs["potential"]) or kwargs["potential"]
             # Loaded here and now: a wrong potential is reported where it is written, not at the first
             # energy, and leaves the calculator as it was.
             forcefield = load_forcefield(kwargs["potential"])
@@ -169,7 +175,7 @@ class TaichiMD(Calculator):
             for name, default in self.default_parameters.items():
                 if settings[name] == default:
                     del settings[name]
-        if not isinstance(settings["potential"], str):
+        if not self._by_name:
             settings["potential"] = self.forcefield.describe()
         return settings
 
@@ -245,6 +251,31 @@ class TaichiMD(Calculator):
         assert self._virials is not None, "a calculation sets the virials with the forces"
         return self._virials.copy()
 
+    def get_energy_terms(self, atoms: Atoms | None = None) -> dict[str, float]:
+        """The energy of a sum of potentials, contribution by contribution, each evaluated for itself.
+
+            >>> from ase.build import bulk
+            >>> from taichimd import LennardJones, TaichiMD
+            >>> weak = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.0)
+            >>> silicon = bulk("Si", cubic=True)
+            >>> terms = TaichiMD(["Si.sw", weak]).get_energy_terms(silicon)
+            >>> {name: round(energy, 3) for name, energy in terms.items()}
+            {'Si.sw': -34.692, 'Lennard-Jones': -0.277}
+
+        Args:
+            atoms: the structure; None means that of the last calculation.
+
+        Returns:
+            {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their
+            sum is the energy.
+
+        Raises:
+            StructureError: no atoms, or atoms that cannot be evaluated.
+        """
+        from taichimd.energy_terms import energy_terms
+
+        return energy_terms(_bare(self._subject(atoms)), self.forcefield, **self._options)
+
     def get_heat_current(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
         """J = d/dt sum_i r_i E_i, potential and kinetic part together (`taichimd.heat`), not per volume.
 
@@ -287,12 +318,7 @@ class TaichiMD(Calculator):
             EvaluationError: an energy or a force that is not a finite number.
             CapacityError: the lists do not fit the device.
         """
-        subject = self.atoms if atoms is None else atoms
-        if subject is None:
-            raise StructureError(
-                "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
-            )
-        require_atoms(subject)
+        subject = self._subject(atoms)
         self.results = {}
         self._virials = None
         try:
@@ -319,6 +345,21 @@ class TaichiMD(Calculator):
         self.results = results
         self._virials = virials
 
+    def _subject(self, atoms: Atoms | None) -> Atoms:
+        """These atoms, or those of the last calculation."""
+        subject = self.atoms if atoms is None else atoms
+        if subject is None:
+            raise StructureError(
+                "TaichiMD: no atoms to compute; pass an Atoms object or set atoms.calc = TaichiMD(...) first"
+            )
+        require_atoms(subject)
+        return subject
+
+    @property
+    def _options(self) -> dict[str, Any]:
+        """Of the engine."""
+        return {name: self.parameters[name] for name in self.default_parameters}
+
     def _engine_at(self, atoms: Atoms) -> "Engine":
         """The engine with its state at `atoms`: the one we have if it can be moved there, else a new one."""
         from taichimd.engine import Engine
@@ -337,10 +378,8 @@ class TaichiMD(Calculator):
             return engine
         # Dropped before its successor is built, so that the device never holds both.
         engine = self._engine = self._held = None
-        # A bare structure: masses, momenta, charges and constraints must not matter, or caching were wrong.
-        bare = Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)
-        settings = {name: self.parameters[name] for name in self.default_parameters}
-        self._engine = Engine(bare, self.forcefield, **settings)
+        bare = _bare(atoms)
+        self._engine = Engine(bare, self.forcefield, **self._options)
         self._held = bare
         return self._engine
 
@@ -356,7 +395,7 @@ class TaichiMD(Calculator):
         """Everything but the engine, and but the force field where the parameters can load it again."""
         state = self.__dict__.copy()
         state["_engine"] = state["_held"] = None
-        if isinstance(self.parameters["potential"], str):
+        if self._by_name:
             state["_forcefield"] = None
         return state
 
@@ -387,8 +426,13 @@ class TaichiMD(Calculator):
             if self.parameters[name] != default
         )
         potential = self.parameters["potential"]
-        shown = repr(potential) if isinstance(potential, str) else f"<{self.forcefield.name}>"
+        shown = repr(potential) if self._by_name else f"<{self.forcefield.name}>"
         return f"{type(self).__name__}({shown}{settings})"
+
+
+def _bare(atoms: Atoms) -> Atoms:
+    """The structure alone: masses, momenta and constraints must not matter, or caching were wrong."""
+    return Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)
 
 
 # For `ase.calculators.calculator.get_calculator_class("taichimd")`; ASE refuses a name twice, and a module

@@ -20,6 +20,7 @@ from taichimd.setting_types import (
     NONE,
     TIME_EXPECTED,
     Femtoseconds,
+    Potential,
     Pressure,
     checked_per_atom,
     checkpoint_of,
@@ -50,8 +51,9 @@ class RunSettings(BaseModel):
     structure: str | None = Field(
         None, description="a structure file that ASE reads, a checkpoint, or the folder of a run"
     )
-    potential: str | None = Field(
-        None, description="a parameter file, a shipped name (see `taichimd potentials`) or file.py:name"
+    potential: Potential = Field(
+        None,
+        description="a parameter file, a shipped name (`taichimd potentials`), file.py:name, or several",
     )
     from_frame: int | None = Field(
         None, description="the number of a frame of a trajectory; 0 is the first, -1 the last"

@@ -5,6 +5,7 @@ import os
 import shlex
 import signal
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,9 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
 
     begin = time.perf_counter()
     settings, checkpoint = job.settings, job.checkpoint
-    forcefield = load_forcefield(settings.potential)
+    with warnings.catch_warnings(record=True) as caught:
+        forcefield = load_forcefield(settings.potential)
+    job.notes.extend(" ".join(str(warning.message).split()) for warning in caught)
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())
         job.notes.extend(check_same_potential(settings, checkpoint, record))

@@ -1,7 +1,7 @@
 """One system on the device: atoms, force field, lists, steps. Both doors, CLI and ASE, stand on this."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -29,6 +29,7 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.load import load_forcefield
 from taichimd.heat import HeatCurrent
 from taichimd.matrix3 import determinant
 from taichimd.neighbours.box import make_frame
@@ -51,7 +52,7 @@ class Engine(NotCopied):
 
     Args:
         atoms: positions, species, masses, cell and pbc are taken; never changed. Velocities are taken, too.
-        forcefield: see `taichimd.load_forcefield`.
+        forcefield: see `taichimd.load_forcefield`; a list of them is their sum.
         backend: "auto", "cuda" or "cpu".
         precision: "float64", "float32", or "mixed": float32 terms of float64 positions, summed and integrated
             in float64.
@@ -80,7 +81,7 @@ class Engine(NotCopied):
     def __init__(
         self,
         atoms: Atoms,
-        forcefield: ForceField,
+        forcefield: ForceField | Sequence[Any],
         *,
         backend: str = "auto",
         precision: str = "float64",
@@ -91,6 +92,8 @@ class Engine(NotCopied):
         fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         check_options(precision, skin)
+        if isinstance(forcefield, list | tuple):
+            forcefield = load_forcefield(forcefield)
         if not isinstance(forcefield, ForceField):
             raise SettingsError(
                 f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"

@@ -20,7 +20,7 @@ from taichimd.io.structures import has_velocities, numbers_for_elements, read_st
 from taichimd.notes import before_run, of_start, where_it_goes_on
 from taichimd.outputs import OutputFolder
 from taichimd.restart import at_rest, cut_ramp, new_bath, redrawn
-from taichimd.setting_types import DRAW, FILE, absolute
+from taichimd.setting_types import DRAW, FILE, absolute, of_each
 from taichimd.velocities import temperature
 
 
@@ -151,11 +151,11 @@ def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bo
 
 def _absolute(settings: RunSettings) -> RunSettings:
     """Paths made absolute, so that a checkpoint can be continued from another folder."""
-    changes = {}
-    for key in ("structure", "potential"):
-        spec = getattr(settings, key)
-        if spec:
-            changes[key] = absolute(spec, folder=key == "structure")
+    changes: dict[str, Any] = {}
+    if settings.structure:
+        changes["structure"] = absolute(settings.structure, folder=True)
+    if settings.potential:
+        changes["potential"] = of_each(settings.potential, absolute)
     return settings.model_copy(update=changes)
 
 

@@ -39,8 +39,11 @@ def read_job_file(path: Path, check_key: Callable[[str, str], None]) -> dict[str
     for key in _PATH_KEYS:
         if isinstance(values.get(key), str) and values[key]:
             values[key] = str(folder / values[key])
-    if isinstance(values.get("potential"), str):
-        values["potential"] = _potential_beside(folder, values["potential"])
+    potential = values.get("potential")
+    if isinstance(potential, str):
+        values["potential"] = _potential_beside(folder, potential)
+    elif isinstance(potential, list) and all(isinstance(one, str) for one in potential):
+        values["potential"] = [_potential_beside(folder, one) for one in potential]
     return values
 
 

@@ -10,9 +10,9 @@ from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.errors import CheckpointError
 from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.io.potential import differences, earlier_hash
+from taichimd.io.potential import differences, earlier_hash, in_another_order
 from taichimd.protocols import EngineLike
-from taichimd.setting_types import DRAW
+from taichimd.setting_types import DRAW, each
 from taichimd.velocities import drift, maxwell_boltzmann
 
 if TYPE_CHECKING:
@@ -166,20 +166,24 @@ def check_same_potential(
         potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
 
     Returns:
-        A remark where an earlier version has written the checkpoint, which recorded less.
+        A remark where an earlier version has written the checkpoint, which recorded less, or where a sum is
+        in another order.
 
     Raises:
         CheckpointError: another potential; says what differs.
     """
+    potentials = each(settings.potential or "")
+    shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
     new_run = (
-        f"or start a new run from it: taichimd run {settings.restart} --potential {settings.potential}, with "
-        "ensemble, length and --output"
+        f"or start a new run from it: taichimd run {settings.restart} {options}, with ensemble, length and "
+        "--output"
     )
     if is_fingerprint(checkpoint.potential_hash):
         if checkpoint.potential_hash == potential["fingerprint"]:
-            return []
+            another = in_another_order(checkpoint.potential, potential)
+            return ["potentials are added up in another order: last digits may differ"] if another else []
         raise CheckpointError(
-            f"checkpoint {settings.restart} was made with another potential than {settings.potential}: "
+            f"checkpoint {settings.restart} was made with another potential than {shown}: "
             f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
         )
     if checkpoint.potential_hash == earlier_hash(potential, settings.potential):
@@ -189,5 +193,5 @@ def check_same_potential(
         ]
     raise CheckpointError(
         f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of "
-        f"the potential, and those of {settings.potential} have changed since; restore the file, {new_run}"
+        f"the potential, and those of {shown} have changed since; restore the file, {new_run}"
     )

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import fields
-from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -25,7 +24,7 @@ from taichimd.restart import (
     ramp_of,
     resume,
 )
-from taichimd.setting_types import absolute, checkpoint_of
+from taichimd.setting_types import absolute, checkpoint_of, of_each
 
 if TYPE_CHECKING:
     from taichimd.simulation import Simulation
@@ -38,9 +37,12 @@ class Account(NamedTuple):
     counted_from: int = 0
 
 
-def named(forcefield: Any) -> str | None:
+def named(forcefield: Any) -> str | list[str] | None:
     """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
-    return absolute(str(forcefield)) if isinstance(forcefield, str | PathLike) else None
+    from taichimd.forcefields.load import texts_of
+
+    texts = texts_of(forcefield)
+    return None if texts is None else of_each(texts, absolute)
 
 
 def state_of(simulation: "Simulation") -> dict[str, Any]:

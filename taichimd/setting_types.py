@@ -2,10 +2,11 @@
 
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat
 
 from taichimd.errors import SettingsError
 
@@ -90,6 +91,29 @@ def absolute(spec: str, folder: bool = False) -> str:
     file, colon, name = spec.rpartition(":") if ".py:" in spec else (spec, "", "")
     there = Path(file).is_file() or (folder and Path(file).is_dir())
     return f"{Path(file).resolve()}{colon}{name}" if file and there else spec
+
+
+def each(texts: str | list[str]) -> list[str]:
+    """One potential or several, as a list."""
+    return [texts] if isinstance(texts, str) else texts
+
+
+def of_each(texts: str | list[str], change: Callable[[str], str]) -> str | list[str]:
+    """One potential changed, or each of several."""
+    return change(texts) if isinstance(texts, str) else list(map(change, texts))
+
+
+def parse_potential(value: Any) -> Any:
+    """The lists of a command line, of TOML and JSON; of one potential it is that one."""
+    if not isinstance(value, list | tuple):
+        return value
+    return value[0] if len(value) == 1 else list(value)
+
+
+Potential = Annotated[
+    str | Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(parse_potential)
+]
+"""One potential, or several whose sum it is."""
 
 
 def parse_pressure(value: Any) -> Any:

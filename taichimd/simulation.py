@@ -93,7 +93,8 @@ class Simulation(NotCopied):
         atoms: the structure; its velocities are used if it has any, otherwise they are drawn
             (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Atoms that
             `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints are refused.
-        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
+            sum.
         timestep: fs.
         temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
         seed: of the draw; the noise of a thermostat has its own.

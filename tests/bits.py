@@ -98,6 +98,15 @@ def silica():
     return _trajectory(structures.silica_triclinic(), load_forcefield("SiO2_1990.vashishta"), 1.0, 100, 3)
 
 
+def sum_of_three():
+    """64 silicon atoms with a file, a declared pair and a potential of passes: three groups of terms."""
+    from declared import MORSE_VALUES, morse
+
+    example = Path(__file__).parent.parent / "examples" / "own_many_body.py"
+    terms = ["Si.sw", morse(**MORSE_VALUES), f"{example}:copper"]
+    return _trajectory(bulk("Si", cubic=True).repeat(2), load_forcefield(terms), 1.0, 50, 1)
+
+
 def melt():
     """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -178,6 +187,7 @@ SYSTEMS = {
     "silicon": silicon,
     "silica": silica,
     "melt": melt,
+    "sum": sum_of_three,
     "thermostats": thermostats,
     "relaxation": relaxation,
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),

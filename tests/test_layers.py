@@ -20,7 +20,7 @@ LAYERS = [
     ["forcefields", "enumerate", "tuples"],
     ["dynamics", "reduce", "results", "checks", "observe", "program"],
     ["device", "decomposition"],
-    ["engine", "forcefields.check", "forcefields.ends"],
+    ["engine", "energy_terms", "forcefields.check", "forcefields.ends"],
     ["minimise"],
     ["job_file", "setting_types"],
     ["protocols", "config", "velocities", "lattices", "io"],

@@ -1,8 +1,10 @@
 """Entry point: collects the commands and turns every error into one line and an exit code."""
 
 import sys
+import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import Any
 
 import typer
 
@@ -57,7 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def _code_of(arguments: Sequence[str]) -> int:
     try:
-        code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn  # type: ignore[assignment]
+            code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except Exception as error:
@@ -80,6 +84,10 @@ def _code_of(arguments: Sequence[str]) -> int:
         # The option parser has made a bare exit code of it, or nobody has looked.
         return _fail("interrupted", 130)
     return code if isinstance(code, int) else 0
+
+
+def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
+    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

@@ -8,9 +8,16 @@ NOT_CONSISTENT = 1
 
 
 def check(
+    potentials: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="file.py:name of a force field, a parameter file or a shipped name; several are added up.",
+            show_default=False,
+        ),
+    ] = None,
     potential: Annotated[
-        str, typer.Argument(help="file.py:name of a force field, a parameter file or a shipped name.")
-    ],
+        list[str] | None, typer.Option(help="Instead of the argument, as in the other commands.")
+    ] = None,
     elements: Annotated[
         str | None,
         typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
@@ -24,7 +31,7 @@ def check(
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees.
     """
-    from taichimd.config import make_settings
+    from taichimd.config import RunSettings, make_settings
     from taichimd.errors import SettingsError
     from taichimd.forcefields.check import check_forcefield
     from taichimd.forcefields.load import load_forcefield
@@ -32,9 +39,13 @@ def check(
 
     make_settings({"backend": backend, "decomposition": decomposition})
     species = _symbols(elements)
+    if not (given := [*(potentials or ()), *(potential or ())]):
+        raise SettingsError(
+            f"no potential given: expected {RunSettings.model_fields['potential'].description}"
+        )
     if seed < 0:
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
-    forcefield = load_forcefield(potential)
+    forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
     typer.echo(str(found))

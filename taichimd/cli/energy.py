@@ -1,5 +1,6 @@
 """`taichimd energy`: one evaluation at full precision."""
 
+import math
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -15,11 +16,17 @@ _LARGEST = 10
 def energy(
     structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
     potential: Annotated[
-        str, typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name.")
+        list[str],
+        typer.Option(
+            help="Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up."
+        ),
     ],
     json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
     per_atom: Annotated[
         bool, typer.Option("--per-atom", help="Energy and force of each atom, not only the largest forces.")
+    ] = False,
+    terms: Annotated[
+        bool, typer.Option("--terms", help="Energy of each potential of a sum, evaluated for itself.")
     ] = False,
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
     precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
@@ -29,23 +36,30 @@ def energy(
     import numpy as np
 
     from taichimd.config import make_settings
+    from taichimd.energy_terms import energy_terms
     from taichimd.engine import Engine
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
     from taichimd.results import require_finite
+    from taichimd.setting_types import parse_potential
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     make_settings(options)
     atoms = read_structure(structure)
-    forcefield = load_forcefield(potential)
+    forcefield = load_forcefield(parse_potential(potential))
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine.symbols)
+    parts = energy_terms(atoms, forcefield, **options) if terms else None
     if json:
-        typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result))
+        typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))
         return
     typer.echo(f"energy          {float(result.energy)!r} eV")
     typer.echo(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
+    if parts is not None:
+        width = max(map(len, [*parts, "sum"]))
+        for name, value in (*parts.items(), ("sum", math.fsum(parts.values()))):
+            typer.echo(f"{name:{width}} {value!r} eV")
     if result.stress is None:
         typer.echo("stress          none (periodic in fewer than three directions)")
     else:
@@ -61,11 +75,18 @@ def energy(
         typer.echo(f"{i} {engine.symbols[i]} " + " ".join(repr(float(value)) for value in columns))
 
 
-def _as_json(structure: str, atoms: "Atoms", name: str, decomposition: str, result: Any) -> str:
+def _as_json(
+    structure: str,
+    atoms: "Atoms",
+    name: str,
+    decomposition: str,
+    result: Any,
+    terms: dict[str, float] | None,
+) -> str:
     import json
 
     stress = None if result.stress is None else result.stress.tolist()
-    content = {
+    content: dict[str, Any] = {
         "structure": structure,
         "potential": name,
         "decomposition": decomposition,
@@ -76,4 +97,6 @@ def _as_json(structure: str, atoms: "Atoms", name: str, decomposition: str, resu
         "forces": result.forces.tolist(),
         "stress": stress,
     }
+    if terms is not None:
+        content["terms"] = terms
     return json.dumps(content, indent=2, ensure_ascii=False)

@@ -1,5 +1,6 @@
 """`taichimd kappa`: from a structure to a thermal conductivity with its error."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,10 @@ def kappa(
             help="Structure file that ASE reads, periodic all around, or a sheet with --thickness."
         ),
     ],
-    potential: Annotated[str, typer.Option(help="Parameter file, shipped name or file.py:name.")],
+    potential: Annotated[
+        list[str],
+        typer.Option(help="Parameter file, shipped name or file.py:name; several are added up."),
+    ],
     temperature: Annotated[float, typer.Option(help="Kelvin.")],
     method: Annotated[str, typer.Option(help="green-kubo, or hnemd (of solids).")] = "green-kubo",
     supercell: Annotated[
@@ -62,6 +66,8 @@ def kappa(
     from taichimd.transport.job import run_kappa
     from taichimd.transport.settings import KappaSettings
 
+    if quiet:
+        warnings.simplefilter("ignore")
     make_settings(
         {"backend": backend, "precision": precision, "decomposition": decomposition, "output": output}
     )

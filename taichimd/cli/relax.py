@@ -1,5 +1,6 @@
 """`taichimd relax`: a structure to its nearest minimum."""
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +10,10 @@ import typer
 def relax(
     structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
     potential: Annotated[
-        str, typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name.")
+        list[str],
+        typer.Option(
+            help="Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up."
+        ),
     ],
     fmax: Annotated[float, typer.Option(help="Largest force that counts as none, eV/Å.")] = 0.01,
     steps: Annotated[int, typer.Option(help="Most steps.")] = 10_000,
@@ -39,14 +43,25 @@ def relax(
     from taichimd.io.structures import read_structure
     from taichimd.relaxation.job import RelaxJob, run_relax_job
     from taichimd.relaxation.settings import RelaxSettings
+    from taichimd.setting_types import parse_potential
 
+    if json or quiet:
+        warnings.simplefilter("ignore")
     make_settings(
         {"backend": backend, "precision": precision, "decomposition": decomposition, "output": output}
     )
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
     atoms = read_structure(structure)
     job = RelaxJob(
-        structure, potential, atoms, settings, backend, precision, Path(output), overwrite, decomposition
+        structure,
+        parse_potential(potential),
+        atoms,
+        settings,
+        backend,
+        precision,
+        Path(output),
+        overwrite,
+        decomposition,
     )
     code, _ = run_relax_job(job, Console(quiet=json or quiet))
     if json:

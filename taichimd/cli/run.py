@@ -19,8 +19,10 @@ def run(
         typer.Option(help="Frame of a trajectory to start from: 0 is the first, -1 the last (default)."),
     ] = None,
     potential: Annotated[
-        str | None,
-        typer.Option(help="Parameter file, shipped name (taichimd potentials) or file.py:name."),
+        list[str] | None,
+        typer.Option(
+            help="Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up."
+        ),
     ] = None,
     ensemble: Annotated[
         str | None,
@@ -136,7 +138,7 @@ def run(
     flags = {
         "structure": structure if job_file is None else None,
         "from_frame": from_frame,
-        "potential": potential,
+        "potential": potential or None,
         "ensemble": ensemble,
         "temperature": temperature,
         "velocities": velocities,

@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taichimd.core.generated import imported
+from taichimd.errors import SettingsError
 from taichimd.runtime import NAME, backend, ti
 
 MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
@@ -224,7 +225,8 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
             of those, an `Array`, a `Number`, or None (the function gets None).
 
     Raises:
-        TypeError: the function takes others, or there are more flat arguments than the runtime knows.
+        TypeError: the function takes others.
+        SettingsError: there are more flat arguments than the runtime knows, as in a sum of many potentials.
     """
 
     def decorate(body: Any) -> Kernel:
@@ -235,7 +237,10 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         tables: dict[str, type[Bundle]] = {}
         passed = [_passed(what, name, flat, tables) for name, what in arguments.items()]
         if len(flat) > MOST_ARGUMENTS:
-            raise TypeError(f"{body.__name__} takes {len(flat)} arguments, {NAME} at most {MOST_ARGUMENTS}")
+            raise SettingsError(
+                f"too many potentials in one sum: {body.__name__} takes {len(flat)} arguments, {NAME} at "
+                f"most {MOST_ARGUMENTS}; set TAICHIMD_RUNTIME=quadrants, or write some as one function"
+            )
         known = {_word(field): _type(types, field) for field in flat.values()}
         source = _SOURCE.format(
             name=body.__name__,

@@ -2,6 +2,8 @@
 
 import importlib.util
 import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -23,17 +25,22 @@ def load_forcefield(spec: Any) -> ForceField:
 
     Args:
         spec: a parameter file (path or shipped name; its suffix says the kind), "my_file.py:my_potential"
-            (a ForceField, or something that makes one when called without arguments), or a ForceField.
+            (a ForceField, or something that makes one when called without arguments), or a ForceField. A
+            list of these is their sum; the same file twice in it is warned of.
 
     Raises:
-        ParameterFileError: no such file, unknown suffix, or a malformed file.
+        ParameterFileError: no such file, unknown suffix, a malformed file, or an empty list.
+        SettingsError: a sum with a force field that has no neighbour lists.
     """
     if isinstance(spec, ForceField):
         return spec
+    if isinstance(spec, list | tuple) and spec:
+        return _sum_of(spec)
     if not isinstance(spec, str | PathLike):
+        what = "an empty list" if isinstance(spec, list | tuple) else f"a {type(spec).__name__}"
         raise ParameterFileError(
-            f"potential is a {type(spec).__name__}, expected a file, a shipped name, "
-            "'my_file.py:my_potential' or a force field object"
+            f"potential is {what}, expected a file, a shipped name, 'my_file.py:my_potential', a force field "
+            "object, or several of these"
         )
     text = str(spec)
     file, colon, name = text.rpartition(":")
@@ -62,6 +69,29 @@ def load_forcefield(spec: Any) -> ForceField:
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)} or file.py:name"
     )
+
+
+def texts_of(spec: Any) -> str | list[str] | None:
+    """A potential as it was written, a list for a sum; None if a force-field object is in it."""
+    if isinstance(spec, list | tuple):
+        texts = [str(one) for one in spec if isinstance(one, str | PathLike)]
+        return texts if len(texts) == len(spec) else None
+    return str(spec) if isinstance(spec, str | PathLike) else None
+
+
+def _sum_of(specs: Sequence[Any]) -> ForceField:
+    """The sum, with a warning of each file, or each name in a Python file, that is in it twice."""
+    forcefields = [load_forcefield(one) for one in specs]
+    seen = set()
+    for spec, forcefield in zip(specs, forcefields, strict=True):
+        if not isinstance(spec, str | PathLike) or forcefield.source is None:
+            continue
+        key = Path(forcefield.source).resolve(), forcefield.file and str(spec).rpartition(":")[2]
+        if key in seen:
+            warnings.warn(f"{spec} is in the sum twice: it counts twice; leave one out", stacklevel=3)
+        seen.add(key)
+    total: ForceField = sum(forcefields[1:], forcefields[0])
+    return total
 
 
 def _lennard_jones(path: Path) -> ForceField:

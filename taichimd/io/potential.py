@@ -11,17 +11,18 @@ _SHOWN = 3
 _OURS = "taichimd."
 
 
-def earlier_hash(record: Record, spec: str | None) -> str | None:
+def earlier_hash(record: Record, spec: Any) -> str | None:
     """What an earlier version would have kept of this potential: name and bytes of a file or two.
 
     Args:
         record: of the present potential.
-        spec: what the user gave; of "file.py:name" that file counted, and a parameter file in it.
+        spec: what the user gave; of "file.py:name" that file counted, and a parameter file in it. Earlier
+            versions knew no several.
 
     Returns:
         Sixteen digits; None where it kept no bytes, as nothing came from a file.
     """
-    files = [Path(spec.rpartition(":")[0])] if spec and ".py:" in spec else []
+    files = [Path(spec.rpartition(":")[0])] if isinstance(spec, str) and ".py:" in spec else []
     named = [term["source"] for term in record.get("terms", ()) if term["source"]]
     files += [Path(source) for source in named if not source.endswith(".py")][:1]
     contents = [file.read_bytes() for file in files if file.is_file()]
@@ -38,9 +39,9 @@ def differences(before: Record, now: Record) -> str:
 
 
 def _differences(before: Record, now: Record) -> Iterator[str]:
-    old, new = (_by_kind(record) for record in (before, now))
+    old, new = _by_kind(before, now), _by_kind(now, before)
     for key in sorted(old.keys() | new.keys()):
-        kind, _ = key
+        kind = key[0]
         if key not in new:
             yield f"its {kind} term {old[key]['name']} is not there now"
         elif key not in old:
@@ -49,13 +50,25 @@ def _differences(before: Record, now: Record) -> Iterator[str]:
             yield from _of_term(old[key], new[key])
 
 
-def _by_kind(record: Record) -> dict[tuple[str, int], Record]:
-    """Terms by their kind and number among those of the kind."""
-    found: dict[tuple[str, int], Record] = {}
+def _by_kind(record: Record, other: Record) -> dict[tuple[str, str, int], Record]:
+    """Terms by kind, by their name if the other record has it too, and by number among those of both."""
+    names = set(_order(other))
+    found: dict[tuple[str, str, int], Record] = {}
     for term in record.get("terms", ()):
-        number = sum(kind == term["kind"] for kind, _ in found)
-        found[term["kind"], number] = term
+        kind, name = term["kind"], term["name"]
+        key = kind, name if (kind, name) in names else ""
+        found[(*key, sum(key == one[:2] for one in found))] = term
     return found
+
+
+def in_another_order(before: Record, now: Record) -> bool:
+    """Whether the terms of one are those of the other, added up in another order."""
+    old, new = _order(before), _order(now)
+    return old != new and sorted(old) == sorted(new)
+
+
+def _order(record: Record) -> list[tuple[str, str]]:
+    return [(term["kind"], term["name"]) for term in record.get("terms", ())]
 
 
 def _of_term(old: Record, new: Record) -> Iterator[str]:

@@ -42,7 +42,7 @@ class RelaxJob:
     """
 
     structure: str
-    potential: str
+    potential: str | list[str]
     atoms: Atoms
     settings: RelaxSettings
     backend: str

@@ -106,7 +106,7 @@ def relax(
 
     Args:
         atoms: the structure; left alone.
-        potential: a parameter file, a shipped name, "file.py:name" or a force-field object.
+        potential: a parameter file, a shipped name, "file.py:name" or a force field; a list is their sum.
         fmax: eV/Å, largest force that counts as none.
         steps: most steps.
         cell: "none", "isotropic", "orthorhombic" or "full"; see `RelaxSettings`.

@@ -35,7 +35,7 @@ _SOLID = 2.0
 
 def run_kappa(
     structure: str,
-    potential: str,
+    potential: str | list[str],
     settings: KappaSettings,
     folder: Path,
     overwrite: bool,

@@ -109,7 +109,8 @@ def thermal_conductivity(
     Args:
         atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn,
             constraints are refused: a heat current needs all atoms to move.
-        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
+            sum.
         settings: see there.
         folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
         should_stop: asked several times a second; True leaves the present run unfinished. The folder keeps

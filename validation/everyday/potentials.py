@@ -190,4 +190,51 @@ taichimd check mine.py:kink --elements Si > log 2>&1; echo exit $?
         + "python -c 'import toy; toy.angle(k=1, cutoff=3, truncation=\"force-shifted\")' 2>&1 | tail -n 1\n",
         "truncation",
     ),
+    Case(
+        "two options --potential are added up",
+        SILICON
+        + TWO_FILES
+        + """
+for one in pair.lj mine.tersoff "pair.lj --potential mine.tersoff"; do
+taichimd energy si.xyz --potential $one --json > "$one.json" 2> log
+done
+python -c '
+import json
+one, two, both = (json.load(open(f))["energy"] for f in
+                  ("mine.tersoff.json", "pair.lj.json", "pair.lj --potential mine.tersoff.json"))
+print(abs(one + two - both) < 1e-9 * abs(both))'
+""",
+        "True",
+    ),
+    Case(
+        "a restart of a sum from a job file has both potentials",
+        SILICON
+        + TWO_FILES
+        + """
+printf 'structure = "si.xyz"\npotential = ["pair.lj", "mine.tersoff"]\n' > job.toml
+printf 'steps = 20\noutput = "out"\n' >> job.toml
+taichimd run job.toml > log 2>&1
+sed -i 's/0.01 2.0/0.02 2.0/' pair.lj
+"""
+        + RESTART,
+        "^error: .*pair.lj .*mine.tersoff.*epsilon 0.01",
+    ),
+    Case(
+        "energy --terms ends with the sum",
+        SILICON
+        + TWO_FILES
+        + """
+taichimd energy si.xyz --potential pair.lj --potential mine.tersoff --terms > log 2>&1
+python -c '
+rows = [line.split() for line in open("log")][2:5]
+values = [float(row[1]) for row in rows]
+print([row[0] for row in rows], abs(values[0] + values[1] - values[2]) < 1e-9)'
+""",
+        r"\['pair.lj', 'mine.tersoff', 'sum'\] True",
+    ),
+    Case(
+        "the same file twice is told",
+        SILICON + "taichimd energy si.xyz --potential Si.sw --potential Si.sw 2>&1 | grep -c twice\n",
+        "^1",
+    ),
 ]
