@@ -3,12 +3,12 @@
 from taichimd.calculator import TaichiMD as TaichiMD
 from taichimd.dynamics.ensembles import NVE as NVE
 from taichimd.dynamics.ensembles import Berendsen as Berendsen
+from taichimd.dynamics.ensembles import BerendsenNPT as BerendsenNPT
 from taichimd.dynamics.ensembles import Bussi as Bussi
 from taichimd.dynamics.ensembles import Langevin as Langevin
+from taichimd.dynamics.ensembles import MartynaTobiasKlein as MartynaTobiasKlein
 from taichimd.dynamics.ensembles import NoseHoover as NoseHoover
-from taichimd.dynamics.pressure import BerendsenNPT as BerendsenNPT
-from taichimd.dynamics.pressure import MartynaTobiasKlein as MartynaTobiasKlein
-from taichimd.dynamics.pressure import StochasticCellRescaling as StochasticCellRescaling
+from taichimd.dynamics.ensembles import StochasticCellRescaling as StochasticCellRescaling
 from taichimd.engine import Engine as Engine
 from taichimd.forcefields.check import check_forcefield as check_forcefield
 from taichimd.forcefields.declare import pair_potential as pair_potential

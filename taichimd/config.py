@@ -6,13 +6,13 @@ a one-line `SettingsError` that names the key, the value and what is expected.
 
 import difflib
 from collections.abc import Collection, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from taichimd.dynamics.ensembles import NVE, THERMOSTATS, Ensemble
-from taichimd.dynamics.pressure import BAROSTATS
+from taichimd.dynamics.ensembles import BAROSTATS, ENSEMBLES, Ensemble
 from taichimd.errors import SettingsError
 from taichimd.job_file import read_job_file
 from taichimd.setting_types import (
@@ -30,6 +30,8 @@ from taichimd.setting_types import (
 )
 from taichimd.units import FS
 
+KEYS = {"control": "cell_control", "axes": "cell_axes", "period": "barostat_period"}
+"""Settings whose names are not those of the ensembles' arguments."""
 _RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
@@ -172,27 +174,9 @@ class RunSettings(BaseModel):
         Args:
             ramp: first and last step of the ramps of temperature and pressure; None without one.
         """
-        if self.ensemble == NVE.name:
-            return NVE()
-        bath: dict[str, Any] = {
-            "coupling_time": self.coupling_time,
-            "final_temperature": self.final_temperature,
-            "ramp": ramp,
-            "seed": self.seed,
-        }
-        if self.ensemble in THERMOSTATS:
-            return THERMOSTATS[self.ensemble](self.temperature, **bath)
-        return BAROSTATS[self.ensemble](
-            self.temperature,
-            **bath,
-            pressure=0.0 if self.pressure is None else self.pressure,
-            final_pressure=self.final_pressure,
-            pressure_coupling_time=self.pressure_coupling_time,
-            bulk_modulus=self.bulk_modulus,
-            control=self.cell_control,
-            axes=self.cell_axes,
-            period=self.barostat_period,
-        )
+        own: dict[str, Any] = {"ramp": ramp, "pressure": 0.0 if self.pressure is None else self.pressure}
+        names = [field.name for field in fields(self.kind)]
+        return self.kind(**{n: own[n] if n in own else getattr(self, KEYS.get(n, n)) for n in names})
 
     @property
     def steps_between_frames(self) -> int:
@@ -200,14 +184,19 @@ class RunSettings(BaseModel):
         return self.every if self.frames_every is None else self.frames_every
 
     @property
+    def kind(self) -> type[Ensemble]:
+        """The class of the ensemble, which says what it can do."""
+        return ENSEMBLES[self.ensemble]
+
+    @property
     def moves_cell(self) -> bool:
         """Whether the ensemble has a barostat."""
-        return self.ensemble in BAROSTATS
+        return self.kind.moves_cell
 
     @property
     def has_ramp(self) -> bool:
         """Whether temperature or pressure goes along a ramp."""
-        if self.ensemble == NVE.name:
+        if not self.kind.acts_on:
             return False
         return self.final_temperature is not None or (self.moves_cell and self.final_pressure is not None)
 
@@ -240,7 +229,7 @@ class RunSettings(BaseModel):
         Raises:
             SettingsError: such a key.
         """
-        for key in ("temperature", "seed") if self.ensemble == NVE.name else ():
+        for key in ("temperature", "seed") if not self.kind.acts_on else ():
             if key in given:
                 raise SettingsError(
                     f"{key} = {getattr(self, key)}: velocities come from {source}, and nve keeps their "
@@ -273,7 +262,7 @@ class RunSettings(BaseModel):
             SettingsError: a setting of a thermostat or barostat without one; too short a coupling time.
         """
         for what, keys, kinds in (
-            ("thermostat", _OF_THERMOSTATS, [*THERMOSTATS, *BAROSTATS]),
+            ("thermostat", _OF_THERMOSTATS, [n for n, kind in ENSEMBLES.items() if kind.acts_on]),
             ("barostat", _OF_BAROSTATS, list(BAROSTATS)),
         ):
             for key in keys if self.ensemble not in kinds else ():

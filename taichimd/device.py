@@ -8,11 +8,12 @@ from numpy.typing import NDArray
 from taichimd.checks import check_positions, check_turns
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.forces import Outputs
-from taichimd.dynamics.verlet import LoopFlags, Reach, step_kernels
+from taichimd.dynamics.verlet import LoopFlags, step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
+from taichimd.program.compiled import Reach
+from taichimd.program.forces import Outputs
 from taichimd.program.groups import Choice
 from taichimd.reduce import totals
 from taichimd.results import Array

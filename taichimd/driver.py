@@ -46,11 +46,11 @@ from taichimd.restart import (
     continue_clock,
     counted_from,
     first_energy,
-    machine,
     ramp_of,
     resume,
 )
 from taichimd.results import require_finite
+from taichimd.saving import state_of
 from taichimd.setting_types import DRAW, parts_of
 from taichimd.signals import StopRequest
 from taichimd.simulation import Observer, RunResult, Simulation
@@ -268,30 +268,20 @@ class _Run:
         return step + 1 if stays else step
 
     def _checkpoint(self, simulation: Simulation) -> Checkpoint:
-        engine, atoms = simulation.engine, self.job.atoms
         if self.first_total.value is None:
-            self.first_total.report(simulation, engine.thermo())
+            self.first_total.report(simulation, simulation.engine.thermo())
         return Checkpoint(
-            step=engine.step,
-            positions=engine.positions(),
-            velocities=engine.velocities(),
-            forces=engine.forces(),
-            cell=engine.cell,
-            pbc=atoms.pbc,
-            numbers=atoms.numbers,
-            masses=engine.masses,
+            **state_of(simulation),
+            pbc=self.job.atoms.pbc,
+            numbers=self.job.atoms.numbers,
             settings=self.job.settings.model_dump(),
             potential_hash=self.potential["fingerprint"],
             potential=self.potential,
-            clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
             last_step=self.last_step,
             first_total=self.first_total.value,
             counted_from=self.counted_from,
-            versions={**versions(), **machine(engine)},
-            bath=engine.bath_state(),
             ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
             observed={} if self.observations is None else self.observations.save(),
-            fixed=engine.fixed,
         )
 
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:

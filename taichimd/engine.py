@@ -23,10 +23,10 @@ from taichimd.checks import (
 from taichimd.constraints import check_fixed
 from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
-from taichimd.dynamics.barostats import MOST_STRETCH, RAN_AWAY
+from taichimd.dynamics.barostats.base import CURE_OF_CELLS, Barostat
+from taichimd.dynamics.barostats.layout import MOST_STRETCH, RAN_AWAY
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.dynamics.pressure import CURE_OF_CELLS, Barostat
 from taichimd.errors import BlowUpError, SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
@@ -75,6 +75,8 @@ class Engine(NotCopied):
         BackendError: the backend cannot be started.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
     """
+
+    _fused = True  # False: the plain stepper (`dynamics.step`), for tests
 
     def __init__(
         self,
@@ -150,6 +152,7 @@ class Engine(NotCopied):
             self._bath,
             cell=cell,
             pbc=self.pbc,
+            fused=self._fused,
         )
 
     # State, in the user's order and in float64.
@@ -239,6 +242,18 @@ class Engine(NotCopied):
                 if not np.array_equal(device.cell, before):
                     device.forces_known = device.evaluated = False
                 device.lists.outdate()
+
+    def atom_states(self) -> dict[str, Array]:
+        """What contributions of the force field keep of each atom from step to step, (n,) each, by name."""
+        return self._state.carried_values()
+
+    def set_atom_states(self, states: dict[str, Array]) -> None:
+        """Set what `atom_states` returned.
+
+        Raises:
+            SettingsError: states of another force field, or of another number of atoms.
+        """
+        self._state.set_carried(states)
 
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""

@@ -141,10 +141,9 @@ def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bo
     plot_format = given.plot_format if asked else plot_format_of(report)
     observed = observing.files_of(observing.saved_plan(checkpoint), plot_format)
     folder = OutputFolder(path.parent, observed, plot_format=plot_format)
-    if (
-        not same_path(path, folder.checkpoint)
-        or report.get("planned_last_step", checkpoint.step) != checkpoint.step
-    ):
+    # Without a table it is no folder of a run: Python saves a checkpoint anywhere.
+    own = same_path(path, folder.checkpoint) and folder.thermo.exists()
+    if not own or report.get("planned_last_step", checkpoint.step) != checkpoint.step:
         return False
     there = all(file.exists() for file in (folder.plot, *(folder.path / name for name in folder.observed)))
     return report.get("exit_reason") != "finished" or not there

@@ -8,7 +8,6 @@ from ase import Atoms
 
 from taichimd.config import RunSettings
 from taichimd.constraints import fixed_atoms
-from taichimd.dynamics.ensembles import Langevin
 from taichimd.velocities import drift_share
 
 _SAME = 1e-6
@@ -64,7 +63,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     # With fixed atoms nothing is counted relative to the centre of mass.
-    if share > _DRIFTS and not fixed_atoms(atoms).any() and settings.ensemble != Langevin.name:
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.kind.moves_centre:
         notes.append(
             f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"
@@ -82,7 +81,7 @@ def faster_runtime(running: Mapping[str, Any]) -> list[str]:
         return []
     return [
         "on a GPU the runtime quadrants is faster, several times so for small systems, and gives the CPU's "
-        "bits: pip install quadrants, and set TAICHIMD_RUNTIME=quadrants"
+        "bits: pip install 'taichimd[gpu]' installs it, and it is then taken"
     ]
 
 

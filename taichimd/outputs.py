@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from taichimd.dynamics.pressure import BAROSTATS
 from taichimd.errors import OutputError, SettingsError
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
@@ -235,8 +234,7 @@ class ThermoTable(_GrowingFile):
     def _make(self, simulation: "Simulation") -> ThermoWriter:
         moving = self._moving_cell
         if moving is None:
-            ensemble = getattr(simulation.engine, "ensemble", None)
-            moving = getattr(ensemble, "name", None) in BAROSTATS
+            moving = simulation.engine.ensemble.moves_cell
         return ThermoWriter(self.path, self._drop_from, moving)
 
     def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:

@@ -112,6 +112,12 @@ class EngineLike(Protocol):
     ) -> None:
         """Replace positions, velocities, forces, step or the thermostat's state; what is not given stays."""
 
+    def atom_states(self) -> dict[str, Array]:
+        """What the force field keeps of each atom, (n,) each."""
+
+    def set_atom_states(self, states: dict[str, Array]) -> None:
+        """Set what `atom_states` returned."""
+
     def bath_state(self) -> dict[str, Any]:
         """What the thermostat remembers, for `set_state`; JSON-able, empty in NVE."""
 

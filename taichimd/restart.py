@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from taichimd.config import RunSettings
 from taichimd.decomposition import PARTICLE
-from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, is_of
+from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.errors import CheckpointError
 from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.checkpoint import Checkpoint
@@ -41,7 +41,7 @@ def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[
     """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
     ramp = checkpoint.ramp
     gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
-    if ramp is None or checkpoint.step >= ramp[1] or gone_on or settings.ensemble == NVE.name:
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not settings.kind.acts_on:
         return []
     return [
         f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "
@@ -50,16 +50,17 @@ def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[
 
 
 def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:
-    """The checkpoint without the motion of the centre of mass that Langevin's noise has left, and a remark.
+    """The checkpoint without the motion of the centre of mass that noise has left, and a remark.
 
     Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
     fixed atoms no ensemble does.
     """
-    left = checkpoint.settings.get("ensemble") == Langevin.name != settings.ensemble
+    before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
+    left = before.moves_centre and not settings.kind.moves_centre
     if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []
     velocities = checkpoint.velocities - drift(checkpoint.masses, checkpoint.velocities)
-    note = f"the centre of mass, which moves in {Langevin.name}, was brought to rest"
+    note = f"the centre of mass, which moves in {before.name}, was brought to rest"
     return replace(checkpoint, velocities=velocities), [note]
 
 
@@ -91,8 +92,9 @@ def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> No
         velocities=checkpoint.velocities,
         forces=checkpoint.forces,
         step=checkpoint.step,
-        bath=checkpoint.bath if checkpoint.bath and is_of(checkpoint.bath, ensemble) else None,
+        bath=checkpoint.bath if checkpoint.bath and ensemble.goes_on_from(checkpoint.bath) else None,
     )
+    engine.set_atom_states(checkpoint.states)
 
 
 def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
@@ -122,7 +124,8 @@ def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
     if settings.velocities == DRAW:
         return False
     # Which bath it is does not depend on its ramps.
-    return is_of(checkpoint.bath, settings.make_ensemble((0, 1) if settings.has_ramp else None))
+    ensemble = settings.make_ensemble((0, 1) if settings.has_ramp else None)
+    return ensemble.goes_on_from(checkpoint.bath)
 
 
 def machine(engine: EngineLike) -> dict[str, str]:

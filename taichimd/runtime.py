@@ -68,12 +68,20 @@ if NAME == "taichi":
 
 QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
 """Whether the user would rather wait for steps than for the compiler."""
-if NAME == "quadrants" and ".".join(version(NAME).split(".")[:2]) not in TESTED:
-    warnings.warn(
-        f"quadrants {version(NAME)} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
-        f"pip install 'quadrants~={TESTED[-1]}.0'",
-        stacklevel=2,
+
+
+def _untested(name: str, its_version: str) -> str | None:
+    """A warning about a version of the runtime, or None."""
+    if name != "quadrants" or ".".join(its_version.split(".")[:2]) in TESTED:
+        return None
+    return (
+        f"quadrants {its_version} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
+        "pip install 'taichimd[gpu]'"
     )
+
+
+if message := _untested(NAME, version(NAME)):
+    warnings.warn(message, stacklevel=2)
 
 
 def _device_loops() -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taichimd.config import RunSettings, make_settings
+from taichimd.config import KEYS, RunSettings, make_settings
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.errors import OutputError, SettingsError
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
@@ -29,9 +29,6 @@ from taichimd.setting_types import absolute, checkpoint_of, of_each
 if TYPE_CHECKING:
     from taichimd.simulation import Simulation
 
-_KEYS = {"control": "cell_control", "axes": "cell_axes", "period": "barostat_period"}
-"""Settings whose names are not those of the ensembles' arguments."""
-
 
 class Account(NamedTuple):
     """Of the conserved energy: its first value (eV), and the step from which rows count (`Checkpoint`)."""
@@ -48,6 +45,24 @@ def named(forcefield: Any) -> str | list[str] | None:
     return None if texts is None else of_each(texts, absolute)
 
 
+def state_of(simulation: "Simulation") -> dict[str, Any]:
+    """Fields of a `Checkpoint` that the engine and the clock of a simulation have."""
+    engine = simulation.engine
+    return {
+        "step": engine.step,
+        "positions": engine.positions(),
+        "velocities": engine.velocities(),
+        "forces": engine.forces(),
+        "cell": engine.cell,
+        "masses": engine.masses,
+        "clock": {"time_fs": simulation.origin_fs, "step": simulation.origin_step},
+        "versions": {**versions(), **machine(engine)},
+        "bath": engine.bath_state(),
+        "states": engine.atom_states(),
+        "fixed": engine.fixed,
+    }
+
+
 def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
     """The present state and settings of a simulation.
 
@@ -59,9 +74,8 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
     Raises:
         OutputError: positions or velocities that are not finite numbers.
     """
-    engine = simulation.engine
-    positions, velocities = engine.positions(), engine.velocities()
-    if not (np.isfinite(positions).all() and np.isfinite(velocities).all()):
+    engine, state = simulation.engine, state_of(simulation)
+    if not (np.isfinite(state["positions"]).all() and np.isfinite(state["velocities"]).all()):
         raise OutputError(
             "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
             "earlier one with a smaller time step"
@@ -71,25 +85,16 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
     ramp = getattr(engine.ensemble, "ramp", None)
     record = engine.forcefield.describe(engine.symbols)
     return Checkpoint(
-        step=engine.step,
-        positions=positions,
-        velocities=velocities,
-        forces=engine.forces(),
-        cell=engine.cell,
+        **state,
         pbc=engine.pbc,
         numbers=simulation.numbers,
-        masses=engine.masses,
         settings=settings.model_dump(),
         potential_hash=record["fingerprint"],
-        clock={"time_fs": simulation.origin_fs, "step": simulation.origin_step},
         last_step=engine.step,
         first_total=account.first_total,
-        versions={**versions(), **machine(engine)},
-        bath=engine.bath_state(),
         ramp=ramp if settings.has_ramp else None,
         counted_from=account.counted_from,
         potential=record,
-        fixed=engine.fixed,
     )
 
 
@@ -153,4 +158,4 @@ def start_from(
 def _settings_of(ensemble: Ensemble) -> dict[str, Any]:
     """Keys of `RunSettings` that make this ensemble, but for the steps of its ramp."""
     names = [field.name for field in fields(ensemble) if field.name != "ramp"]
-    return {"ensemble": ensemble.name, **{_KEYS.get(n, n): getattr(ensemble, n) for n in names}}
+    return {"ensemble": ensemble.name, **{KEYS.get(n, n): getattr(ensemble, n) for n in names}}

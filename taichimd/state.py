@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.errors import SettingsError
 from taichimd.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
 
 LEAST_INVERSE_MASS = 1e-30
@@ -65,7 +66,7 @@ class State:
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
-        alike: whether all have one mass and are of one species, and none is fixed.
+        alike, one_species: whether all have one inverse mass; whether all are of one species.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
 
@@ -103,8 +104,9 @@ class State:
         if fixed is not None:
             inverse = np.where(fixed, 0.0, inverse)
         self.n_fixed = int(np.count_nonzero(inverse == 0.0))
-        # A spatial sort leaves inverse masses where they are if all are alike.
-        self.alike = bool((kinds == kinds[:1]).all() and (masses == masses[:1]).all() and not self.n_fixed)
+        # A spatial sort leaves where they are what is the same for all atoms.
+        self.alike = bool((inverse == inverse[:1]).all())
+        self.one_species = bool((kinds == kinds[:1]).all())
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
 
@@ -130,10 +132,22 @@ class State:
         order = self.sorted_of.to_numpy()
         return {name: array.to_numpy()[order].astype(float) for name, (array, _) in self._carried.items()}
 
-    def set_carried(self, name: str, values: NDArray[np.float64]) -> None:
-        """Set one of them from (n,) values in the user's order."""
-        array, _ = self._carried[name]
-        array.from_numpy(np.asarray(values, self.numpy_real)[self.ident.to_numpy()])
+    def set_carried(self, values: dict[str, NDArray[np.float64]]) -> None:
+        """Set them from (n,) values in the user's order.
+
+        Raises:
+            SettingsError: other names than those of `carry`, or another length.
+        """
+        if values.keys() != self._carried.keys():
+            raise SettingsError(
+                f"states of atoms: {', '.join(sorted(values)) or 'none'}; the force field keeps "
+                f"{', '.join(sorted(self._carried)) or 'none'}"
+            )
+        ident = self.ident.to_numpy()
+        for name, numbers in values.items():
+            if np.shape(numbers) != (self.n,):
+                raise SettingsError(f"state {name} has shape {np.shape(numbers)}, expected ({self.n},)")
+            self._carried[name][0].from_numpy(np.asarray(numbers, self.numpy_real)[ident])
 
     def get(self, name: str) -> NDArray[np.float64]:
         """A vector quantity in the user's order, (n, 3) float64."""

@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from taichimd.dynamics.pressure import BAROSTATS
+from taichimd.dynamics.ensembles import ENSEMBLES
 from taichimd.io.structures import has_velocities
 from taichimd.outputs import OutputFolder
 from taichimd.profile import profile_rows
@@ -45,7 +45,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         ("decomposition", decomposition),
         ("velocities", velocities),
     ]  # fmt: skip
-    if settings.ensemble != "nve":
+    if settings.kind.acts_on:
         rows.insert(-1, ("thermostat", settings.describe_thermostat()))
     if settings.moves_cell:
         rows.insert(-1, ("barostat", settings.describe_barostat()))
@@ -83,7 +83,7 @@ def print_summary(
     if "energy" in report:
         last, mean = report["last_temperature_K"], report["mean_temperature_K"]
         rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
-        if report["settings"]["ensemble"] in BAROSTATS and "mean_volume_A3" in report:
+        if ENSEMBLES[report["settings"]["ensemble"]].moves_cell and "mean_volume_A3" in report:
             volume, pressure = report["mean_volume_A3"], report["mean_pressure_GPa"]
             rows.append(("volume", f"{report['last_volume_A3']:.6g} Å³ at the end, {volume:.6g} Å³ mean"))
             rows.append(("pressure", f"{pressure:.4g} GPa mean"))

@@ -49,9 +49,8 @@ class ThermoPlot(Observer):
         """
         from ase.formula import Formula
 
-        from taichimd.io.plots import plot_thermo
+        from taichimd.io.plots import plot_thermo, title_of
 
         symbols = simulation.engine.symbols
-        formula = Formula.from_list(symbols).reduce()[0].format("hill")
-        title = self._title or f"{formula}, {len(symbols):,} atoms"
+        title = self._title or title_of(str(Formula.from_list(symbols)), len(symbols))
         plot_thermo(self._table.path, self.path, len(symbols), title)

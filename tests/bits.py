@@ -153,7 +153,7 @@ def bulk_silicon():
 
 def barostat(name):
     """108 argon atoms with a barostat, through a ramp of the pressure, in a cell of any shape."""
-    from taichimd.dynamics.pressure import BAROSTATS
+    from taichimd.dynamics.ensembles import BAROSTATS
 
     atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")

@@ -17,7 +17,7 @@ ONCE = (
     "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
     "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa",
     "layers", "library", "lock", "motion", "observations", "observers", "other_potentials", "output_files",
-    "package", "processors", "readme", "record_page", "segments", "series", "simulation", "starts",
+    "package", "pages", "processors", "record_page", "segments", "series", "simulation", "starts",
     "structure_analysis", "structures", "sw_format", "thermostatted_runs", "trajectories",
     "trajectories_page", "tuples", "validation", "vashishta_format",
 )  # fmt: skip

@@ -112,6 +112,12 @@ class FakeEngine:
     def bath_state(self):
         return {}
 
+    def atom_states(self):
+        return {}
+
+    def set_atom_states(self, states):
+        assert not states
+
     def advance(self, n_steps, timestep):
         FakeEngine.calls.append(n_steps)
         time.sleep(self.step_seconds * n_steps)

@@ -37,13 +37,13 @@ def as_on_a_gpu():
 
     memory._free_cuda = memory._free_host
     rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
-    from taichimd.dynamics import thermostats
+    from taichimd.dynamics.thermostats import ledger
     from taichimd.enumerate import lanes
     from taichimd.neighbours import inner_search, outbox, scan, search
 
     outbox.BLOCK = inner_search.BLOCK = search.BLOCK = 1
     assert search.CHUNK == lanes.CHUNK == outbox.CHUNK == inner_search.WARP == scan.WARP == 1
-    thermostats.WARPS = False
+    ledger.WARPS = False
     threads_for = lanes.threads_for
     lanes.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
 

@@ -6,7 +6,7 @@ import structures
 from ase.build import bulk
 
 from taichimd import units
-from taichimd.dynamics.pressure import BerendsenNPT, StochasticCellRescaling
+from taichimd.dynamics.ensembles import BerendsenNPT, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield

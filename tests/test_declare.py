@@ -8,6 +8,7 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse, morse_derived, po
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.declare import pair_potential, triplet_potential
+from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.math import log, sin
 
 
@@ -96,8 +97,10 @@ M, A = MORSE_VALUES, ANGLE_VALUES
         (lambda: angle(table={("Si", "C"): A}), "has 2 elements, not 3"),
         (lambda: morse(**M, truncation="sharp"), "truncation is 'sharp', expected one of truncated"),
         (lambda: angle(**A, truncation="force-shifted"), "a triplet term is not shifted; leave it out"),
-        (lambda: morse(**M) + morse(**M), "cannot add morse and morse"),
-        (lambda: angle(**A) + angle(**A), "one pair term and one three-body term"),
+        (
+            lambda: morse(**M) + LennardJones(0.3, 2.5, 6.0, enumeration="all-pairs"),
+            'cannot add morse and Lennard-Jones: .* and Lennard-Jones has the enumeration "all-pairs"',
+        ),
     ],
 )
 def test_bad_parameters_are_named(make, message):
@@ -109,6 +112,15 @@ def test_bad_parameters_are_named(make, message):
 def test_the_cutoff_is_not_declared():
     with pytest.raises(SettingsError, match="'cutoff' is added by itself"):
         pair_potential(params={"cutoff": "Å"})(lambda r, p: (r, r))
+
+
+@pytest.mark.parametrize("part", [morse(**M), angle(**A)], ids=["pairs", "triplets"])
+def test_a_sum_of_a_term_and_itself_has_twice_its_energy(part):
+    atoms = Atoms("Si3", [[0.0, 0.0, 0.0], [2.3, 0.0, 0.0], [-0.8, 2.2, 0.0]])
+    once, twice = (Engine(atoms, one).evaluate() for one in (part, part + part))
+    assert once.energy != 0.0
+    assert twice.energy == pytest.approx(2.0 * once.energy, rel=1e-14)
+    np.testing.assert_allclose(twice.forces, 2.0 * once.forces, rtol=1e-12, atol=1e-12)
 
 
 def test_a_sum_describes_both_parts():

@@ -9,8 +9,7 @@ from ase.build import bulk
 from taichimd import runtime
 from taichimd.device import steps_per_pass
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.ensembles import NVE, Bussi, Langevin
-from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein
+from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
 from taichimd.engine import Engine
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -77,7 +76,7 @@ def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
 
 def test_rounds_on_cuda_fit_between_two_actions_of_a_barostat():
     tersoff = (Group(load_forcefield("Si.tersoff").bind(["Si"])[0].terms),)
-    npt = {period: Coupling(BerendsenNPT.name, "isotropic", "xyz", period) for period in (1, 9, 10)}
+    npt = {period: Coupling(BerendsenNPT, "isotropic", "xyz", period) for period in (1, 9, 10)}
     found = [steps_per_pass("cuda", 8_000, tersoff, npt[period]) for period in npt]
     assert found == [2, 2, 3]
     assert steps_per_pass("cuda", 8_000, tersoff, Coupling()) == 2

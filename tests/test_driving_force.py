@@ -6,8 +6,7 @@ import structures
 from ase.build import bulk
 
 from taichimd import units
-from taichimd.dynamics.ensembles import Langevin, NoseHoover
-from taichimd.dynamics.pressure import StochasticCellRescaling
+from taichimd.dynamics.ensembles import Langevin, NoseHoover, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones

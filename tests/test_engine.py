@@ -153,6 +153,22 @@ def test_bits_do_not_depend_on_the_skin(name):
         assert builds[0] > builds[2], "the skins must lead to different lists"
 
 
+@pytest.mark.parametrize("fixed", [False, True])
+def test_a_sort_moves_masses_of_one_species(fixed):
+    """Each with its atom: kernels for one species have no numbers of species to move."""
+    atoms = melt()
+    atoms.set_masses(np.where(np.arange(len(atoms)) % 3 == 0, 120.0, 40.0))
+    mask = np.arange(len(atoms)) % 5 == 0 if fixed else None
+    engines = [Engine(atoms, LennardJones(**SMOOTH), skin=skin, fixed=mask) for skin in (0.4, 2.5)]
+    for engine in engines:
+        engine.advance(150, 4.0 * units.FS)
+    often, seldom = engines
+    assert often.statistics()["rebuilds"] > 2 * seldom.statistics()["rebuilds"] > 0
+    assert_same_bits(state(often), state(seldom))
+    if fixed:
+        np.testing.assert_array_equal(often.positions()[mask], atoms.positions[mask])
+
+
 @EVERY
 def test_bits_do_not_depend_on_how_a_run_is_split(name):
     expected = reference(name, 60)

@@ -1,5 +1,8 @@
 """Thermostats: distributions, equations, conserved energies, the same bits however the work is organised."""
 
+import re
+from pathlib import Path
+
 import numpy as np
 import pytest
 import structures
@@ -10,11 +13,25 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
 from taichimd import philox, streams, units
-from taichimd.dynamics.ensembles import Berendsen, Bussi, Langevin, NoseHoover
-from taichimd.dynamics.pressure import Barostat, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.barostats import layout as of_barostats
+from taichimd.dynamics.barostats import martyna_tobias_klein, stochastic_cell_rescaling
+from taichimd.dynamics.ensembles import (
+    ENSEMBLES,
+    Barostat,
+    Berendsen,
+    Bussi,
+    Langevin,
+    MartynaTobiasKlein,
+    NoseHoover,
+    StochasticCellRescaling,
+    Thermostat,
+)
+from taichimd.dynamics.thermostats import layout, nose_hoover
 from taichimd.engine import Engine
 from taichimd.errors import SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.math import exp
+from taichimd.runtime import ti
 
 SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
@@ -74,6 +91,51 @@ def kinetic_energies(engine, samples, every, dt):
         engine.advance(every, dt)
         energies.append(engine.thermo().kinetic)
     return np.array(energies)
+
+
+# What classes declare.
+
+
+class Brake(Thermostat):
+    """One of a user's own: velocities by s = exp(-dt/tau) each step, whatever the temperature."""
+
+    name = "nvt-brake"
+
+    @classmethod
+    def factor_function(cls):
+        @ti.func
+        def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
+            found = exp(-time / bath[layout.COUPLING])
+            bath[layout.RECEIVED] += kinetic * (1.0 - found * found)
+            return found
+
+        return factor
+
+
+def test_a_thermostat_needs_its_class_alone():
+    engine = gas_engine(Brake(300.0, coupling_time=500.0))
+    start = engine.thermo()
+    engine.advance(250, 2.0 * units.FS)
+    end = engine.thermo()
+    assert end.kinetic == pytest.approx(start.kinetic * np.exp(-2.0), rel=1e-7)
+    assert end.conserved == pytest.approx(start.conserved, abs=1e-7)
+
+
+def test_no_module_compares_names_of_ensembles():
+    """What an ensemble can do its class says: another one with these abilities is treated alike."""
+    classes = "|".join(kind.__name__ for kind in ENSEMBLES.values())
+    compared = rf"(==|!=|\bin) *\(?(({classes})\.name|\"n[vp][te]\b)|({classes})\.name *(==|!=|in\b)"
+    package = Path(units.__file__).parent
+    found = [file.name for file in package.rglob("*.py") if re.search(compared, file.read_text("utf-8"))]
+    assert not found
+
+
+def test_slots_of_checkpoints_stay_where_they_were():
+    """Slices of the array `bath` are what checkpoints keep: earlier versions had the same numbers there."""
+    assert (layout.STATE, nose_hoover.WORK, nose_hoover.CHAIN) == (slice(11, 16), 12, 13)
+    assert of_barostats.STATE == slice(63, 100)
+    assert (of_barostats.STRETCH, of_barostats.DRIFT, of_barostats.AHEAD) == (72, 81, 90)
+    assert stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == 91
 
 
 # Distributions.

@@ -11,11 +11,12 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 import taichimd.device
 import taichimd.enumerate.gather as gather
-from taichimd.dynamics import forces, verlet
+from taichimd.dynamics import verlet
 from taichimd.engine import Engine
 from taichimd.enumerate.exact import COARSE, FINE, added, total_of
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program import compiled, forces
 from taichimd.runtime import start, ti
 
 
@@ -136,6 +137,9 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     monkeypatch.setattr(gather, "compact_function", lambda *_: None)
     monkeypatch.setattr(forces, "gather_functions", gather.gather_functions.__wrapped__)
     monkeypatch.setattr(taichimd.device, "step_kernels", verlet.step_kernels.__wrapped__)
+    monkeypatch.setattr(verlet, "evaluation_kernels", compiled.evaluation_kernels.__wrapped__)
+    for module in (verlet, compiled):
+        monkeypatch.setattr(module, "compiled_groups", compiled.compiled_groups.__wrapped__)
     slow = Engine(atoms, forcefield).evaluate()
     for what in ("energies", "forces", "virials"):
         np.testing.assert_array_equal(getattr(fast, what), getattr(slow, what), err_msg=what)

@@ -76,6 +76,13 @@ def test_own_triplet_is_stillinger_weber(script):
     assert min(energies, key=energies.get) == "diamond"
 
 
+def test_own_many_body_is_consistent_and_binds_copper(script):
+    out = script("own_many_body.py")
+    assert "second_moment: consistent" in out
+    assert number(out, "cohesive energy") == pytest.approx(3.550, abs=6e-4)
+    assert number(out, "lattice constant") == 3.61
+
+
 def test_ase_relax_prints_what_ase_tersoff_gives(script):
     printed = [float(re.search(r" (-?\d+\.\d+) ", line)[1]) for line in script("ase_relax.py").splitlines()]
     # The same script run with ASE's own Tersoff calculator on the same parameters.
@@ -105,7 +112,10 @@ def test_silicon_melt_job_runs(call, folder):
     assert (folder / "silicon-melt" / "thermo.png").exists()
 
 
-@pytest.mark.parametrize("potential", ["own_pair.py:copper --elements Cu", "own_triplet.py:silicon"])
+@pytest.mark.parametrize(
+    "potential",
+    ["own_pair.py:copper --elements Cu", "own_triplet.py:silicon", "own_many_body.py:copper --elements Cu"],
+)
 def test_check_command_on_the_examples(call, folder, potential):
     code, out = call(f"check {potential}")
     assert code == 0

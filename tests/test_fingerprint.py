@@ -1,5 +1,6 @@
 """The fingerprint of a potential: what changes it, what does not, and what restarts and kappa make of it."""
 
+import itertools
 import os
 import subprocess
 import sys
@@ -297,15 +298,13 @@ def test_a_record_stays_while_its_file_is_edited():
     assert forcefield.describe(["Si"]) == before
 
 
-def test_a_sum_keeps_its_enumeration_or_is_refused():
+@pytest.mark.parametrize("enumeration", ["neighbours", "all-pairs"])
+def test_a_sum_with_all_pairs_is_refused(enumeration):
     pairs = LennardJones(0.3, 2.5, 6.0, enumeration="all-pairs")
-    listed, free = (angle(**ANGLE_VALUES, enumeration=e) for e in ("neighbours", "all-pairs"))
-    assert (pairs + free).enumeration == "all-pairs"
-    with pytest.raises(
-        SettingsError, match=r"enumeration all-pairs\) and angle \(enumeration neighbours"
-    ) as found:
-        _ = pairs + listed
-    assert "\n" not in str(found.value)
+    for one, other in itertools.permutations((pairs, angle(**ANGLE_VALUES, enumeration=enumeration))):
+        with pytest.raises(SettingsError, match='has the enumeration "all-pairs"; give it') as found:
+            _ = one + other
+        assert "\n" not in str(found.value)
 
 
 def test_a_triplet_is_not_shifted():

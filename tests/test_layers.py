@@ -11,7 +11,7 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing", "scalars", "signals", "matrix3", "core.generated"],
+    ["errors", "units", "tracing", "scalars", "signals", "matrix3", "core.generated", "core.cuda_driver"],
     ["runtime"],
     ["core"],
     ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat", "constraints"],

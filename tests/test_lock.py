@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
 from ase.build import bulk
@@ -84,12 +83,12 @@ def test_a_lock_that_says_nothing_is_refused(tmp_path, monkeypatch):
         pass
 
 
-def _try(folder, start, results):
-    start.wait()
+def _try(folder, ready, results, told):
+    ready.wait(60)
     try:
         with locked(folder):
             results.put("ran")
-            time.sleep(3.0)
+            told.wait(60)
     except OutputError:
         results.put("refused")
 
@@ -101,13 +100,12 @@ def test_of_many_that_start_together_exactly_one_gets_it(tmp_path, stale):
         folder = tmp_path / str(k)
         if stale:
             _left_by(folder)
-        start, results = context.Event(), context.Queue()
-        several = [context.Process(target=_try, args=(folder, start, results)) for _ in range(6)]
+        ready, results, told = context.Barrier(6), context.Queue(), context.Event()
+        several = [context.Process(target=_try, args=(folder, ready, results, told)) for _ in range(6)]
         for process in several:
             process.start()
-        time.sleep(1.0)
-        start.set()
-        found = sorted(results.get(timeout=30) for _ in several)
+        found = sorted(results.get(timeout=60) for _ in several)
+        told.set()
         for process in several:
             process.join()
         assert found == ["ran", *["refused"] * 5]

@@ -10,7 +10,7 @@ from bits import elsewhere, here, needs_other_runtime
 from scipy.linalg import expm, logm
 
 from taichimd import philox, streams, units
-from taichimd.dynamics.pressure import BAROSTATS, BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.ensembles import BAROSTATS, BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield

@@ -5,8 +5,7 @@ import pytest
 from barostat_engines import SMOOTH, argon, made
 
 from taichimd import units
-from taichimd.dynamics.ensembles import Bussi
-from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.errors import BlowUpError, CapacityError, SettingsError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones

@@ -71,6 +71,15 @@ def test_a_complete_run_that_lost_a_result_gets_it_by_a_restart(plot_format, los
     assert one["last_step"] == 20
 
 
+def test_a_checkpoint_alone_is_no_run_that_lacks_results():
+    drive(steps=20, output="out")
+    os.mkdir("alone")
+    os.rename("out/checkpoint.npz", "alone/checkpoint.npz")
+    with pytest.raises(SettingsError, match="is complete"):
+        drive(restart="alone")
+    assert os.listdir("alone") == ["checkpoint.npz"]
+
+
 def test_a_complete_run_gets_pictures_of_another_format_by_a_restart():
     drive(steps=20, output="out")
     drive(restart="out", plot_format="pdf")

@@ -7,6 +7,13 @@ import linecache
 
 from taichimd import runtime
 from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.ensembles import (
+    Bussi,
+    Langevin,
+    MartynaTobiasKlein,
+    NoseHoover,
+    StochasticCellRescaling,
+)
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -94,12 +101,12 @@ def test_places_of_errors_are_kept_for_each_node():
 
 COUPLINGS = [
     Coupling(),
-    Coupling("nvt-langevin"),
-    Coupling("nvt-bussi"),
-    Coupling("nvt-bussi", driven=True),
-    Coupling("nvt-nose-hoover", driven=True),
-    Coupling("npt-scr", "triclinic", "xyz", 5),
-    Coupling("npt-mtk", "isotropic", "xyz"),
+    Coupling(Langevin),
+    Coupling(Bussi),
+    Coupling(Bussi, driven=True),
+    Coupling(NoseHoover, driven=True),
+    Coupling(StochasticCellRescaling, "triclinic", "xyz", 5),
+    Coupling(MartynaTobiasKlein, "isotropic", "xyz"),
 ]
 
 
@@ -107,7 +114,7 @@ def test_ensembles_share_the_kernels_that_do_not_know_them():
     runtime.start()
     terms = LennardJones(epsilon=0.01, sigma=3.4, cutoff=6.0).bind(["Ar"])[0].terms
     made = [
-        step_kernels((Group(terms),), ti.f64, ti.f64, "cpu", 1, 0, each, None, True) for each in COUPLINGS
+        step_kernels((Group(terms),), ti.f64, ti.f64, "cpu", 1, 0, each, None, True, 0) for each in COUPLINGS
     ]
     groups = [0, 0, 0, 1, 1, 2, 2]
     for kind in ("evaluate", "last_kick", "moved"):

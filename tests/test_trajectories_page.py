@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 from fake_engine import fake  # noqa: F401  (a fixture)
+from pages import ROOT, run_blocks, text_of
 
-from taichimd.cli.app import main
-
-ROOT = Path(__file__).parent.parent
-PAGE = (ROOT / "docs" / "trajectories.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
+PAGE = "docs/trajectories.md"
 
 
 @pytest.fixture
@@ -26,19 +23,11 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("folder", "fake")
 def test_every_run_of_the_page_runs(capsys):
     """With the engine that needs no compiling: what is shown here are files."""
-    done = []
-    for kind, text in BLOCKS:
-        if kind == "python":
-            exec(compile(text, "trajectories.md", "exec"), {"__name__": "page"})
-        for line in text.splitlines() if kind == "console" else ():
-            command = shlex.split(line.removeprefix("$ ").replace("--time 10ps", "--time 200fs"))
-            if command[:2] != ["taichimd", "run"]:
-                continue
-            with pytest.raises(SystemExit) as caught:
-                main(command[1:])
-            assert caught.value.code == 0, f"{line}\n{capsys.readouterr().err}"
-            done.append(command[command.index("--output") + 1])
-    assert done == ["melt", "other", "early", "again"]
+    ran = run_blocks(
+        PAGE, capsys, tiny={"--time 10ps": "--time 200fs"}, not_run=("taichimd analyze", "ase convert")
+    )
+    words = [shlex.split(command) for command in ran]
+    assert [word[word.index("--output") + 1] for word in words] == ["melt", "other", "early", "again"]
     for name in ("melt/trajectory.traj", "other/trajectory.extxyz", "again/trajectory.traj", "own.traj"):
         assert Path(name).stat().st_size > 0
 
@@ -46,16 +35,10 @@ def test_every_run_of_the_page_runs(capsys):
 def test_sizes_and_times_are_those_of_the_result():
     rows = json.loads((ROOT / "validation/results/trajectory_formats.json").read_text())["rows"]
     shown = re.findall(
-        r"^\| ([\w ]+) \| (\w+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", PAGE, flags=re.MULTILINE
+        r"^\| ([\w ]+) \| (\w+) \| (\d+) \| ([\d.]+) \| ([\d.]+) \|$", text_of(PAGE), flags=re.MULTILINE
     )
     assert len(shown) == len(rows) == 6
     for (columns, suffix, *numbers), row in zip(shown, rows, strict=True):
         assert (columns, suffix) == (row["columns"], row["format"])
         found = [row["bytes_per_atom"], row["write_ms_per_frame"], row["read_ms_per_frame"]]
         assert numbers == [f"{found[0]:.0f}", *(f"{value:.2g}" for value in found[1:])]
-
-
-def test_links_lead_somewhere():
-    for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
-        if not target.startswith("http"):
-            assert (ROOT / "docs" / target).exists(), target

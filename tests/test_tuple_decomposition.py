@@ -9,8 +9,7 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import Vashishta, memory, runtime
 from taichimd.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
-from taichimd.dynamics.ensembles import Bussi, Langevin
-from taichimd.dynamics.pressure import BerendsenNPT
+from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, Langevin
 from taichimd.engine import Engine
 from taichimd.errors import CapacityError, SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones

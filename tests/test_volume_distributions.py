@@ -11,8 +11,7 @@ from ase.build import bulk
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from taichimd import units
-from taichimd.dynamics.ensembles import Langevin
-from taichimd.dynamics.pressure import BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.dynamics.ensembles import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from validation import ensembles_npt as driver

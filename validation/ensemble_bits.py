@@ -5,9 +5,10 @@
 
 Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
 without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
-with barostats, too. Starts are the same on every machine, and SHA-256 of positions, velocities, forces and
-cell says whether ends are. The last steps are done twice: the second time by an engine that was made anew and
-given the state of the first.
+with barostats, too. A sum of three potentials follows, and copper of passes, which keeps a state of atoms.
+The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same on every
+machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
+twice: the second time by an engine that was made anew and given the state of the first.
 """
 
 import argparse
@@ -20,7 +21,7 @@ from typing import Any
 from validation import common, systems
 from validation.decomposition import states
 
-STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200}
+STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200}
 LAST = 3
 """Steps of a second call: what the first one has left behind is used."""
 SETTINGS = {
@@ -61,11 +62,11 @@ def main() -> None:
 
 def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
     """Name, system and the engine's settings of each run."""
-    from taichimd.dynamics import ensembles, pressure
+    import taichimd
 
     kinds = (
-        ensembles.NVE, ensembles.Langevin, ensembles.Bussi, ensembles.Berendsen, ensembles.NoseHoover,
-        pressure.BerendsenNPT, pressure.StochasticCellRescaling, pressure.MartynaTobiasKlein,
+        taichimd.NVE, taichimd.Langevin, taichimd.Bussi, taichimd.Berendsen, taichimd.NoseHoover,
+        taichimd.BerendsenNPT, taichimd.StochasticCellRescaling, taichimd.MartynaTobiasKlein,
     )  # fmt: skip
     melt, silica, silicon = systems.lj_melt(8), systems.silica(4), systems.silicon(5, 1800.0)
     for kind in kinds:
@@ -73,10 +74,16 @@ def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
         for skin in (0.8, None):
             yield f"lj-melt {kind.__name__}, skin {skin}", melt, {"ensemble": ensemble, "skin": skin}
     yield "silica NVE", silica, {}
-    thermostat = ensembles.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
+    thermostat = taichimd.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
     yield "silica Langevin", silica, {"ensemble": thermostat}
     for kind in (kinds[0], kinds[1], *kinds[5:]):
         yield f"silicon {kind.__name__}", silicon, {"ensemble": kind(**settings_of(kind))}
+    for kind in (kinds[0], kinds[1], kinds[7]):
+        more = {"ensemble": kind(**settings_of(kind))}
+        yield f"silicon-sum {kind.__name__}", systems.silicon_sum(4), more
+        yield f"copper {kind.__name__}", systems.copper(6), more
+    for name, system in (("lj-melt", melt), ("silica", silica), ("silicon", silicon)):
+        yield f"{name} NVE, plain stepper", system, {"plain": True}
 
 
 def settings_of(kind: Any) -> dict[str, Any]:
@@ -89,14 +96,19 @@ def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
     """One run: hash of its end, potential energy (eV), builds of the list; whether a restart ends alike."""
     from taichimd.engine import Engine
 
-    engine = Engine(system.atoms, system.forcefield(), **more)
+    class Stepped(Engine):
+        _fused = not more.get("plain")
+
+    more = {name: value for name, value in more.items() if name != "plain"}
+    engine = Stepped(system.atoms, system.forcefield(), **more)
     engine.advance(steps, system.timestep)
-    again = Engine(system.atoms, system.forcefield(), **more)
+    again = Stepped(system.atoms, system.forcefield(), **more)
     # As a checkpoint keeps it.
     again.set_state(
         positions=engine.positions(), velocities=engine.velocities(), forces=engine.forces(),
         step=engine.step, bath=json.loads(json.dumps(engine.bath_state())),
     )  # fmt: skip
+    again.set_atom_states(engine.atom_states())
     found = []
     for one in (engine, again):
         one.advance(LAST, system.timestep)

@@ -78,7 +78,7 @@ def volumes_of_liquid(
     from ase.build import bulk
 
     from taichimd import LennardJones, units
-    from taichimd.dynamics.pressure import BAROSTATS
+    from taichimd.dynamics.ensembles import BAROSTATS
     from taichimd.engine import Engine
     from taichimd.velocities import maxwell_boltzmann
 
@@ -129,8 +129,7 @@ def energies(name: str, backend: str = "auto") -> dict[str, float]:
     from ase.build import bulk
 
     from taichimd import LennardJones, units
-    from taichimd.dynamics.ensembles import NVE
-    from taichimd.dynamics.pressure import BAROSTATS
+    from taichimd.dynamics.ensembles import BAROSTATS, NVE
     from taichimd.engine import Engine
     from taichimd.velocities import maxwell_boltzmann
 

@@ -78,7 +78,7 @@ def summary(results: Any) -> dict[str, int]:
 
 def run(number: int, on_gpu: bool) -> dict[str, Any]:
     """One run: what was drawn, its hashes, the largest component of a force that was seen (eV/angstrom)."""
-    from taichimd.dynamics import ensembles, pressure
+    import taichimd
     from taichimd.engine import Engine
     from taichimd.errors import BlowUpError
     from taichimd.neighbours import verlet_list
@@ -87,15 +87,15 @@ def run(number: int, on_gpu: bool) -> dict[str, Any]:
     rng = np.random.default_rng(number)
     system = draw_system(rng)
     kinds = (
-        ensembles.NVE, ensembles.NVE, ensembles.NVE, ensembles.Langevin, ensembles.Bussi,
-        ensembles.NoseHoover, pressure.BerendsenNPT, pressure.StochasticCellRescaling,
+        taichimd.NVE, taichimd.NVE, taichimd.NVE, taichimd.Langevin, taichimd.Bussi,
+        taichimd.NoseHoover, taichimd.BerendsenNPT, taichimd.StochasticCellRescaling,
     )  # fmt: skip
     kind = kinds[rng.integers(len(kinds))]
     known = settings_of(kind)
-    if kind is pressure.BerendsenNPT:
+    if kind is taichimd.BerendsenNPT:
         known["period"] = int(rng.choice([1, 2, 3, 10]))
     atoms = system.atoms
-    if kind is ensembles.NVE and rng.random() < 0.4:
+    if kind is taichimd.NVE and rng.random() < 0.4:
         atoms.pbc = rng.random(3) < 0.5
     skin = None if rng.random() < 0.5 else float(rng.choice([0.05, 0.2, 0.8]))
     long_lists, alone = rng.random(2) < 0.5

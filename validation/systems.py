@@ -41,6 +41,10 @@ class LammpsInput:
     neigh_modify: str = "delay 0 every 1 check yes"
 
 
+NO_LAMMPS = LammpsInput("none", lambda: (), 0.0)
+"""Of systems that LAMMPS is not asked for."""
+
+
 @dataclass(frozen=True)
 class System:
     """A structure with velocities, its force field and time step.
@@ -130,6 +134,65 @@ def silica(
 
     atoms = build_lattice("silica", cells, a=a)
     return _crystal("vashishta-sio2", atoms, a, "SiO2_1990.vashishta", temperature, timestep_fs, seed)
+
+
+def silicon_sum(
+    cells: int, temperature: float = 1800.0, *, timestep_fs: float = 1.0, seed: int = 5
+) -> System:
+    """Diamond silicon with the sum of two three-body potentials and a pair, each with lists of its own."""
+    atoms = bulk("Si", "diamond", a=SILICON_A, cubic=True).repeat(cells)
+
+    def forcefield() -> Any:
+        return (
+            shipped_forcefield("Si.sw")
+            + shipped_forcefield("Si.tersoff")
+            + lj_forcefield(0.01, 2.0, 5.0, "force-shifted")
+        )
+
+    atoms = with_velocities(atoms, temperature, seed)
+    return System("silicon-sum", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
+
+
+def copper(cells: int, temperature: float = 1200.0, *, timestep_fs: float = 2.0, seed: int = 6) -> System:
+    """Fcc copper in the second-moment approximation, which remembers its density, and a pair term."""
+    atoms = with_velocities(bulk("Cu", "fcc", a=3.615, cubic=True).repeat(cells), temperature, seed)
+
+    def forcefield() -> Any:
+        return _remembering_copper() + lj_forcefield(0.001, 2.3, 5.0, "force-shifted")
+
+    return System("copper", atoms, forcefield, timestep_fs * units.fs, NO_LAMMPS)
+
+
+def _remembering_copper() -> Any:
+    """F. Cleri, V. Rosato, Phys. Rev. B 48, 22 (1993), and a mean of the last densities of each atom."""
+    from taichimd import ManyBody, each_atom, neighbour_sum, pair_forces
+    from taichimd.math import exp, sqrt
+
+    @neighbour_sum("density")
+    def density(r, p, mine, theirs):
+        return p.xi * p.xi * exp(-2.0 * p.q * (r / p.r0 - 1.0))
+
+    @each_atom("slope")
+    def embedding(mine):
+        root = sqrt(mine.density)
+        return -root, -0.5 / root
+
+    @each_atom("mean", each_step=True)
+    def remember(mine):
+        return 0.0, 0.9 * mine.mean + 0.1 * mine.density
+
+    @pair_forces
+    def bonds(r, p, mine, theirs):
+        repulsion = p.A * exp(-p.p * (r / p.r0 - 1.0))
+        slope = -2.0 * p.q / p.r0 * (p.xi * p.xi * exp(-2.0 * p.q * (r / p.r0 - 1.0)))
+        along = -p.p / p.r0 * repulsion
+        return repulsion, along + mine.slope * slope, along + theirs.slope * slope
+
+    made = ManyBody(
+        "second_moment", [density, embedding, remember, bonds], arrays=("density", "slope", "mean"),
+        state=("mean",), params={"A": "eV", "xi": "eV", "p": "1", "q": "1", "r0": "Å"},
+    )  # fmt: skip
+    return made(A=0.0855, xi=1.224, p=10.960, q=2.278, r0=2.556, cutoff=6.0)
 
 
 def silicon_carbide(

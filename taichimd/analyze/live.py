@@ -39,7 +39,6 @@ from taichimd.analyze.values import (
     rdf_values,
     spectrum_values,
 )
-from taichimd.dynamics.ensembles import NVE, Langevin
 from taichimd.errors import AnalysisError
 from taichimd.io.analysis_files import write_table
 from taichimd.observe.groups import Groups
@@ -119,7 +118,7 @@ class Observations(Sampler):
         )
         # Where it rests, looking for it in each sample would only cost time.
         share = drift_share(engine.masses, engine.velocities())
-        drifting = share > _STILL or engine.ensemble.name == Langevin.name
+        drifting = share > _STILL or engine.ensemble.moves_centre
         self._moving = n > 1 and drifting and not fixed.any()
         self._note_bath()
 
@@ -140,10 +139,10 @@ class Observations(Sampler):
         )
 
     def _note_bath(self) -> None:
-        bath, kinds = self._engine.ensemble.name, [kind for kind in _SUMS if kind in self.plan.kinds]
-        if kinds and bath != NVE.name:
+        bath, kinds = self._engine.ensemble, [kind for kind in _SUMS if kind in self.plan.kinds]
+        if kinds and bath.acts_on:
             self.notes.append(
-                f"{', '.join(kinds)}: {bath} acts on the velocities, and so on correlations in time: "
+                f"{', '.join(kinds)}: {bath.name} acts on the velocities, and so on correlations in time: "
                 "equilibrate with it, then observe a restart with --ensemble nve"
             )
 

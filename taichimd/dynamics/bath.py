@@ -5,12 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd import units
-from taichimd.dynamics import barostats as baro
-from taichimd.dynamics import thermostats as at
+from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.coupling import coupling_of
-from taichimd.dynamics.ensembles import Ensemble, Thermostat, degrees_of_freedom, is_of
-from taichimd.dynamics.pressure import Barostat, BerendsenNPT, three
+from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.dynamics.thermostats import layout as at
 from taichimd.errors import CapacityError, SettingsError
 from taichimd.results import Array
 from taichimd.runtime import ti
@@ -50,36 +48,18 @@ class Bath:
         n_fixed = 0 if fixed is None else int(np.count_nonzero(fixed))
         if n_fixed and self.coupling.driven:
             raise SettingsError("a driving force needs all atoms to move; leave fixed, or driving_force, out")
-        self.freedom = degrees_of_freedom(ensemble, len(masses), n_fixed)
+        self.freedom = ensemble.degrees_of_freedom(len(masses), n_fixed)
         self.moves_cell = self.coupling.moves_cell
         sums = 1 + 3 * self.coupling.driven
-        if isinstance(ensemble, Barostat):
-            sums = 2 * baro.parts_of(ensemble.control, ensemble.axes)
+        if self.moves_cell:
+            sums = 2 * baro.parts_of(self.coupling.control, self.coupling.axes)
         self.ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
         self.bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
-        self._mass, self._drive = float(masses.sum()), driving_force or (0.0, 0.0, 0.0)
-        self.ledger.fill(0)
-        self.bath.fill(0.0)
-        if isinstance(ensemble, Thermostat):
-            self._load(ensemble)
-
-    def _load(self, ensemble: Thermostat) -> None:
-        first, last = ensemble.ramp or (0, 1)
-        start = ensemble.temperature
-        end = start if ensemble.final_temperature is None else ensemble.final_temperature
-        values = np.zeros(self.bath.shape[0])
-        values[[at.START, at.END]] = start * units.KB, end * units.KB
-        values[at.MASS_KT] = start * units.KB
-        values[[at.RAMP_FIRST, at.RAMP_STEPS]] = first, last - first
-        values[at.COUPLING] = ensemble.coupling_time * units.FS
-        values[at.FREEDOM] = self.freedom
-        values[at.TOTAL_MASS] = self._mass
-        values[at.DRIVE : at.DRIVE + 3] = self._drive
-        if isinstance(ensemble, Barostat):
-            _load_barostat(ensemble, values)
+        values, ledger = np.zeros(self.bath.shape[0]), np.zeros(self.ledger.shape[0], np.int64)
+        values[at.FREEDOM], values[at.TOTAL_MASS] = self.freedom, masses.sum()
+        values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
+        ensemble.fill(values, ledger)
         self.bath.from_numpy(values)
-        ledger = np.zeros(self.ledger.shape[0], np.int64)
-        ledger[at.SEED] = ensemble.seed
         self.ledger.from_numpy(ledger)
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
@@ -103,16 +83,13 @@ class Bath:
     def received(self) -> float | None:
         """Energy that bath and cell have received since the first step, eV; waits for the device.
 
-        None where nothing is conserved: with a driving force, and with Berendsen's barostat.
+        None where nothing is conserved: with a driving force, and in ensembles that do not.
         """
-        if self.coupling.driven:
+        if self.coupling.driven or not self.ensemble.conserves:
             return None
         if self.coupling.local:
             return self._given() * 2.0**-at.ENERGY_BITS
-        values = self.bath.to_numpy()
-        if isinstance(self.ensemble, Barostat):
-            return _energy_of_cell(self.ensemble, self.freedom, values)
-        return float(values[at.RECEIVED]) if self.coupling.whole else 0.0
+        return self.ensemble.received(self.bath.to_numpy(), self.freedom)
 
     @property
     def cell(self) -> Array:
@@ -146,8 +123,8 @@ class Bath:
             return {**whose, "ledger": self._given()}
         if self.coupling.whole:
             values = self.bath.to_numpy()
-            state = {**whose, "bath": values[at.STATE].tolist()}
-            return state | ({"cell": values[baro.STATE].tolist()} if self.moves_cell else {})
+            of_cell = {"cell": values[baro.STATE].tolist()} if self.moves_cell else {}
+            return {**whose, "bath": values[at.STATE].tolist(), **of_cell}
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -157,11 +134,10 @@ class Bath:
             SettingsError: it is the state of another ensemble, or of one whose masses, axes or steps of
                 action are others.
         """
-        if state.get("ensemble", "nve") != self.ensemble.name:
-            raise SettingsError(
-                f"the state of a {state.get('ensemble', 'nve')} thermostat cannot be that of {self.ensemble.name}"
-            )
-        if not is_of(state, self.ensemble):
+        whose = state.get("ensemble", NVE.name)
+        if whose != self.ensemble.name:
+            raise SettingsError(f"the state of a {whose} thermostat cannot be that of {self.ensemble.name}")
+        if not self.ensemble.goes_on_from(state):
             raise SettingsError(
                 f"the state of a {self.ensemble.name} bath with {state['identity'][1:]} cannot be that of one with "
                 f"{self.ensemble.identity[1:]}: begin a new one"
@@ -177,27 +153,3 @@ class Bath:
             if self.moves_cell:
                 values[baro.STATE] = state["cell"]
             self.bath.from_numpy(values)
-
-
-def _load_barostat(ensemble: Barostat, values: Array) -> None:
-    """What of a barostat never changes, and a deformation of none."""
-    first = three(ensemble.pressure)
-    last = first if ensemble.final_pressure is None else three(ensemble.final_pressure)
-    values[baro.P_START : baro.P_START + 3] = first * units.GPA
-    values[baro.P_END : baro.P_END + 3] = last * units.GPA
-    values[baro.CELL_TIME] = tau = ensemble.pressure_coupling_time * units.FS
-    values[baro.RATE] = 1.0 / (3.0 * ensemble.bulk_modulus * units.GPA * tau)
-    for matrix in (baro.VELOCITY_SCALE, baro.DRIFT):
-        values[[matrix, matrix + 4, matrix + 8]] = 1.0
-
-
-def _energy_of_cell(ensemble: Barostat, freedom: int, values: Array) -> float | None:
-    """What the bath and the pressure have received, and the kinetic energy of the cell if it has one, eV."""
-    if ensemble.name == BerendsenNPT.name:
-        return None
-    received = float(values[at.RECEIVED] + values[baro.AHEAD])
-    if ensemble.has_inertia:
-        speed2 = np.square(values[baro.CELL_VELOCITY : baro.CELL_VELOCITY + 9]).sum()
-        mass = (freedom + 3.0) * values[at.MASS_KT] * values[baro.CELL_TIME] ** 2 / 3.0
-        received += float(0.5 * mass * speed2)
-    return received

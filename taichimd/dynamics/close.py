@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from taichimd.dynamics import barostats, thermostats
+from taichimd.dynamics.barostats import layout as barostats
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.thermostats import OPENS
+from taichimd.dynamics.thermostats import layout as thermostats
 from taichimd.runtime import ti
 
 
@@ -25,7 +25,7 @@ def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, 
     @ti.func
     def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
         """What acts on the whole system does so; the cell begins to move. Serial."""
-        thermostat.rescale(dt, ledger[OPENS] + (ahead - 1), ledger, bath)
+        thermostat.rescale(dt, ledger[thermostats.OPENS] + (ahead - 1), ledger, bath)
         if ti.static(cell):
             flags.deform(control, at + 1, bath)
 

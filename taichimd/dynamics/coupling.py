@@ -6,10 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.dynamics.barostats import barostat_functions, settles
-from taichimd.dynamics.ensembles import NVE, Ensemble, Langevin, Thermostat
-from taichimd.dynamics.pressure import Barostat, BerendsenNPT
-from taichimd.dynamics.thermostats import thermostat_functions
+from taichimd.dynamics.ensembles import NVE, Barostat, BerendsenNPT, Ensemble
 from taichimd.errors import SettingsError
 
 
@@ -18,11 +15,11 @@ class Coupling:
     """What of an ensemble the kernels are compiled for.
 
     Attributes:
-        name: of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
+        kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
         driven: whether there is a driving force.
     """
 
-    name: str = NVE.name
+    kind: type[Ensemble] = NVE
     control: str = ""
     axes: str = ""
     period: int = 1
@@ -31,33 +28,37 @@ class Coupling:
     @property
     def none(self) -> bool:
         """Whether nothing acts but forces."""
-        return self.name == NVE.name
+        return not self.kind.acts_on
 
     @property
     def local(self) -> bool:
         """Whether what acts does so on each atom alone."""
-        return self.name == Langevin.name
+        return self.kind.acts_on == "atoms"
 
     @property
     def whole(self) -> bool:
         """Whether what acts does so on the whole system."""
-        return not (self.none or self.local)
+        return self.kind.acts_on == "system"
 
     @property
     def moves_cell(self) -> bool:
         """Whether there is a barostat."""
-        return bool(self.control)
+        return self.kind.moves_cell
+
+    @property
+    def settles(self) -> bool:
+        """Whether the step behind an action has more at its end, too: the account of that action."""
+        return self.kind.settles and self.period > 1
 
     def ends(self, step: int) -> bool:
         """Whether a step has more at its end than the second half kick: an action, or the account of the last one."""
-        behind = self.moves_cell and settles(self.name, self.period)
-        return self.whole and (step % self.period == 0 or (behind and (step - 1) % self.period == 0))
+        return self.whole and (step % self.period == 0 or (self.settles and (step - 1) % self.period == 0))
 
     @property
     def outside_steps(self) -> "Coupling":
         """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
         if self.moves_cell:
-            return Coupling(BerendsenNPT.name, "isotropic", "xyz")
+            return Coupling(BerendsenNPT, "isotropic", "xyz")
         return Coupling(driven=self.driven)
 
 
@@ -72,23 +73,19 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
         force = np.asarray(driving_force, float)
         if force.shape != (3,) or not np.isfinite(force).all():
             raise SettingsError(f"driving_force = {driving_force!r}: expected three numbers (1/angstrom)")
-        if ensemble.name not in ("nvt-nose-hoover", "nvt-bussi", "nvt-berendsen"):
+        if not ensemble.takes_drive:
             raise SettingsError(
                 f"a driving force heats the system, and {ensemble.name} does not take the heat away as it must; "
                 "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
             )
     if isinstance(ensemble, Barostat):
-        return Coupling(ensemble.name, ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
-    if not isinstance(ensemble, NVE | Thermostat):
+        return Coupling(type(ensemble), ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
+    if not isinstance(ensemble, Ensemble):
         raise SettingsError(f"ensemble = {ensemble!r}: expected an object, such as Bussi(300.0), or None")
-    return Coupling(ensemble.name, driven=driven)
+    return Coupling(type(ensemble), driven=driven)
 
 
 @cache
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
     """Device functions of a thermostat or barostat."""
-    if coupling.moves_cell:
-        return barostat_functions(
-            coupling.name, coupling.control, coupling.axes, coupling.period, real, by_slot
-        )
-    return thermostat_functions(coupling.name, real, by_slot, coupling.driven)
+    return coupling.kind.device_functions(coupling, real, by_slot)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.thermostats import OPENS
+from taichimd.dynamics.thermostats.layout import OPENS
 from taichimd.neighbours.control import BLOWN, REBUILD, STALE
 from taichimd.runtime import ti
 

@@ -7,9 +7,9 @@ A step that breaks something freezes those that follow: no step is done with an 
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics.barostats import RAN_AWAY
+from taichimd.dynamics.barostats.layout import RAN_AWAY
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.thermostats import FIRST, OPENS
+from taichimd.dynamics.thermostats.layout import FIRST, OPENS
 from taichimd.neighbours.control import (
     BLOWN,
     BUILT,

@@ -90,7 +90,8 @@ class BinaryTrajectoryWriter:
         atoms.positions = engine.positions()
         atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
         fix(atoms, engine.fixed)
-        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps)}
+        # ASE's format has no columns of one's own.
+        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps), **engine.atom_states()}
         results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
         if thermo.stress is not None:
             results["stress"] = np.asarray(thermo.stress)

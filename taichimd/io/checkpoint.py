@@ -13,7 +13,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.constraints import fix, fixed_atoms
-from taichimd.dynamics.pressure import BAROSTATS
+from taichimd.dynamics.ensembles import ENSEMBLES, NVE
 from taichimd.errors import CheckpointError
 from taichimd.io.files import write_atomically
 from taichimd.protocols import Array
@@ -23,7 +23,7 @@ _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
     "counted_from", "potential",
 )  # fmt: skip
-_OBSERVED, _FIXED = "observed.", "fixed"
+_OBSERVED, _STATES, _FIXED = "observed.", "state.", "fixed"
 _ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
 
 
@@ -55,6 +55,7 @@ class Checkpoint:
         potential: record of the potential (`ForceField.describe`); empty in those of earlier versions.
         observed: arrays of what the run observes (`Observations.save`); empty without.
         fixed: (n,) which atoms are fixed; None if none is, as in every checkpoint of earlier versions.
+        states: (n,) each, what the force field keeps of the atoms (`Engine.atom_states`).
     """
 
     step: int
@@ -77,6 +78,7 @@ class Checkpoint:
     potential: dict[str, Any] = field(default_factory=dict)
     observed: dict[str, Any] = field(default_factory=dict)
     fixed: NDArray[np.bool_] | None = None
+    states: dict[str, Array] = field(default_factory=dict)
 
     @property
     def symbols(self) -> list[str]:
@@ -102,6 +104,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     meta = {key: getattr(checkpoint, key) for key in _META}
     meta["format"] = FORMAT
     arrays |= {f"{_OBSERVED}{key}": value for key, value in checkpoint.observed.items()}
+    arrays |= {f"{_STATES}{key}": value for key, value in checkpoint.states.items()}
     if checkpoint.fixed is not None:
         arrays[_FIXED] = checkpoint.fixed
     write_atomically(path, lambda file: np.savez(file, meta=np.array(json.dumps(meta)), **arrays))
@@ -124,11 +127,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             meta = json.loads(str(archive["meta"]))
             arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
             fixed = archive[_FIXED] if _FIXED in archive.files else None
-            observed = {
-                name.removeprefix(_OBSERVED): archive[name]
-                for name in archive.files
-                if name.startswith(_OBSERVED)
-            }
+            observed, states = (
+                {name.removeprefix(mark): archive[name] for name in archive.files if name.startswith(mark)}
+                for mark in (_OBSERVED, _STATES)
+            )
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
         raise CheckpointError(
             f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
@@ -143,12 +145,21 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
             raise CheckpointError(
                 f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
             )
+    _check_states(path, states, n)
     if fixed is not None and (fixed.shape != (n,) or fixed.dtype != bool):
         raise CheckpointError(f"checkpoint {path}: {_FIXED} is not a mask of {n} atoms; use an earlier one")
     try:
-        return Checkpoint(**meta, **arrays, observed=observed, fixed=fixed)
+        return Checkpoint(**meta, **arrays, observed=observed, fixed=fixed, states=states)
     except TypeError:
         raise CheckpointError(f"checkpoint {path} lacks entries; use the version that wrote it") from None
+
+
+def _check_states(path: Path, states: dict[str, Array], n: int) -> None:
+    for name, numbers in states.items():
+        if numbers.shape != (n,) or not np.isfinite(numbers).all():
+            raise CheckpointError(
+                f"checkpoint {path}: the state {name} is not {n} finite numbers; use an earlier one"
+            )
 
 
 def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) -> None:
@@ -184,6 +195,6 @@ def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) ->
         raise differs(f"atom {held[0]} is {was}, in the structure {is_}")
     if not np.array_equal(atoms.pbc, checkpoint.pbc):
         raise differs(f"pbc is {checkpoint.pbc.tolist()}, in the structure {atoms.pbc.tolist()}")
-    moved = checkpoint.settings.get("ensemble") in BAROSTATS
+    moved = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE).moves_cell
     if not moved and not np.allclose(atoms.cell.array, checkpoint.cell, rtol=0, atol=1e-6):
         raise differs("the cell differs")

@@ -77,6 +77,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
         there.ident[k] = here.ident[i]
         if ti.static(not how.alike):
             there.inverse_mass[k] = here.inverse_mass[i]
+        if ti.static(not how.one_species):
             there.kind[k] = here.kind[i]
 
     @ti.func

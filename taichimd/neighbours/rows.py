@@ -12,6 +12,9 @@ what they know: only under quadrants.
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.neighbours.masks import how_many_below
 from taichimd.runtime import WARPS, ti
@@ -36,6 +39,16 @@ def row_layout(backend: str) -> int:
 def row_width(need: int) -> int:
     """Slots of rows for so many entries: whole chunks."""
     return -(-need // CHUNK) * CHUNK
+
+
+def places_of(n: int, width: int, layout: int) -> NDArray[np.int64]:
+    """`slot` on the host: (n, width) places of the entries of each atom."""
+    i, s = np.ogrid[:n, :width]
+    if layout == SLOT_MAJOR:
+        return np.asarray(s * n + i)
+    if layout == CHUNKED:
+        return np.asarray((s // CHUNK * n + i) * CHUNK + s % CHUNK)
+    return np.asarray(i * width + s)
 
 
 @ti.func

@@ -31,12 +31,14 @@ class Search:
         real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes the
             radius longer by what that may be wrong by.
         together: the threads of a chunk share an atom; for rows in chunks.
-        alike: all atoms have one mass and are of one species: the sort before leaves these where they are.
+        alike: all atoms have one inverse mass: the sort before leaves these where they are.
+        one_species: likewise the numbers of the species, which kernels then may lack.
     """
 
     real: Any
     together: bool = False
     alike: bool = False
+    one_species: bool = False
 
 
 class Sorted(Bundle):

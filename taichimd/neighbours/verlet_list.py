@@ -49,7 +49,7 @@ class VerletList:
         n = state.n
         ivec = ti.types.vector(3, ti.i32)
         together = self.layout == CHUNKED and (long_rows or n < ENOUGH)
-        self.search = Search(state.real, together, state.alike)
+        self.search = Search(state.real, together, state.alike, state.one_species)
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
         self.entries: Any = None

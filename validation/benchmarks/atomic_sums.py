@@ -18,7 +18,6 @@ import numpy as np
 
 from taichimd import runtime
 from taichimd.core.arguments import kernel, types_of
-from taichimd.dynamics.forces import Outputs
 from taichimd.engine import Engine
 from taichimd.enumerate.access import neighbour, straight_vector
 from taichimd.enumerate.exact import FORCE, pair_sums
@@ -34,6 +33,7 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_begin,
     triplets_end,
 )
+from taichimd.program.forces import Outputs
 from taichimd.runtime import literals, ti
 from taichimd.state import Atoms
 from validation import common

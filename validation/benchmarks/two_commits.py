@@ -71,8 +71,8 @@ def chosen(options: argparse.Namespace) -> list[str]:
 
 def measure(options: argparse.Namespace) -> None:
     """Run every case with the taichimd of the current folder; print one JSON line for each."""
+    import taichimd
     from taichimd import runtime
-    from taichimd.dynamics import ensembles, pressure
     from taichimd.engine import Engine
     from validation.benchmarks.systems import CASES as SYSTEMS
 
@@ -80,9 +80,9 @@ def measure(options: argparse.Namespace) -> None:
     print(json.dumps({"runtime": dict(runtime.info())}), flush=True)
     kinds: dict[str, Any] = {
         "nve": None,
-        "nvt-bussi": ensembles.Bussi(300.0, seed=3),
-        "nvt-langevin": ensembles.Langevin(300.0, seed=3),
-        NPT: pressure.BerendsenNPT(300.0, pressure=0.0, bulk_modulus=98.0, seed=3),
+        "nvt-bussi": taichimd.Bussi(300.0, seed=3),
+        "nvt-langevin": taichimd.Langevin(300.0, seed=3),
+        NPT: taichimd.BerendsenNPT(300.0, pressure=0.0, bulk_modulus=98.0, seed=3),
     }
     for name in chosen(options):
         system_name, n_atoms, ensemble, steps = CASES[name]

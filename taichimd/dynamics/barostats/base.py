@@ -1,31 +1,21 @@
-"""Ensembles whose cell moves: constant pressure, in the user's units.
-
-| name | cell | thermostat | distribution |
-| --- | --- | --- | --- |
-| npt-berendsen | weak coupling | Berendsen | none: for equilibration |
-| npt-scr | stochastic cell rescaling | Bussi | isothermal-isobaric |
-| npt-mtk | Martyna-Tobias-Klein, with friction and noise | Bussi | isothermal-isobaric |
-
-`barostats` has the equations and what runs on the device.
-"""
+"""What every barostat declares, and the parameters that all have, in the user's units."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd import units
-from taichimd.dynamics.ensembles import Thermostat
+from taichimd.dynamics.barostats import layout as baro
+from taichimd.dynamics.thermostats.base import Thermostat
+from taichimd.dynamics.thermostats.bussi import Bussi
+from taichimd.dynamics.thermostats.layout import RECEIVED
 from taichimd.errors import SettingsError
 from taichimd.neighbours.box import make_frame
 from taichimd.scalars import is_number, is_whole
 
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
-
-
-LONGEST_LEAP = 1 / 10
-"""Of `npt-scr`, over its pressure coupling time."""
 CURE_OF_CELLS = (
     "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
     "it bears, or relax the structure first"
@@ -52,8 +42,11 @@ class Barostat(Thermostat):
         SettingsError: a value that makes no sense.
     """
 
+    takes_drive: ClassVar[bool] = False
+    moves_cell: ClassVar[bool] = True
     uses_bulk_modulus: ClassVar[bool] = True
     has_inertia: ClassVar[bool] = False
+    thermostat: ClassVar[type[Thermostat]] = Bussi
     pressure: float | tuple[float, float, float] = 0.0
     final_pressure: float | tuple[float, float, float] | None = None
     pressure_coupling_time: float = 1000.0
@@ -81,27 +74,21 @@ class Barostat(Thermostat):
             raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
         if self.control not in CONTROLS:
             raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
+        axes = f"axes (--cell-axes) = {self.axes!r}"
         if not _are_axes(self.axes):
-            raise SettingsError(
-                f'axes (--cell-axes) = {self.axes!r}: expected some of x, y and z, such as "xy"'
-            )
+            raise SettingsError(f'{axes}: expected some of x, y and z, such as "xy"')
         if self.control == "triclinic" and len(self.axes) != 3:
-            raise SettingsError(
-                f'axes (--cell-axes) = {self.axes!r}: control "triclinic" is of all three axes'
-            )
+            raise SettingsError(f'{axes}: control "triclinic" is of all three axes')
         for key in ("pressure", "final_pressure"):
             value = getattr(self, key)
-            if isinstance(value, tuple | list):
-                for axis, of_axis in zip("xyz", value, strict=True):
-                    if axis not in self.axes and of_axis != 0:
-                        raise SettingsError(
-                            f"{key} = {value}: axes (--cell-axes) = {self.axes!r} leave {axis} as it is; expected 0 "
-                            f"for {axis}, or more axes"
-                        )
-        for key in ("pressure", "final_pressure") if self.control == "isotropic" else ():
-            value = getattr(self, key)
-            wanted = [] if value is None else three(value)
-            if len({wanted["xyz".index(axis)] for axis in self.axes if len(wanted)}) > 1:
+            if not isinstance(value, tuple | list):
+                continue
+            for axis, of_axis in zip("xyz", value, strict=True):
+                if axis not in self.axes and of_axis != 0:
+                    raise SettingsError(
+                        f"{key} = {value}: {axes} leave {axis} as it is; expected 0 for {axis}, or more axes"
+                    )
+            if self.control == "isotropic" and len({value["xyz".index(axis)] for axis in self.axes}) > 1:
                 raise SettingsError(
                     f'{key} = {value}: control "isotropic" changes {self.axes} alike, and so holds one pressure; '
                     'give one number, or choose "orthorhombic" (--cell-control)'
@@ -123,6 +110,45 @@ class Barostat(Thermostat):
         """Steps of action, and what of the cell may move: a deformation may be yet to come. With inertia its mass."""
         whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
         return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
+
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """As for every thermostat; and a deformation of none."""
+        super().fill(values, ledger)
+        first = three(self.pressure)
+        last = first if self.final_pressure is None else three(self.final_pressure)
+        values[baro.P_START : baro.P_START + 3] = first * units.GPA
+        values[baro.P_END : baro.P_END + 3] = last * units.GPA
+        values[baro.CELL_TIME] = tau = self.pressure_coupling_time * units.FS
+        values[baro.RATE] = 1.0 / (3.0 * self.bulk_modulus * units.GPA * tau)
+        for matrix in (baro.VELOCITY_SCALE, baro.DRIFT):
+            values[[matrix, matrix + 4, matrix + 8]] = 1.0
+
+    def received(self, values: NDArray[np.float64], freedom: int) -> float:
+        """What bath and pressure have received, eV."""
+        return float(values[RECEIVED] + values[baro.AHEAD])
+
+    @classmethod
+    def factor_function(cls) -> Any:
+        """That of the thermostat that goes with the barostat."""
+        return cls.thermostat.factor_function()
+
+    @classmethod
+    def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
+        """Device function `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`: matrices A, B and C.
+
+        Args:
+            factor: the function of `factor_function`.
+            tensors: `tensor_functions`.
+            due: says whether the barostat acts at the end of a step, where it is also called in others; or None.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+        """Those of every barostat."""
+        from taichimd.dynamics.barostats.moving_cell import barostat_functions
+
+        return barostat_functions(cls, coupling, real, by_slot)
 
     def check_timestep(self, timestep: float) -> None:
         """As for every thermostat; and the cell must not be faster than ten steps, nor than its barostat's actions.
@@ -168,82 +194,6 @@ class Barostat(Thermostat):
             raise SettingsError("a barostat needs a cell with a volume; give all three cell vectors")
 
 
-class BerendsenNPT(Barostat):
-    """Weak coupling: temperature and pressure relax as exp(-t/coupling time), without noise.
-
-    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
-    not to sample.
-
-        >>> from ase.build import bulk
-        >>> from taichimd import BerendsenNPT, Simulation
-        >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
-    """
-
-    name: ClassVar[str] = "npt-berendsen"
-
-
-class StochasticCellRescaling(Barostat):
-    """Weak coupling with the noise that makes it sample the isothermal-isobaric ensemble.
-
-    M. Bernetti, G. Bussi, J. Chem. Phys. 153, 114107 (2020), doi:10.1063/5.0020514; cells that change shape:
-    V. Del Tatto, P. Raiteri, M. Bernetti, G. Bussi, Appl. Sci. 12, 1139 (2022), doi:10.3390/app12031139.
-
-    Between two actions the pressure is taken as constant: what passes then must be short beside the coupling time.
-
-        >>> from ase.build import bulk
-        >>> from taichimd import StochasticCellRescaling, Simulation
-        >>> bath = StochasticCellRescaling(600.0, pressure=1.0, bulk_modulus=98.0)
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
-    """
-
-    name: ClassVar[str] = "npt-scr"
-
-    def check_timestep(self, timestep: float) -> None:
-        """As for every barostat; and no leaps with which volumes fluctuate too much.
-
-        Raises:
-            SettingsError: a coupling time is too short, or the period too long.
-        """
-        super().check_timestep(timestep)
-        leap = self.period * timestep / units.FS
-        if leap > LONGEST_LEAP * self.pressure_coupling_time * (1.0 + 1e-12):
-            raise SettingsError(
-                f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a tenth of "
-                f"pressure_coupling_time = {self.pressure_coupling_time:g} fs: volumes would fluctuate too much; "
-                "use a shorter period (--barostat-period) or a longer coupling time"
-            )
-
-
-class MartynaTobiasKlein(Barostat):
-    """A cell with inertia: second-order dynamics of the volume or the whole cell.
-
-    G. J. Martyna, D. J. Tobias, M. L. Klein, J. Chem. Phys. 101, 4177 (1994), doi:10.1063/1.467468, with friction
-    and noise on the cell's velocity in place of its thermostat chain, as D. Quigley, M. I. J. Probert,
-    J. Chem. Phys. 120, 11432 (2004), doi:10.1063/1.1755657. The cell's mass is (N_f + 3) k T tau^2/3.
-
-        >>> from ase.build import bulk
-        >>> from taichimd import MartynaTobiasKlein, Simulation
-        >>> bath = MartynaTobiasKlein(600.0, pressure=(1.0, 1.0, 0.0), control="orthorhombic")
-        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
-        >>> round(simulation.thermo().temperature)
-        600
-    """
-
-    name: ClassVar[str] = "npt-mtk"
-    uses_bulk_modulus: ClassVar[bool] = False
-    has_inertia: ClassVar[bool] = True
-
-
-BAROSTATS: dict[str, type[Barostat]] = {
-    kind.name: kind for kind in (BerendsenNPT, StochasticCellRescaling, MartynaTobiasKlein)
-}
-
-
 def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:
     """A pressure along x, y and z."""
     return np.broadcast_to(np.asarray(pressure, float), 3)
@@ -255,6 +205,5 @@ def _is_pressure(value: object) -> bool:
 
 
 def _are_axes(value: object) -> bool:
-    if not (isinstance(value, str) and value):
-        return False
-    return sorted(set(value)) == sorted(value) and set(value) <= set("xyz")
+    some = isinstance(value, str) and value
+    return bool(some) and sorted(set(value)) == sorted(value) and set(value) <= set("xyz")

@@ -1,0 +1,63 @@
+"""An action of a barostat on the device, for the places that `verlet` has for it: what all barostats do."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.dynamics.barostats.deformation import deformation_functions
+from taichimd.dynamics.barostats.layout import CELL_VECTORS, DRIFT, P_END, P_START, STRETCH, VELOCITY_SCALE
+from taichimd.dynamics.barostats.matrices import read3, write3
+from taichimd.dynamics.barostats.tensors import tensor_functions
+from taichimd.dynamics.thermostats.ledger import along_ramp, target
+from taichimd.dynamics.thermostats.system import close_kernel, guarded
+from taichimd.runtime import in_double, ti
+
+
+def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
+    """Device functions of one barostat, with the names that those of thermostats have, and some more.
+
+    Args:
+        kind: the class of the barostat.
+        coupling: see there.
+        real: ti.f64 or ti.f32, of the atoms; cells are float64.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+    """
+    period = coupling.period
+    tensors, cell = tensor_functions(coupling.control, coupling.axes, by_slot), deformation_functions(real)
+    parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
+
+    @ti.func
+    def due(step):
+        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
+        return ti.cast(step % period == 0, ti.i32)
+
+    @ti.func
+    def until_due(step):
+        """Steps from this one on before one that ends with sums: of an action, or behind one."""
+        left = -step % period
+        if ti.static(coupling.settles):
+            left = ti.min(left, (1 - step) % period)
+        return ti.cast(left, ti.i32)
+
+    action = kind.action_function(guarded(kind.factor_function()), tensors, due if coupling.settles else None)
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+        """A, B and C from the totals. Serial."""
+        if ti.static(parts == 1):
+            for k in ti.static(range(2)):
+                collect(k, ledger)
+        time = ti.cast(dt, ti.f64) * ti.static(float(period))
+        kt = target(interval + 1, bath)
+        twice, virial = tensor(0, ledger), tensor(parts, ledger)
+        volume = ti.abs(read3(bath, CELL_VECTORS).determinant())
+        wanted = ti.Matrix.zero(ti.f64, 3, 3)
+        for a in ti.static(range(3)):
+            wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
+        scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
+        write3(bath, VELOCITY_SCALE, scale)
+        write3(bath, STRETCH, stretch - ti.Matrix.identity(ti.f64, 3))
+        write3(bath, DRIFT, drift)
+
+    functions = SimpleNamespace(**vars(tensors), **vars(cell), due=due, until_due=until_due, rescale=rescale)
+    functions.close_step = close_kernel(functions, real, 2 * parts if parts > 1 else 0)
+    return functions

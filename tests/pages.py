@@ -1,0 +1,78 @@
+"""Pages of the documentation, and their fenced blocks: what a reader would type, at tiny size.
+
+A block "```python name.py" or "```toml name.toml" is a file of that name; "```python" is executed; lines of
+"```console" that begin with "$ taichimd" go through the command line. Others install, or draw equations.
+"""
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from taichimd.cli.app import main
+
+ROOT = Path(__file__).parent.parent
+PAGES = ["README.md", *sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
+NO_CODE = ("text", "math")
+TINY = {
+    "--time 10ps": "--steps 40",
+    "--time 20ps": "--steps 20",
+    "--time 200ps": "--steps 20",
+    "--time 1ns --window 100ps": "--equilibrate 5fs --time 100fs --window 20fs",
+    "--cells 8": "--cells 1",
+    "--runs 10": "--runs 2",
+    "--steps 1000": "--steps 20",
+    "--steps 500": "--steps 20",
+    "taichimd run job.toml": "taichimd run job.toml --steps 40",
+}
+NOT_RUN = ("make ", "pip install ", "export ", ". .venv", "taichimd demo")
+"""Beginnings of commands; the demo is run in tests/test_cli.py."""
+
+
+def text_of(page):
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def blocks(page):
+    """Kind, name of the file or "", text of each fenced block."""
+    return re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+
+
+def commands(text):
+    return [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+
+
+def run_blocks(page, capsys, names=None, tiny=TINY, not_run=NOT_RUN):
+    """Run them in turn in the present folder; returns the commands that ran.
+
+    Args:
+        page: path from the root.
+        capsys: of the test, for messages.
+        names: that all blocks of Python share; None: each begins with none.
+        tiny: what is replaced in commands.
+        not_run: beginnings of commands that are left out.
+    """
+    done = []
+    for kind, name, text in blocks(page):
+        if name:
+            Path(name).write_text(text, encoding="utf-8")
+        elif kind == "python":
+            exec(compile(text, page, "exec"), {"__name__": "page"} if names is None else names)
+        elif kind == "console":
+            for command in commands(text):
+                if not command.startswith(not_run):
+                    done.append(_call(command, tiny, capsys))
+        else:
+            assert kind in NO_CODE, f"{page}: a block of {kind}"
+    return done
+
+
+def _call(command, tiny, capsys):
+    for full, small in tiny.items():
+        command = command.replace(full, small)
+    assert command.startswith("taichimd "), f"unknown kind of command: {command}"
+    with pytest.raises(SystemExit) as caught:
+        main(shlex.split(command)[1:])
+    assert caught.value.code == 0, f"{command}\n{capsys.readouterr().err}"
+    return command

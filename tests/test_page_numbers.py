@@ -1,0 +1,114 @@
+"""Numbers in tables of docs/ are those of the files in validation/results that the tables name."""
+
+import json
+
+import pytest
+from pages import ROOT, text_of
+
+
+def of(name, *path):
+    """What a result holds at these keys."""
+    found = json.loads((ROOT / "validation" / "results" / f"{name}.json").read_text(encoding="utf-8"))
+    for key in path:
+        found = found[key]
+    return found
+
+
+def with_error(value, error, digits):
+    return f"{value:.{digits}f} ± {error:.{digits}f}".replace("-", "−")
+
+
+def kappa(name, digits=1):
+    return with_error(of(name, "kappa_W_per_mK"), of(name, "error"), digits)
+
+
+def drift(name, case, precision, power, digits=1):
+    slope = of(name, "cases", case, "drift", precision)
+    scaled = (slope["slope_eV_per_atom_ns"] * 10**power, slope["slope_error"] * 10**power)
+    return f"({with_error(*scaled, digits)})e-{power}"
+
+
+def nve_drift(case, power):
+    slope = of("energy_drift_quadrants", "cases", case)
+    scaled = (slope["slope_eV_per_atom_ns"] * 10**power, slope["slope_error"] * 10**power)
+    return f"({with_error(*scaled, 1)})e-{power}"
+
+
+def sampled(name):
+    one, exact = of("ensembles_npt", "barostats", name), of("ensembles_npt", "slope_expected")
+    return one["slope"] / exact, abs(one["slope_error"] / exact)
+
+
+def rebuild_cost(number, *wider):
+    return f"{of('rebuild_cost', 'results', number, *wider, 'loss_of_speed') * 100:.0f}"
+
+
+def argon(program):
+    found = of("kappa_argon", "found", program)
+    return with_error(found["kappa_W_per_mK"], found["error"], 3)
+
+
+def evaluations(case, optimiser):
+    return str(of("relaxation", "cases", case, "optimisers", optimiser, "evaluations"))
+
+
+PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
+LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
+NUMBERS = [
+    (PHYSICS, "| Tersoff silicon, 1,000 atoms | 1 |", lambda: nve_drift("tersoff-si-1000", 7)),
+    (PHYSICS, "| argon, 4,000 atoms, truncated", lambda: nve_drift("lj-argon-4000-truncated", 7)),
+    (
+        PHYSICS,
+        "| Tersoff silicon, 1,000 atoms | float64",
+        lambda: drift("precision_cuda", "tersoff-si", "float64", 6),
+    ),
+    (PHYSICS, "| | mixed | 2.4e-6 | 2.4e-6 | (2", lambda: drift("precision_cuda", "tersoff-si", "mixed", 6)),
+    (
+        PHYSICS,
+        "| | float32 | 1.2e-5 | 2.2e-3 | (8",
+        lambda: drift("precision_cuda", "tersoff-si", "float32", 6, 0),
+    ),
+    (
+        PHYSICS,
+        "| | float32 | 1.2e-5 | 2.2e-3 | (−",
+        lambda: drift("precision_cuda_sw", "sw-si", "float32", 6, 0),
+    ),
+    (PHYSICS, "| argon | float64", lambda: drift("precision_cuda_argon", "lj-argon", "float64", 8)),
+    (PHYSICS, "| `npt-scr`", lambda: with_error(*sampled("npt-scr"), 3)),
+    (PHYSICS, "| `npt-mtk`", lambda: with_error(*sampled("npt-mtk"), 3)),
+    (PHYSICS, "| `npt-berendsen`", lambda: with_error(*sampled("npt-berendsen"), 1)),
+    (CONDUCTIVITY, "| HNEMD, H200", lambda: kappa("kappa_germanium_hnemd")),
+    (CONDUCTIVITY, "| HNEMD, two CPU cores", lambda: kappa("kappa_germanium_hnemd_half_force")),
+    (CONDUCTIVITY, "| HNEMD, one short run", lambda: kappa("kappa_germanium_hnemd_short")),
+    (CONDUCTIVITY, "| HNEMD, four CPU cores", lambda: kappa("kappa_silicon_hnemd")),
+    (CONDUCTIVITY, "| HNEMD | 8", lambda: kappa("kappa_silicon_hnemd_half_force")),
+    (CONDUCTIVITY, "| HNEMD, earlier", lambda: kappa("kappa_silicon_hnemd_earlier")),
+    (CONDUCTIVITY, "| Green-Kubo, 20 runs", lambda: kappa("kappa_silicon_green_kubo")),
+    (CONDUCTIVITY, "| taichimd", lambda: argon("taichimd")),
+    (CONDUCTIVITY, "| LAMMPS, eight runs", lambda: argon("lammps")),
+    (RELAX, "| 500 atoms of argon", lambda: evaluations("argon 500", "taichimd")),
+    (RELAX, "| 64 atoms of SiC", lambda: evaluations("SiC_1989.tersoff 64", "BFGS")),
+    (RELAX, "| 4,096 atoms", lambda: evaluations("Si.sw 4096", "FIRE")),
+    (LIMITS, "| 256,000 | 1 |", lambda: rebuild_cost(1, "wider")),
+    (LIMITS, "| 64,000 | 1 |", lambda: rebuild_cost(0, "wider")),
+    (LIMITS, "| 64,000 | 0.5 |", lambda: rebuild_cost(0)),
+]
+
+
+@pytest.mark.parametrize(("page", "row", "expected"), NUMBERS, ids=[f"{row}" for _, row, _ in NUMBERS])
+def test_row_has_the_number_of_the_result(page, row, expected):
+    lines = [line for line in text_of(page).splitlines() if line.startswith(row)]
+    assert len(lines) == 1, f"{page} has {len(lines)} rows that begin with {row}"
+    cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert expected() in cells
+
+
+@pytest.mark.parametrize(("column", "name"), [(2, "runtimes_taichi"), (3, "runtimes_quadrants_host_loops")])
+def test_runtimes_have_the_times_of_the_results(column, name):
+    text = text_of("docs/measurements/speed.md")
+    text = text[text.index("## Runtimes") : text.index("Earlier measurements")]
+    table = [
+        [cell.strip() for cell in line.split("|")[1:]] for line in text.splitlines() if line.startswith("| ")
+    ]
+    shown = [cells[column] for cells in table[2:]]
+    assert shown == [f"{row['us']:.0f}" for row in of(name, "results")]

@@ -1,0 +1,255 @@
+"""README and docs/: blocks run in turn, links lead somewhere, tables agree with program and results."""
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ase import Atoms
+from fake_engine import fake  # noqa: F401  (a fixture)
+from pages import PAGES, ROOT, blocks, run_blocks, text_of
+
+from taichimd.config import RunSettings
+
+TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
+WITHOUT_ENGINE = [
+    f"docs/ensembles/{name}.md"
+    for name in ("nve", "langevin", "berendsen", "bussi", "nose_hoover", "npt_berendsen")
+]
+"""Pages whose commands show options: the stand-in of the engine takes them without compiling."""
+LEAVES = {
+    "README.md": ("taichimd-run/thermo.png", "copper/thermo.png"),
+    "docs/tutorial.md": ("flat/thermo.png", "structure/rdf.csv", "observed/vacf.csv"),
+    "docs/options.md": ("my-run/thermo.png", "second/thermo.png"),
+    "docs/transport.md": ("taichimd-kappa/kappa.png",),
+    "docs/ensembles/nve.md": ("flat/thermo.png",),
+    "docs/ensembles/npt_scr.md": ("squeezed/thermo.png", "sampled/thermo.png"),
+    "docs/howto/glass.md": ("glass-structure/angles.png",),
+    "docs/howto/relax.md": ("pressed/relaxed.extxyz",),
+    "docs/howto/observe.md": ("observed/msd.png",),
+    "docs/fixed-atoms.md": ("slab/thermo.png",),
+}
+MOST_LINES = {"README.md": 150}
+OTHER_PAGES = [
+    "CHANGELOG.md",
+    *(f"{folder}/README.md" for folder in ("taichimd", "examples", "potentials", "validation")),
+]
+RESULTS = ROOT / "validation" / "results"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if p not in TESTED_APART and blocks(p)])
+def test_every_block_runs_in_turn(page, folder, capsys, request, monkeypatch):
+    if page in WITHOUT_ENGINE:
+        engine = request.getfixturevalue("fake")
+        monkeypatch.setattr(engine, "pressures", lambda self: np.zeros(6), raising=False)
+    run_blocks(page, capsys)
+    for result in LEAVES.get(page, ()):
+        assert Path(result).stat().st_size > 0
+
+
+def test_own_force_field_in_python(folder):
+    from taichimd import TaichiMD, load_forcefield
+
+    text = next(text for _, name, text in blocks("README.md") if name == "my_file.py")
+    Path("my_file.py").write_text(text, encoding="utf-8")
+    assert 15 <= len(text.splitlines()) <= 25
+    dimer = Atoms("Cu2", positions=[[0, 0, 0], [2.866, 0, 0]])
+    dimer.calc = TaichiMD(load_forcefield("my_file.py:my_potential"))
+    assert dimer.get_potential_energy() == pytest.approx(-0.3429, abs=1e-3)
+
+
+def test_relaxed_silicon_has_the_energy_that_the_comment_says(capsys):
+    text = next(
+        text for kind, _, text in blocks("README.md") if kind == "python" and "FrechetCellFilter" in text
+    )
+    exec(compile(text, "README.md", "exec"), {})
+    last = capsys.readouterr().out.splitlines()[-1]
+    said = re.search(r"# (-[\d.]+)", text).group(1)
+    assert float(last.split()[0]) == pytest.approx(float(said), abs=5e-5)
+
+
+def options_of(page, section):
+    """Options of the tables of a section, with the defaults that are shown."""
+    part = re.search(rf"^## {section}\n(.*?)(?=^## |\Z)", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    return dict(re.findall(r"^\| `--([a-z-]+)[^|]*\| *([^|]*?) *\|", part.group(1), flags=re.MULTILINE))
+
+
+def test_option_table_is_complete_and_its_defaults_are_true():
+    table = options_of("docs/options.md", "taichimd run")
+    fields = RunSettings.model_fields
+    missing = {name.replace("_", "-") for name in fields} - set(table) - {"structure", "time", "overwrite"}
+    assert not missing, f"options not in the table: {missing}"
+    for name, shown in table.items():
+        default = fields[name.replace("-", "_")].default
+        if shown:
+            same = float(shown) == default if isinstance(default, float) else shown == str(default)
+            assert same, f"--{name}: the page says {shown}, the default is {default}"
+
+
+def test_options_of_kappa_are_complete():
+    from taichimd.transport.settings import KappaSettings
+
+    fields = KappaSettings.__dataclass_fields__
+    shown = options_of("docs/options.md", "taichimd kappa")
+    elsewhere = {"backend", "precision", "decomposition"}  # as those of `run`
+    assert {name.replace("_", "-") for name in fields} - elsewhere <= set(shown)
+    for name, default in (("runs", 5), ("method", "green-kubo"), ("every", 10), ("timestep", 1.0)):
+        assert str(fields[name].default) == shown[name] == str(default)
+
+
+def test_tables_of_the_ensembles_have_the_same_defaults():
+    table = options_of("docs/ensembles/index.md", "What all have in common")
+    fields = RunSettings.model_fields
+    assert len(table) > 10
+    for name, shown in table.items():
+        default = fields[name.replace("-", "_")].default
+        assert shown == (
+            "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
+        )
+
+
+def test_ensembles_have_a_page_each_with_their_paper():
+    from taichimd.dynamics.ensembles import ENSEMBLES
+
+    index = text_of("docs/ensembles/index.md")
+    for name in ENSEMBLES:
+        page = re.search(rf"\[`{name}`\]\((\w+\.md)\)", index).group(1)
+        text = text_of(f"docs/ensembles/{page}")
+        assert text.startswith(f"# {name}: ")
+        assert "https://doi.org/" in text
+        assert "```math" in text
+
+
+def test_thermo_columns_are_those_of_the_table():
+    from taichimd.io.thermo import CELL_COLUMNS, COLUMNS
+
+    text = text_of("docs/howto/output.md")
+    section = text[text.index("## Columns of `thermo.csv`") : text.index("## Frames")]
+    described = re.findall(
+        r"`(\w+)`", "\n".join(line.split("|")[1] for line in section.splitlines() if "|" in line)
+    )
+    columns = COLUMNS + CELL_COLUMNS
+    assert tuple(name for name in described if name in columns) == columns
+
+
+def slug(heading):
+    """The anchor of a heading, as GitHub makes it."""
+    kept = "".join(c for c in heading.strip().lower() if c.isalnum() or c in " -_")
+    return kept.replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES + OTHER_PAGES)
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+        if target.startswith("http"):
+            continue
+        file = (ROOT / page).parent / target if target else ROOT / page
+        assert file.exists(), f"{page} links to {target}"
+        if anchor:
+            headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert anchor in {slug(heading) for heading in headings}, f"{page} links to {target}#{anchor}"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_pages_are_short_and_name_results_that_exist(page):
+    text = text_of(page)
+    assert len(text.splitlines()) <= MOST_LINES.get(page, 199)
+    written = {"run.json", "relax.json", "kappa.json"}
+    for name in set(re.findall(r"`([\w*]+\.json)`", text)) - written:
+        assert any(RESULTS.glob(name)), f"{page} names {name}"
+
+
+def test_index_lists_every_page():
+    index = text_of("docs/index.md")
+    linked = {(ROOT / "docs" / name).resolve() for name in re.findall(r"\]\(([^)#]+\.md)\)", index)}
+    for page in PAGES:
+        if page not in ("README.md", "docs/index.md"):
+            assert (ROOT / page).resolve() in linked, f"docs/index.md does not list {page}"
+
+
+def test_pages_name_every_command():
+    from taichimd.cli.app import app
+
+    text = "".join(text_of(page) for page in PAGES)
+    for command in app.registered_commands:
+        assert f"$ taichimd {command.callback.__name__}" in text
+
+
+CASES = {
+    "Tersoff Si": "tersoff-si",
+    "Stillinger-Weber Si": "sw-si",
+    "Vashishta SiO2": "vashishta-sio2",
+    "Lennard-Jones melt": "lj-melt",
+    "Lennard-Jones argon": "lj-argon",
+    "Tersoff Si, 300 K": "tersoff-si",
+    "Stillinger-Weber Si, 300 K": "sw-si",
+}
+H100 = ("benchmarks_h100", "benchmarks_h100_silicon", "benchmarks_h100_silicon_large")
+CPU = ("benchmarks_cpu", "benchmarks_cpu_silicon", "benchmarks_cpu_silica")
+
+
+def measured(names):
+    """Time of a step (ms) by case, atoms and program; later files win."""
+    found = {}
+    for name in names:
+        for row in json.loads((RESULTS / f"{name}.json").read_text())["results"]:
+            of_silicon = row["case"] == "tersoff-si" or not name.startswith("benchmarks_h100_")
+            if of_silicon:
+                found[row["case"], row["atoms"]] = row["ms_per_step"]
+    return found
+
+
+def rows_of(page, heading):
+    """Cells of the table below a heading; an empty first cell is the one above."""
+    section = re.search(rf"^## {heading}\n(.*?)(?=^## |\Z)", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    system = ""
+    for line in section.group(1).splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        if len(cells) > 2 and (cells[0] in CASES or (not cells[0] and system)):
+            system = cells[0] or system
+            yield CASES[system], int(cells[1].replace(",", "")), cells[2:]
+
+
+@pytest.mark.parametrize(
+    ("page", "heading"), [("README.md", "Speed"), ("docs/measurements/speed.md", "On an H100")]
+)
+def test_speeds_of_the_h100_are_those_of_the_results(page, heading):
+    ours = measured(H100)
+    anchors = json.loads((ROOT / "validation/benchmarks/anchors.json").read_text())
+    rows = list(rows_of(page, heading))
+    assert len(rows) in (5, 20)
+    for case, atoms, cells in rows:
+        lammps = anchors["ms_per_step"][case].get(str(atoms))
+        rate = anchors["gpumd_atom_steps_per_second"].get(case, {}).get(str(atoms))
+        gpumd = atoms / rate * 1e3 if rate else None
+        shown = [cells[0], *cells[-2:]] if page == "README.md" else [cells[0], cells[2], cells[3]]
+        mine = ours.get((case, atoms), {}).get("taichimd")
+        for text, value in zip(shown, (mine, lammps, gpumd), strict=True):
+            if text:
+                assert float(text) == pytest.approx(value * 1e3, abs=0.5001), (case, atoms)
+        if len(cells) > 3 and cells[4]:
+            best = min(value for value in (lammps, gpumd) if value)
+            assert float(cells[4]) == pytest.approx(best / mine, abs=0.006), (case, atoms)
+            assert float(cells[1]) == float(f"{atoms / mine * 1e3:.3g}")
+
+
+def test_speeds_of_two_cores_are_those_of_the_results():
+    ours = measured(CPU)
+    rows = list(rows_of("docs/measurements/speed.md", "On two CPU cores"))
+    assert len(rows) == 10
+    for case, atoms, (taichimd, lammps, ratio) in rows:
+        found = ours[case, atoms]
+        assert float(taichimd) == pytest.approx(found["taichimd"], rel=5e-3)
+        assert float(lammps) == pytest.approx(found["lammps -sf omp"], rel=5e-3)
+        assert float(ratio) == pytest.approx(found["lammps -sf omp"] / found["taichimd"], abs=0.006)
