@@ -11,11 +11,10 @@ import structures
 from ase import Atoms, units
 from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
-from taichimd.dynamics.pressure import BAROSTATS
 
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield
 from taichimd.device import Device
-from taichimd.dynamics.ensembles import NAMES, THERMOSTATS
+from taichimd.dynamics.ensembles import BAROSTATS, NAMES, THERMOSTATS
 from taichimd.engine import Engine
 from taichimd.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.forcefields.base import Contribution, ForceField
