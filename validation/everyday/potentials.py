@@ -211,8 +211,10 @@ print(abs(one + two - both) < 1e-9 * abs(both))'
         SILICON
         + TWO_FILES
         + """
-printf 'structure = "si.xyz"\npotential = ["pair.lj", "mine.tersoff"]\n' > job.toml
-printf 'steps = 20\noutput = "out"\n' >> job.toml
+echo 'structure = "si.xyz"' > job.toml
+echo 'potential = ["pair.lj", "mine.tersoff"]' >> job.toml
+echo 'steps = 20' >> job.toml
+echo 'output = "out"' >> job.toml
 taichimd run job.toml > log 2>&1
 sed -i 's/0.01 2.0/0.02 2.0/' pair.lj
 """
