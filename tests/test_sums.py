@@ -11,7 +11,6 @@ import structures
 from ase import Atoms, units
 from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
-from taichimd.dynamics.pressure import BAROSTATS
 
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield
 from taichimd.device import Device
