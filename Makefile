@@ -8,16 +8,19 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 # The part of the suite that runs a second time, on the other runtime.
 QUADRANTS_TESTS ?= tests
 
-.PHONY: demo test test-quadrants runtimes lint types clean
+.PHONY: demo test test-long test-quadrants runtimes lint types clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
 
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long"
+
+test-long: runtimes
+	TAICHIMD_RUNTIME=quadrants TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m long
 
 test-quadrants: $(VENV)/.installed-test $(VENV)/.installed-quadrants
-	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal $(QUADRANTS_TESTS)
+	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long" $(QUADRANTS_TESTS)
 
 runtimes: $(VENV)/.installed-test $(VENV)/.installed-quadrants
 
