@@ -7,17 +7,17 @@ physics is the engine's. Units are ASE's: eV, angstrom, eV/angstrom^3.
 Importing this module registers the name "taichimd" with ASE and starts no Taichi.
 """
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
 from ase.calculators import calculator as ase_calculator
-from ase.calculators.calculator import Calculator, all_changes
+from ase.calculators.calculator import all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
 from taichimd.checks import check_options, equal, require_atoms
+from taichimd.copied_calculator import CopiedCalculator
 from taichimd.errors import PropertyError, SettingsError, StructureError
 from taichimd.heat import heat_current
 from taichimd.matrix3 import volume_of
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 _NEED_VOLUME = frozenset({"stress", "stresses"})
 
 
-class TaichiMD(Calculator):
+class TaichiMD(CopiedCalculator):
     """Energies, forces and stresses of a taichimd force field, for everything in ASE that takes a calculator.
 
         >>> from ase.build import bulk
@@ -160,24 +160,6 @@ class TaichiMD(Calculator):
         super().reset()
         self._virials = None
         self._engine = None
-
-    def todict(self, skip_default: bool = True) -> dict[str, Any]:
-        """Settings as plain data, for ASE's trajectories and databases.
-
-        Args:
-            skip_default: leave out settings at their default value.
-
-        Returns:
-            The settings; a force-field object is described by its own `describe()`.
-        """
-        settings = dict(self.parameters)
-        if skip_default:
-            for name, default in self.default_parameters.items():
-                if settings[name] == default:
-                    del settings[name]
-        if not self._by_name:
-            settings["potential"] = self.forcefield.describe()
-        return settings
 
     def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
         """What changed since the last calculation: ASE's answer, many times sooner on large systems.
@@ -382,52 +364,6 @@ class TaichiMD(Calculator):
         self._engine = Engine(bare, self.forcefield, **self._options)
         self._held = bare
         return self._engine
-
-    def get_spin_polarized(self) -> bool:
-        """Always False. Defined because ASE otherwise stores a bound method on the object.
-
-        That reference to itself would keep a dropped calculator's device memory until the next garbage
-        collection, and copies would point at their original.
-        """
-        return False
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Everything but the engine, and but the force field where the parameters can load it again."""
-        state = self.__dict__.copy()
-        state["_engine"] = state["_held"] = None
-        if self._by_name:
-            state["_forcefield"] = None
-        return state
-
-    def __deepcopy__(self, memo: Mapping[int, Any]) -> "TaichiMD":
-        """An independent calculator with the same settings and results and no engine yet.
-
-        The force field is shared: it is read-only, and compiled functions cannot be copied.
-        """
-        twin = TaichiMD.__new__(type(self))
-        memo[id(self)] = twin  # type: ignore[index]
-        twin.__dict__.update(self.__dict__)
-        twin.parameters = type(self.parameters)(self.parameters)
-        twin.atoms = None if self.atoms is None else self.atoms.copy()
-        twin.results = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in self.results.items()}
-        twin._virials = None if self._virials is None else self._virials.copy()
-        twin._engine = twin._held = None
-        return twin
-
-    def __copy__(self) -> "TaichiMD":
-        """As deepcopy: two calculators must not share settings or results."""
-        return self.__deepcopy__({})
-
-    def __repr__(self) -> str:
-        """The constructor call that makes this calculator; of a force-field object only the name."""
-        settings = "".join(
-            f", {name}={self.parameters[name]!r}"
-            for name, default in self.default_parameters.items()
-            if self.parameters[name] != default
-        )
-        potential = self.parameters["potential"]
-        shown = repr(potential) if self._by_name else f"<{self.forcefield.name}>"
-        return f"{type(self).__name__}({shown}{settings})"
 
 
 def _bare(atoms: Atoms) -> Atoms:

@@ -114,6 +114,17 @@ def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Ar
         )
 
 
+def check_all_pairs_of(moves_cell: bool, driving_force: Any) -> None:
+    """Refuse what needs neighbour lists where all pairs are visited.
+
+    Raises:
+        SettingsError: a barostat or a driving force.
+    """
+    if moves_cell or driving_force is not None:
+        what = "barostat" if moves_cell else "driving force"
+        raise SettingsError(f'the enumeration "all-pairs" does not go with a {what}; use neighbour lists')
+
+
 def check_all_pairs(frame: Frame, cutoff: float, many_body: bool) -> None:
     """Nearest images are all images within the cutoff, or a SettingsError."""
     if many_body:

@@ -155,6 +155,11 @@ class Device:
             self._run = step_kernels(*self._variant, search, self._fused, len(self.state.carried))
             self._compiled_for = verlet.search
 
+    def explode(self) -> None:
+        """The last step has failed: its lists are void."""
+        self.blown = True
+        self.lists.outdate()
+
     def settle(self) -> None:
         """Lists that are fit; the state of a failed step has some only if its positions make sense.
 

@@ -8,9 +8,10 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd import units
+from taichimd import explosion, units
 from taichimd.checks import (
     check_all_pairs,
+    check_all_pairs_of,
     check_atoms,
     check_digits,
     check_neighbours,
@@ -23,11 +24,10 @@ from taichimd.checks import (
 from taichimd.constraints import check_fixed
 from taichimd.decomposition import by_tuple, choose
 from taichimd.device import Device
-from taichimd.dynamics.barostats.base import CURE_OF_CELLS, Barostat
-from taichimd.dynamics.barostats.layout import MOST_STRETCH, RAN_AWAY
+from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.errors import BlowUpError, SettingsError, StructureError
+from taichimd.errors import SettingsError, StructureError
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
 from taichimd.heat import HeatCurrent
@@ -92,12 +92,7 @@ class Engine(NotCopied):
         fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         check_options(precision, skin)
-        if isinstance(forcefield, list | tuple):
-            forcefield = load_forcefield(forcefield)
-        if not isinstance(forcefield, ForceField):
-            raise SettingsError(
-                f"expected a force field, got {type(forcefield).__name__}; see taichimd.load_forcefield"
-            )
+        forcefield = _checked(forcefield)
         check_atoms(atoms)
         self.forcefield = forcefield
         self.precision = precision
@@ -125,10 +120,8 @@ class Engine(NotCopied):
         self.compile_seconds = 0.0
 
         self.ensemble: Ensemble = ensemble or NVE()
-        barostat = isinstance(self.ensemble, Barostat)
-        if self._all_pairs and (barostat or driving_force is not None):
-            what = "barostat" if barostat else "driving force"
-            raise SettingsError(f'the enumeration "all-pairs" does not go with a {what}; use neighbour lists')
+        if self._all_pairs:
+            check_all_pairs_of(self.ensemble.moves_cell, driving_force)
         if isinstance(self.ensemble, Barostat):
             self.ensemble.check_cell(cell, self.pbc)
         self.fixed = check_fixed(fixed, self.n_atoms)
@@ -143,17 +136,14 @@ class Engine(NotCopied):
         self.device = Device(
             self._state,
             Choice(
-                bounds,
-                tuple(by_tuple(self.decomposition, bound.terms) for bound in bounds),
-                self.backend,
-                self._all_pairs,
-                None if skin is None else float(skin),
+                bounds, tuple(by_tuple(self.decomposition, bound.terms) for bound in bounds), self.backend,
+                self._all_pairs, None if skin is None else float(skin),
             ),
             self._bath,
             cell=cell,
             pbc=self.pbc,
             fused=self._fused,
-        )
+        )  # fmt: skip
 
     # State, in the user's order and in float64.
 
@@ -367,30 +357,17 @@ class Engine(NotCopied):
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
-                self._check_blow_up(int(seen[BLOWN]))
+                if seen[BLOWN] != NONE:
+                    device.explode()
+                    raise explosion.of_step(self, int(seen[BLOWN]))
                 device.forces_known = device.evaluated = done == to_do and not seen[REBUILD]
                 device.renew()
             if self._bath.coupling.ends(self.step):
                 device.close_step(self.n_atoms, self.step, timestep)
         except StructureError as error:
-            raise self._blow_up(str(error).split(";")[0], lists.atom_too_close()) from error
-
-    def _check_blow_up(self, atom: int) -> None:
-        if atom == NONE:
-            return
-        if atom == RAN_AWAY:
-            what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
-            raise self._blow_up(what, 0, CURE_OF_CELLS)
-        jump, x = self.device.reach.most_step2**0.5, self.positions()[atom].round(3).tolist()
-        moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
-        raise self._blow_up(f"atom {atom} ({self.symbols[atom]}) {moved}", atom)
-
-    def _blow_up(
-        self, what: str, atom: int, cure: str = "use a smaller time step, or relax the structure first"
-    ) -> BlowUpError:
-        self.device.blown = True
-        self.device.lists.outdate()
-        return BlowUpError(f"the run exploded at step {self.step}: {what}; {cure}", self.step, atom)
+            device.explode()
+            told = str(error).split(";")[0]
+            raise explosion.exploded(self.step, told, lists.atom_too_close()) from error
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
@@ -412,3 +389,10 @@ class Engine(NotCopied):
         """Neighbour-list figures for reports."""
         lists = self.device.lists.statistics()
         return {**lists, "steps_per_call": self.device.unroll, "decomposition": self.decomposition}
+
+
+def _checked(forcefield: Any) -> ForceField:
+    found = load_forcefield(forcefield) if isinstance(forcefield, list | tuple) else forcefield
+    if isinstance(found, ForceField):
+        return found
+    raise SettingsError(f"expected a force field, got {type(found).__name__}; see taichimd.load_forcefield")

@@ -19,7 +19,7 @@ LAYERS = [
     ["state", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
     ["dynamics", "reduce", "results", "checks", "observe", "program"],
-    ["device", "decomposition"],
+    ["device", "decomposition", "explosion"],
     ["engine", "energy_terms", "forcefields.check", "forcefields.ends"],
     ["minimise"],
     ["job_file", "setting_types"],
@@ -29,6 +29,7 @@ LAYERS = [
     ["observing", "transport"],
     ["job", "relaxation"],
     ["driver"],
+    ["copied_calculator"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]
