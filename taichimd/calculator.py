@@ -115,7 +115,7 @@ class TaichiMD(CopiedCalculator):
     @property
     def _by_name(self) -> bool:
         """Whether the parameters can load the force field again."""
-        from taichimd.forcefields.load import texts_of
+        from taichimd.library import texts_of
 
         return texts_of(self.parameters["potential"]) is not None
 
@@ -137,7 +137,8 @@ class TaichiMD(CopiedCalculator):
             SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
-        from taichimd.forcefields.load import load_forcefield, texts_of
+        from taichimd.forcefields.load import load_forcefield
+        from taichimd.library import texts_of
 
         known = ("potential", *self.default_parameters)
         for name in kwargs:

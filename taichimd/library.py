@@ -7,7 +7,9 @@ installed package. They are data, never imported.
 import os
 from dataclasses import dataclass
 from difflib import get_close_matches
+from os import PathLike
 from pathlib import Path
+from typing import Any
 
 from taichimd.errors import ParameterFileError
 from taichimd.formats.header import Header, read_header
@@ -145,3 +147,11 @@ def _near(name: str, names: list[str]) -> list[str]:
     lower = {other.lower(): other for other in names}
     alike = [lower[match] for match in get_close_matches(wanted, lower, n=_SUGGESTIONS, cutoff=0.75)]
     return list(dict.fromkeys(begins + alike))[:_SUGGESTIONS]
+
+
+def texts_of(spec: Any) -> str | list[str] | None:
+    """A potential as it was written, a list for a sum; None if a force-field object is in it."""
+    if isinstance(spec, list | tuple):
+        texts = [str(one) for one in spec if isinstance(one, str | PathLike)]
+        return texts if len(texts) == len(spec) else None
+    return str(spec) if isinstance(spec, str | PathLike) else None

@@ -39,7 +39,7 @@ class Account(NamedTuple):
 
 def named(forcefield: Any) -> str | list[str] | None:
     """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
-    from taichimd.forcefields.load import texts_of
+    from taichimd.library import texts_of
 
     texts = texts_of(forcefield)
     return None if texts is None else of_each(texts, absolute)

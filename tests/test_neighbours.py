@@ -255,16 +255,17 @@ def near_list(engine):
     engine.evaluate()
     owner, state = engine.device.lists, engine.device.state
     lists = owner.verlet
-    width = owner._near_width
+    group = owner.near[0]
+    width = group.near.width
     layout = rows.body_layout(backend())
-    table = decoded(owner._near, owner._near_count, lists, state, width, layout)
+    table = decoded(group.near.entries, group.near.count, lists, state, width, layout)
     place = slots(state.n, width, layout)
     places = {}
     for i, row in enumerate(table):
         at = int(state.sorted_of.to_numpy()[i])
         for s, entry in enumerate(row):
             places[(i, *entry)] = int(place[at, s])
-    return table, places, owner._reverse.to_numpy()
+    return table, places, group.kept.reverse.to_numpy()
 
 
 def test_near_list_is_sorted_and_reverse_finds_the_other_side():

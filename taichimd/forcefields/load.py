@@ -71,14 +71,6 @@ def load_forcefield(spec: Any) -> ForceField:
     )
 
 
-def texts_of(spec: Any) -> str | list[str] | None:
-    """A potential as it was written, a list for a sum; None if a force-field object is in it."""
-    if isinstance(spec, list | tuple):
-        texts = [str(one) for one in spec if isinstance(one, str | PathLike)]
-        return texts if len(texts) == len(spec) else None
-    return str(spec) if isinstance(spec, str | PathLike) else None
-
-
 def _sum_of(specs: Sequence[Any]) -> ForceField:
     """The sum, with a warning of each file, or each name in a Python file, that is in it twice."""
     forcefields = [load_forcefield(one) for one in specs]
