@@ -109,7 +109,7 @@ def test_a_command_whose_output_nobody_reads_any_more_goes_on():
         "console = Console()\n"
         "sys.stdin.readline()\n"
         "for _ in range(3):\n"
-        "    console.print('x' * 70000)\n"
+        "    console.print('x' * 70000, highlight=False)\n"
         "print('on', file=sys.stderr)\n"
     )
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
