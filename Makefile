@@ -20,7 +20,7 @@ test-long: runtimes
 	TAICHIMD_RUNTIME=quadrants TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m long
 
 test-quadrants: $(VENV)/.installed-test $(VENV)/.installed-quadrants
-	TAICHIMD_RUNTIME=quadrants $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long" $(QUADRANTS_TESTS)
+	TAICHIMD_RUNTIME=quadrants TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long" $(QUADRANTS_TESTS)
 
 runtimes: $(VENV)/.installed-test $(VENV)/.installed-quadrants
 
