@@ -13,7 +13,7 @@ from taichimd.enumerate.group import Group
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
 from taichimd.program.compiled import Reach
-from taichimd.program.forces import Outputs
+from taichimd.program.forces import Outputs, outputs_for
 from taichimd.program.groups import Choice
 from taichimd.reduce import totals
 from taichimd.results import Array
@@ -65,7 +65,6 @@ class Device:
     Attributes:
         state, bath: as given.
         groups: of terms, how each is done. lists: what the force loops read.
-        outputs: energies (n) and virials (9n), in spatial order, of the last forces.
         unroll: steps per kernel call.
         reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
@@ -90,10 +89,10 @@ class Device:
         self.unroll = steps_per_pass(choice.backend, state.n, groups, bath.coupling)
         self._blocks = blocks_for(state.n * max(group.lanes for group in groups))
         self.lists = choice.lists(state, groups, self.unroll)
-        self.outputs = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
-        self.total = Outputs(energy=self.outputs[0], virial=self.outputs[1])
+        energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
+        self._total = Outputs(energy=energy, virial=virial)
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
-        self._group_outputs = tuple(_outputs(state) for _ in groups) if len(groups) > 1 else ()
+        self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
         self.forces_known = self.evaluated = self.blown = False
         precision = state.real, state.term
         self._variant = groups, *precision, choice.backend, self.unroll, self._blocks, bath.coupling
@@ -101,6 +100,11 @@ class Device:
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
         self.settle()
+
+    @property
+    def outputs(self) -> tuple[Any, Any]:
+        """Energies (n) and virials (9n), in spatial order, of the last forces."""
+        return self._total.energy, self._total.virial
 
     # The cell.
 
@@ -187,7 +191,7 @@ class Device:
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
-        self.call(self._run.evaluate, *self._system(), self.total, self._group_outputs, int(timestep > 0.0))
+        self.call(self._run.evaluate, *self._system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self.state, self.lists.control, timestep)
 
@@ -250,7 +254,7 @@ class Device:
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
-            self.call(self._run.tally_virial, *self._system(), self.total, self._group_outputs, n)
+            self.call(self._run.tally_virial, *self._system(), self._total, self._group_outputs, n)
         self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
 
     def launch(self, kernel: Any, *args: Any) -> None:
@@ -262,9 +266,3 @@ class Device:
         """Queue a kernel, compiled for this system's precision and size."""
         with literals(self.state.real), grid(self._blocks):
             kernel(*args)
-
-
-def _outputs(state: State) -> Outputs:
-    """Room for what a group of terms leaves."""
-    lengths = {"n": state.n, "9n": 9 * state.n}
-    return Outputs(*(ti.ndarray(state.types[f.type], lengths[f.length]) for f in Outputs.fields.values()))

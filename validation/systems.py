@@ -4,6 +4,7 @@ Temperatures are those of the first velocities. A perfect crystal gives half of 
 springs within a picosecond, so it then runs at about half that temperature, as in everyone's benchmarks.
 """
 
+import importlib.util
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -164,33 +165,24 @@ def copper(cells: int, temperature: float = 1200.0, *, timestep_fs: float = 2.0,
 
 
 def _remembering_copper() -> Any:
-    """F. Cleri, V. Rosato, Phys. Rev. B 48, 22 (1993), and a mean of the last densities of each atom."""
-    from taichimd import ManyBody, each_atom, neighbour_sum, pair_forces
-    from taichimd.math import exp, sqrt
+    """Copper of examples/own_many_body.py, with a mean of the last densities of each atom."""
+    from taichimd import ManyBody, each_atom
+    from validation.common import ROOT
 
-    @neighbour_sum("density")
-    def density(r, p, mine, theirs):
-        return p.xi * p.xi * exp(-2.0 * p.q * (r / p.r0 - 1.0))
-
-    @each_atom("slope")
-    def embedding(mine):
-        root = sqrt(mine.density)
-        return -root, -0.5 / root
+    file = ROOT / "examples" / "own_many_body.py"
+    specification = importlib.util.spec_from_file_location(file.stem, file)
+    assert specification is not None
+    assert specification.loader is not None
+    example = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(example)
 
     @each_atom("mean", each_step=True)
     def remember(mine):
         return 0.0, 0.9 * mine.mean + 0.1 * mine.density
 
-    @pair_forces
-    def bonds(r, p, mine, theirs):
-        repulsion = p.A * exp(-p.p * (r / p.r0 - 1.0))
-        slope = -2.0 * p.q / p.r0 * (p.xi * p.xi * exp(-2.0 * p.q * (r / p.r0 - 1.0)))
-        along = -p.p / p.r0 * repulsion
-        return repulsion, along + mine.slope * slope, along + theirs.slope * slope
-
     made = ManyBody(
-        "second_moment", [density, embedding, remember, bonds], arrays=("density", "slope", "mean"),
-        state=("mean",), params={"A": "eV", "xi": "eV", "p": "1", "q": "1", "r0": "Å"},
+        "second_moment", [example.density, example.embedding, remember, example.bonds],
+        arrays=("density", "slope", "mean"), state=("mean",), params=example.second_moment.params,
     )  # fmt: skip
     return made(A=0.0855, xi=1.224, p=10.960, q=2.278, r0=2.556, cutoff=6.0)
 

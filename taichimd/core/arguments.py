@@ -21,7 +21,7 @@ counts arguments.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -318,12 +318,3 @@ def types_of(real: Any, term: Any = None, searched: Any = None) -> dict[str, Any
     scalars = {"i32": ti.i32, "i64": ti.i64, "f64": ti.f64, "real": real, "term": term, "searched": searched}
     vectors = {"ivec": ti.i32, "vec": real, "term_vec": term, "double_vec": ti.f64}
     return scalars | {word: ti.types.vector(3, scalar) for word, scalar in vectors.items()}
-
-
-def table_rows(table: type[Bundle]) -> Iterator[tuple[str, str, str, str]]:
-    """Name, type, length and meaning of each field of a table; of a number the length is "number"."""
-    for name, field in table.fields.items():
-        if _is_table(field):
-            yield from ((f"{name}.{inner}", *rest) for inner, *rest in table_rows(field))  # type: ignore[misc]
-        else:
-            yield name, field.type, getattr(field, "length", "number") or "1", field.meaning

@@ -27,9 +27,9 @@ class OfAtom(View):
 
 
 def passes_functions(group: Group, real: Any, term: Any, backend: str, thermostat: Any, driven: bool) -> Any:
-    """Device functions of a term of passes, with the names and arguments of `dynamics.forces`."""
+    """Device functions of a term of passes, with the names and arguments of `program.forces`."""
     assert group.terms.passes is not None
-    program, columns = group.terms.passes.program, group.terms.passes.columns
+    program = group.terms.passes.program
     names, count = program.arrays, len(program.arrays)
     layout = body_layout(backend)
     look = access(group.terms, term, layout)
@@ -161,5 +161,5 @@ def passes_functions(group: Group, real: Any, term: Any, backend: str, thermosta
 
     return SimpleNamespace(
         cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,
-        force_of=None, in_moments=False, columns=columns,
+        force_of=None,
     )  # fmt: skip

@@ -253,16 +253,6 @@ class ForceField:
             )
         return tuple(bound([term for one in group for term in one.terms], species) for group in groups)
 
-    def bind_apart(self, species: Sequence[str]) -> tuple[Bound, ...]:
-        """The same, each contribution for itself.
-
-        Raises:
-            MissingParameterError: as `bind`.
-        """
-        for one in self.contributions:
-            one.check_species(species)
-        return tuple(bound(one.terms, species) for one in self.contributions)
-
 
 def _complete_each_other(group: list[Contribution], other: Contribution) -> bool:
     """Whether a pair term alone meets a three-body term alone."""

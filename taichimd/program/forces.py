@@ -24,6 +24,7 @@ from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout, slot
 from taichimd.neighbours.tuple_arrays import pair_width
 from taichimd.runtime import ti
+from taichimd.state import State
 
 
 class Outputs(Bundle):
@@ -32,6 +33,12 @@ class Outputs(Bundle):
     energy: Any = Array("real", "n", "energy of each atom, eV")
     force: Any = Array("vec", "n", "force on each atom, eV/angstrom")
     virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+
+
+def outputs_for(state: State) -> Outputs:
+    """Room for what the atoms of a state get."""
+    lengths = {"n": state.n, "9n": 9 * state.n}
+    return Outputs(*(ti.ndarray(state.types[f.type], lengths[f.length]) for f in Outputs.fields.values()))
 
 
 @device_helper

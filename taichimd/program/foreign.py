@@ -18,11 +18,11 @@ from taichimd.enumerate.group import Group
 from taichimd.errors import SettingsError, StructureError
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.neighbours.control import control_size
-from taichimd.neighbours.near_list import Kept
+from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.program.compiled import Reach, evaluation_kernels
-from taichimd.program.forces import Outputs
+from taichimd.program.forces import Outputs, outputs_for
 from taichimd.results import Array, Evaluation
 from taichimd.runtime import blocks_for, grid, literals, start, ti
 from taichimd.state import State
@@ -116,8 +116,8 @@ class ForceProgram:
         verlet = VerletRows(
             width=1, shift_bits=1, count=ints, entries=ints, shifts=shifts, built_at=state.pos
         )
-        total = _outputs(state)
-        outputs = tuple(_outputs(state) for _ in arrays) if len(arrays) > 1 else ()
+        total = _empty(state)
+        outputs = tuple(_empty(state) for _ in arrays) if len(arrays) > 1 else ()
         blocks = blocks_for(n)
         kernels = evaluation_kernels(
             self._groups, state.real, state.term, self.backend, 1, blocks, Coupling(),
@@ -133,17 +133,8 @@ class ForceProgram:
         )
 
 
-class _GroupArrays:
-    """The arrays of one group, as kernels take them."""
-
-    def __init__(self) -> None:
-        self.near, self.kept, self.tuples, self.own = NearRows(), Kept(), Tuples(), ()
-
-
-def _outputs(state: State) -> Outputs:
-    made = Outputs(
-        ti.ndarray(state.real, state.n), ti.ndarray(state.vec, state.n), ti.ndarray(state.real, 9 * state.n)
-    )
+def _empty(state: State) -> Outputs:
+    made = outputs_for(state)
     for array in (made.energy, made.force, made.virial):
         array.fill(0.0)
     return made
@@ -151,9 +142,10 @@ def _outputs(state: State) -> Outputs:
 
 def _arrays(
     state: State, group: Group, bound: Bound, kinds: Any, i: Ints, j: Ints, r: Array, backend: str
-) -> _GroupArrays:
+) -> GroupArrays:
     """Rows of a group out of pairs (i, j) at distances r, i local; with three-body terms ghosts have some."""
-    made, n, many_body = _GroupArrays(), state.n, bound.terms.many_body
+    made = GroupArrays(near=NearRows(), kept=Kept(), tuples=Tuples(), own=())
+    n, many_body = state.n, bound.terms.many_body
     layout = body_layout(backend) if many_body else row_layout(backend)
     within = r < bound.near_cutoffs[kinds[i], kinds[j]]
     a, b = i[within], j[within]
