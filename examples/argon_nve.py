@@ -13,7 +13,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import LennardJones, Simulation
-from taichimd.simulation import Observer
+from taichimd.app.simulation import Observer
 
 BOX = 34.78  # Å
 atoms = bulk("Ar", a=BOX / 6, cubic=True) * 6

@@ -15,10 +15,10 @@ import ase.io
 from matplotlib.figure import Figure
 
 from taichimd import Bussi, Simulation
-from taichimd.analyze.job import analyze
-from taichimd.analyze.request import Request
 from taichimd.io.analysis_files import read_table
-from taichimd.lattices import build_lattice
+from taichimd.observables.job import analyze
+from taichimd.observables.request import Request
+from taichimd.system.lattices import build_lattice
 
 cells, cooling = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (3, 12_000)
 melting, settling = cooling // 3, cooling // 6

@@ -1,5 +1,12 @@
 """What type checkers see of the public names, which `__init__.py` loads on first use."""
 
+from taichimd.app.observer import Observer as Observer
+from taichimd.app.observer import Sampler as Sampler
+from taichimd.app.outputs import ThermoTable as ThermoTable
+from taichimd.app.outputs import TrajectoryFile as TrajectoryFile
+from taichimd.app.progress import ProgressObserver as ProgressObserver
+from taichimd.app.simulation import Simulation as Simulation
+from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
 from taichimd.calculator import TaichiMD as TaichiMD
 from taichimd.dynamics.ensembles import NVE as NVE
 from taichimd.dynamics.ensembles import Berendsen as Berendsen
@@ -9,7 +16,6 @@ from taichimd.dynamics.ensembles import Langevin as Langevin
 from taichimd.dynamics.ensembles import MartynaTobiasKlein as MartynaTobiasKlein
 from taichimd.dynamics.ensembles import NoseHoover as NoseHoover
 from taichimd.dynamics.ensembles import StochasticCellRescaling as StochasticCellRescaling
-from taichimd.engine import Engine as Engine
 from taichimd.forcefields.check import check_forcefield as check_forcefield
 from taichimd.forcefields.declare import pair_potential as pair_potential
 from taichimd.forcefields.declare import triplet_potential as triplet_potential
@@ -22,13 +28,7 @@ from taichimd.forcefields.passes import pair_forces as pair_forces
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
-from taichimd.observer import Observer as Observer
-from taichimd.observer import Sampler as Sampler
-from taichimd.outputs import ThermoTable as ThermoTable
-from taichimd.outputs import TrajectoryFile as TrajectoryFile
-from taichimd.progress import ProgressObserver as ProgressObserver
+from taichimd.program.engine import Engine as Engine
 from taichimd.relaxation.relax import relax as relax
-from taichimd.simulation import Simulation as Simulation
-from taichimd.thermo_plot import ThermoPlot as ThermoPlot
 
 __version__: str

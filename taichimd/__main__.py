@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from taichimd.signals import interrupted, keep_interrupts
+from taichimd.core.signals import interrupted, keep_interrupts
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

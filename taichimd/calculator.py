@@ -16,15 +16,15 @@ from ase.calculators.calculator import all_changes
 from ase.stress import full_3x3_to_voigt_6_stress
 from numpy.typing import NDArray
 
-from taichimd.checks import check_options, equal, require_atoms
 from taichimd.copied_calculator import CopiedCalculator
-from taichimd.errors import PropertyError, SettingsError, StructureError
-from taichimd.heat import heat_current
-from taichimd.matrix3 import volume_of
-from taichimd.results import require_finite
+from taichimd.core.errors import PropertyError, SettingsError, StructureError
+from taichimd.core.matrix3 import volume_of
+from taichimd.program.heat import heat_current
+from taichimd.program.results import require_finite
+from taichimd.system.checks import check_options, equal, require_atoms
 
 if TYPE_CHECKING:
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
 _NEED_VOLUME = frozenset({"stress", "stresses"})
 
@@ -115,7 +115,7 @@ class TaichiMD(CopiedCalculator):
     @property
     def _by_name(self) -> bool:
         """Whether the parameters can load the force field again."""
-        from taichimd.library import texts_of
+        from taichimd.forcefields.library import texts_of
 
         return texts_of(self.parameters["potential"]) is not None
 
@@ -137,8 +137,8 @@ class TaichiMD(CopiedCalculator):
             SettingsError: an unknown setting, or a precision or skin that makes no sense.
             ParameterFileError: a new potential that cannot be found or read.
         """
+        from taichimd.forcefields.library import texts_of
         from taichimd.forcefields.load import load_forcefield
-        from taichimd.library import texts_of
 
         known = ("potential", *self.default_parameters)
         for name in kwargs:
@@ -218,7 +218,7 @@ class TaichiMD(CopiedCalculator):
         """The nine components of each atom's virial, which needs no cell.
 
         W_i = sum_j r_ij (x) dU_j/dr_ji, first index that of r: the share whose product with the velocity is
-        the atom's heat current (`taichimd.heat`). It is not symmetric for three-body force fields; the sum
+        the atom's heat current (`program.heat`). It is not symmetric for three-body force fields; the sum
         over atoms is, and equals -stress * volume.
 
         Args:
@@ -255,12 +255,12 @@ class TaichiMD(CopiedCalculator):
         Raises:
             StructureError: no atoms, or atoms that cannot be evaluated.
         """
-        from taichimd.energy_terms import energy_terms
+        from taichimd.program.energy_terms import energy_terms
 
         return energy_terms(_bare(self._subject(atoms)), self.forcefield, **self._options)
 
     def get_heat_current(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
-        """J = d/dt sum_i r_i E_i, potential and kinetic part together (`taichimd.heat`), not per volume.
+        """J = d/dt sum_i r_i E_i, potential and kinetic part together (`program.heat`), not per volume.
 
         Args:
             atoms: the structure, with velocities and masses; None means that of the last calculation.
@@ -345,7 +345,7 @@ class TaichiMD(CopiedCalculator):
 
     def _engine_at(self, atoms: Atoms) -> "Engine":
         """The engine with its state at `atoms`: the one we have if it can be moved there, else a new one."""
-        from taichimd.engine import Engine
+        from taichimd.program.engine import Engine
 
         engine, held = self._engine, self._held
         if (

@@ -97,7 +97,7 @@ STRUCTURES = {
 
 def record_evaluations(monkeypatch):
     """A list that grows by one with every evaluation that any engine makes."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     calls, evaluate = [], Engine.evaluate
     monkeypatch.setattr(Engine, "evaluate", lambda self: calls.append(1) or evaluate(self))

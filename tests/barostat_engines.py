@@ -4,8 +4,8 @@ import numpy as np
 import structures
 from ase.build import bulk
 
-from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.program.engine import Engine
 
 SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 SHEAR = np.array([[1.0, 0.05, -0.03], [0.0, 0.97, 0.04], [0.0, 0.0, 1.02]])

@@ -21,11 +21,11 @@ import structures
 from ase import units
 from ase.build import bulk
 
-from taichimd import runtime
-from taichimd.engine import Engine
-from taichimd.errors import BackendError
+from taichimd.core import runtime
+from taichimd.core.errors import BackendError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 AT_A_TIME = 3
 OTHER_RUNTIME = "quadrants" if runtime.NAME == "taichi" else "taichi"
@@ -62,8 +62,8 @@ def samplers():
 
 def sums():
     """Heat current and stress of a short run, sampled on the device; relative to the centre of mass, too."""
-    from taichimd.observe.sum_series import SumSeries
-    from taichimd.reduce import centre_of_mass
+    from taichimd.observables.samplers.sum_series import SumSeries
+    from taichimd.program.totals import centre_of_mass
 
     atoms = structures.with_velocities(structures.silicon_carbide_512(), 600.0, 4)
     engine = Engine(atoms, load_forcefield("SiC_1989.tersoff"), backend="cpu")

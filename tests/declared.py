@@ -1,7 +1,7 @@
 """Declared potentials for tests: the same formulas with derivatives by hand and by derivation."""
 
+from taichimd.core.math import exp, power, sqrt
 from taichimd.forcefields.declare import pair_potential, triplet_potential
-from taichimd.math import exp, power, sqrt
 
 MORSE = {"depth": "eV", "width": "1/Å", "r0": "Å"}
 

@@ -1,11 +1,11 @@
-"""Runs the device functions of taichimd.math on arrays."""
+"""Runs the device functions of taichimd.core.math on arrays."""
 
 from functools import cache
 
 import numpy as np
 
-from taichimd import math as portable
-from taichimd.runtime import PRECISIONS, literals, start, ti
+from taichimd.core import math as portable
+from taichimd.core.runtime import PRECISIONS, literals, start, ti
 
 
 @cache
@@ -27,7 +27,7 @@ def _kernel(name, real, arguments):
 
 
 def evaluate(name, *arguments, precision="float64"):
-    """`name` of taichimd.math at every element of the argument arrays, as the device finds it."""
+    """`name` of taichimd.core.math at every element of the argument arrays, as the device finds it."""
     start()
     real, dtype = PRECISIONS[precision]
     arrays = []

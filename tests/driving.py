@@ -8,8 +8,8 @@ import pytest
 from ase import Atoms
 from rich.console import Console
 
-from taichimd.driver import run_job
-from taichimd.job import prepare_job
+from taichimd.app.driver import run_job
+from taichimd.app.job import prepare_job
 
 FILES = ["checkpoint.npz", "run.json", "thermo.csv", "thermo.png", "trajectory.extxyz"]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from taichimd.core.errors import BackendError, BlowUpError, StructureError
+from taichimd.core.units import KB
 from taichimd.dynamics.ensembles import NVE
-from taichimd.errors import BackendError, BlowUpError, StructureError
-from taichimd.units import KB
 
 SPRING = 5.0  # eV/Å^2
 FURTHEST = 3.0  # Å from its site before an atom counts as lost
@@ -174,9 +174,9 @@ def load_forcefield(spec):
 @pytest.fixture
 def fake(monkeypatch):
     """Put the fake in the place of the engine, the runtime and the potential reader."""
-    engine = types.ModuleType("taichimd.engine")
+    engine = types.ModuleType("taichimd.program.engine")
     engine.Engine = FakeEngine
-    runtime = types.ModuleType("taichimd.runtime")
+    runtime = types.ModuleType("taichimd.core.runtime")
     runtime.info = lambda: {"runtime": "none 0", "backend": "cpu", "device": "fake", "threads": 1}
     runtime.start = lambda backend="auto": None
     load = types.ModuleType("taichimd.forcefields.load")

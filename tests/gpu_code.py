@@ -8,7 +8,7 @@ import json
 import sys
 from collections import Counter
 
-from taichimd import runtime
+from taichimd.core import runtime
 
 compiled = Counter()
 
@@ -32,20 +32,21 @@ def as_on_a_gpu():
     simt.subgroup.sync = _counted("barrier", lambda: None)
     simt.subgroup.shuffle = _counted("shuffle", lambda value, lane: value)
     simt.block.SharedArray = _counted("shared", lambda shape, dtype: runtime.ti.Vector([0] * shape[0], dtype))
-    from taichimd import memory
+    from taichimd.core import memory
     from taichimd.neighbours import rows
 
     memory._free_cuda = memory._free_host
     rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
     from taichimd.dynamics.thermostats import ledger
-    from taichimd.enumerate import lanes
-    from taichimd.neighbours import inner_search, outbox, scan, search
+    from taichimd.enumerate import threads_per_atom
+    from taichimd.neighbours import inner_search, scan, search, staged_writes
 
-    outbox.BLOCK = inner_search.BLOCK = search.BLOCK = 1
-    assert search.CHUNK == lanes.CHUNK == outbox.CHUNK == inner_search.WARP == scan.WARP == 1
+    staged_writes.BLOCK = inner_search.BLOCK = search.BLOCK = 1
+    assert search.CHUNK == threads_per_atom.CHUNK == staged_writes.CHUNK == 1
+    assert inner_search.WARP == scan.WARP == 1
     ledger.WARPS = False
-    threads_for = lanes.threads_for
-    lanes.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
+    threads_for = threads_per_atom.threads_for
+    threads_per_atom.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
 
 
 def _counted(name, function):
@@ -66,9 +67,9 @@ def searches():
     import structures
     from ase import units
 
-    from taichimd.engine import Engine
     from taichimd.forcefields.lennard_jones import LennardJones
     from taichimd.neighbours import inner_search, verlet_list
+    from taichimd.program.engine import Engine
 
     atoms = structures.with_velocities(structures.argon_256().repeat(2), 600.0, 3)
     forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")

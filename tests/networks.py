@@ -6,8 +6,8 @@ import numpy as np
 from ase.neighborlist import neighbor_list
 from hypothesis import strategies as st
 
-from taichimd.math import exp
-from taichimd.runtime import ti
+from taichimd.core.math import exp
+from taichimd.core.runtime import ti
 from taichimd.tuples.bonds import BondList
 
 CELL = np.array([[5.0, 0.3, 0.1], [-1.2, 4.5, 0.2], [0.7, 0.9, 6.0]])

@@ -2,7 +2,7 @@
 
 import pytest
 
-from taichimd.errors import ParameterFileError
+from taichimd.core.errors import ParameterFileError
 
 
 def reader(folder, name, read):

@@ -8,7 +8,7 @@ import numpy as np
 from ase import Atoms, units
 from ase.build import bulk, make_supercell
 
-from taichimd.lattices import build_lattice
+from taichimd.system.lattices import build_lattice
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40}
 """Lennard-Jones argon: epsilon (eV), sigma (angstrom)."""

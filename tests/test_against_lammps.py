@@ -7,10 +7,10 @@ from ase import Atoms, units
 from ase.build import bulk
 from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
 
-from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
-from taichimd.library import shipped
+from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
 

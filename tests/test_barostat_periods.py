@@ -5,11 +5,11 @@ import pytest
 import structures
 from ase.build import bulk
 
-from taichimd import units
+from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, StochasticCellRescaling
-from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 
 def made(kind, atoms, forcefield, period, control="isotropic", **options):

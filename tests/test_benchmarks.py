@@ -102,7 +102,7 @@ class FakeEngine:
 def test_cost_of_a_rebuild_is_free_of_those_that_motion_asks_for(monkeypatch):
     clock = SimpleNamespace(now=0.0)
     monkeypatch.setattr("time.perf_counter", lambda: clock.now)
-    monkeypatch.setattr("taichimd.runtime.ti.sync", lambda: None)
+    monkeypatch.setattr("taichimd.core.runtime.ti.sync", lambda: None)
     engine = FakeEngine(clock)
     found = rebuild_cost(engine, 1.0, 10.0, 3)
     assert found["ms_per_rebuild"] == pytest.approx(4.0, rel=1e-2)

@@ -6,9 +6,9 @@ from ase import Atoms
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
 
-from taichimd.analysis.bonds import bond_structure, highest_peak
-from taichimd.errors import AnalysisError
-from taichimd.lattices import build_lattice
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.bonds import bond_structure, highest_peak
+from taichimd.system.lattices import build_lattice
 
 TETRAHEDRAL = np.degrees(np.arccos(-1 / 3))
 STRAIGHT = 180.0

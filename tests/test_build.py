@@ -6,9 +6,9 @@ import pytest
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
 
-from taichimd.errors import SettingsError
-from taichimd.lattices import LATTICES, build_lattice
-from taichimd.velocities import degrees_of_freedom
+from taichimd.core.errors import SettingsError
+from taichimd.system.lattices import LATTICES, build_lattice
+from taichimd.system.velocities import degrees_of_freedom
 
 
 @pytest.fixture(autouse=True)

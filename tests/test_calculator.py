@@ -17,7 +17,7 @@ from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
 from taichimd import LennardJones, TaichiMD
-from taichimd.errors import (
+from taichimd.core.errors import (
     PropertyError,
 )
 

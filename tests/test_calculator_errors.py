@@ -10,8 +10,7 @@ from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
 from taichimd import Simulation, TaichiMD, relax
-from taichimd.engine import Engine
-from taichimd.errors import (
+from taichimd.core.errors import (
     BackendError,
     MissingParameterError,
     ParameterFileError,
@@ -19,8 +18,9 @@ from taichimd.errors import (
     StructureError,
     TaichimdError,
 )
-from taichimd.transport.kappa import thermal_conductivity
-from taichimd.transport.settings import KappaSettings
+from taichimd.observables.transport.kappa import thermal_conductivity
+from taichimd.observables.transport.settings import KappaSettings
+from taichimd.program.engine import Engine
 
 
 def test_settings_are_plain_data_and_can_be_changed(monkeypatch):
@@ -124,7 +124,7 @@ def test_a_bad_structure_is_reported_and_forgotten(spoil, warm):
 
 
 def test_forces_that_are_not_finite_are_reported(monkeypatch):
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     evaluate = Engine.evaluate
 
@@ -159,7 +159,7 @@ def test_properties_that_do_not_exist():
 
 
 def test_a_backend_that_is_not_there():
-    from taichimd.runtime import info
+    from taichimd.core.runtime import info
 
     crystal_calc = argon()
     crystal_calc.get_potential_energy(crystal())

@@ -154,7 +154,7 @@ def test_trajectory_and_database_keep_the_results(tmp_path):
 
 
 def test_writing_a_trajectory_calculates_nothing(tmp_path, monkeypatch):
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     atoms = Atoms("Ar2", positions=[[0, 0, 0], [0, 0, 3.7]])
     atoms.calc = argon()

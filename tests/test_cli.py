@@ -258,9 +258,9 @@ def test_info(call):
 def test_potentials_lists_shipped_files(call, monkeypatch):
     header = types.SimpleNamespace(citation="Someone, J. Phys. 1 (1999)", doi="10.1/x")
     file = types.SimpleNamespace(name="Si.tersoff", kind="tersoff", elements=("Si",), header=header)
-    library = types.ModuleType("taichimd.library")
+    library = types.ModuleType("taichimd.forcefields.library")
     library.shipped = lambda: [file]
-    monkeypatch.setitem(sys.modules, "taichimd.library", library)
+    monkeypatch.setitem(sys.modules, "taichimd.forcefields.library", library)
     code, out, _ = call("potentials")
     assert code == 0
     for word in ("Si.tersoff", "tersoff", "Someone, J. Phys. 1 (1999)", "doi:10.1/x"):
@@ -320,7 +320,7 @@ def test_folder_name_that_looks_like_markup(call):
 
 @pytest.mark.parametrize(("text", "number"), [("2fs", 2.0), ("0.5", 0.5), ("0.001ps", 1.0)])
 def test_the_time_step_of_kappa_takes_a_unit(call, monkeypatch, text, number):
-    seen, job = [], types.ModuleType("taichimd.transport.job")
+    seen, job = [], types.ModuleType("taichimd.observables.transport.job")
     job.run_kappa = lambda *of: seen.append(of[2])
     monkeypatch.setitem(sys.modules, job.__name__, job)
     assert call(f"kappa s.extxyz --potential Si.tersoff --temperature 50 --timestep {text}")[0] == 0

@@ -11,9 +11,9 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
-from taichimd.analysis.series import Mean
-from taichimd.analyze.tables import plus_minus
 from taichimd.io.analysis_files import read_table
+from taichimd.observables.estimators.series import Mean
+from taichimd.observables.tables import plus_minus
 
 
 @pytest.fixture(autouse=True)
@@ -221,7 +221,7 @@ def drawn(monkeypatch, call, options):
             panel(axes[-1])
 
     with monkeypatch.context() as patched:
-        patched.setattr("taichimd.analyze.tables.draw", draw)
+        patched.setattr("taichimd.observables.tables.draw", draw)
         code, out, _ = call(f"analyze t.extxyz {options} --overwrite")
     assert code == 0
     return axes, " ".join(out.split())

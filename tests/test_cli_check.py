@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from taichimd import check_forcefield, triplet_potential
-from taichimd.math import exp
+from taichimd.core.math import exp
 
 FILE = """
 from taichimd import pair_potential, triplet_potential
-from taichimd.math import exp, sqrt
+from taichimd.core.math import exp, sqrt
 
 
 @pair_potential(params={"k": "eV/Å²"})
@@ -158,7 +158,7 @@ def test_shipped_file_is_checked_on_all_its_elements(call):
 
 
 def test_every_decomposition_is_checked(call, monkeypatch):
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     used, start = [], Engine.__init__
 

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from taichimd import LennardJones, TaichiMD
 from taichimd.io.relax_log import COLUMNS
-from taichimd.minimise.fire import Fire
+from taichimd.relaxation.fire import Fire
 from taichimd.relaxation.job import RelaxJob, run_relax_job
 from taichimd.relaxation.settings import RelaxSettings
 

@@ -1,8 +1,8 @@
 import pytest
 
-from taichimd.config import make_settings
-from taichimd.errors import SettingsError
-from taichimd.setting_types import parse_time
+from taichimd.app.config import make_settings
+from taichimd.app.setting_types import parse_time
+from taichimd.core.errors import SettingsError
 
 
 def test_time_texts_are_read_in_fs():

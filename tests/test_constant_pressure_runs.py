@@ -9,12 +9,12 @@ import pytest
 from ase.build import bulk
 
 from taichimd import BerendsenNPT, LennardJones, Simulation
-from taichimd.config import make_settings
-from taichimd.errors import SettingsError
+from taichimd.app.config import make_settings
+from taichimd.core.errors import SettingsError
+from taichimd.core.matrix3 import determinant
+from taichimd.core.units import GPA
 from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import CELL_COLUMNS, read_thermo
-from taichimd.matrix3 import determinant
-from taichimd.units import GPA
 
 RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
 NPT = "--pressure 0.1 --pressure-coupling-time 200 "
@@ -41,8 +41,8 @@ def test_restart_is_bit_for_bit_and_every_file_has_the_cell(call, ensemble, more
     assert "barostat 0.1 to 0.4 GPa, coupling time 200 fs" in shown
     assert ("energy is not conserved" in shown) == (ensemble == "npt-berendsen")
     # What an interrupted run leaves, so that the ramp goes over 200 steps in both.
-    from taichimd.engine import Engine
-    from taichimd.job import prepare_job
+    from taichimd.app.job import prepare_job
+    from taichimd.program.engine import Engine
 
     advance = Engine.advance
     with pytest.MonkeyPatch.context() as patched:

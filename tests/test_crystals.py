@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from taichimd import load_forcefield
-from taichimd.engine import Engine
-from taichimd.library import find, shipped
+from taichimd.forcefields.library import find, shipped
+from taichimd.program.engine import Engine
 
 LATTICES = {
     "fcc": "argon", "diamond": "silicon", "zincblende": "zincblende", "sheet": "graphene",

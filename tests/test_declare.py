@@ -5,11 +5,11 @@ import pytest
 from ase import Atoms
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse, morse_derived, power_law
 
-from taichimd.engine import Engine
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
+from taichimd.core.math import log, sin
 from taichimd.forcefields.declare import pair_potential, triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.math import log, sin
+from taichimd.program.engine import Engine
 
 
 def dimer(r):

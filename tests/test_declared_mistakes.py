@@ -10,7 +10,7 @@ from taichimd.cli.app import main
 TOP = """import numpy as np
 
 from taichimd import pair_potential, triplet_potential
-from taichimd.math import exp
+from taichimd.core.math import exp
 
 """
 PAIR = '@pair_potential(params={"k": "eV"})\ndef mine(r, p):\n'
@@ -47,9 +47,9 @@ def complaint(tmp_path, monkeypatch, capsys):
         (DERIVED + "    return p.k * exp(-r), -p.k\n", ["line 8", "returns 2 values, expected u\n"]),
         (TRIPLET + "    return p.k, 0.0\n", ["returns 2 values, expected h, dh/dr_ij, "]),
         (PAIR + "    u = p.q * r\n    return u, p.k\n", ["own.py line 8", "mine cannot be compiled", "'q'"]),
-        (PAIR + "    return p.k * np.exp(-r), 0.0\n", ["own.py line 8", "taichimd.math"]),
+        (PAIR + "    return p.k * np.exp(-r), 0.0\n", ["own.py line 8", "taichimd.core.math"]),
         (PAIR + "    return p.k * undefined, 0.0\n", ["own.py line 8", "undefined"]),
-        (DERIVED + "    return p.k * np.exp(-r)\n", ["mine: cannot derive it", "taichimd.math"]),
+        (DERIVED + "    return p.k * np.exp(-r)\n", ["mine: cannot derive it", "taichimd.core.math"]),
         (DERIVED + "    return p.q * r\n", ["mine: cannot derive it", "'q'"]),
     ],
 )  # fmt: skip

@@ -8,13 +8,13 @@ import pytest
 from ase.build import bulk
 
 from taichimd import LennardJones, Simulation, TaichiMD, relax
-from taichimd.config import RunSettings
-from taichimd.decomposition import DECOMPOSITIONS
-from taichimd.errors import SettingsError
+from taichimd.app.config import RunSettings
+from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.lattices import build_lattice
-from taichimd.transport.kappa import thermal_conductivity
-from taichimd.transport.settings import KappaSettings
+from taichimd.observables.transport.kappa import thermal_conductivity
+from taichimd.observables.transport.settings import KappaSettings
+from taichimd.program.decomposition import DECOMPOSITIONS
+from taichimd.system.lattices import build_lattice
 
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}

@@ -6,16 +6,16 @@ import structures
 from ase import units
 from ase.build import bulk
 
-from taichimd import runtime
-from taichimd.device import steps_per_pass
+from taichimd.core import runtime
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
-from taichimd.engine import Engine
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.lists import NEVER, Lists
 from taichimd.neighbours.verlet_list import VerletList
+from taichimd.program.device import steps_per_pass
+from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no loops on the device")
 
@@ -65,7 +65,7 @@ def test_builds_on_the_device_leave_no_trace(name, skin, monkeypatch):
 def test_rounds_of_several_steps_are_those_steps(name, monkeypatch):
     """As on CUDA, where a round costs as much as three loops."""
     one = argon(ENSEMBLES[name])
-    monkeypatch.setattr("taichimd.device.steps_per_pass", lambda *_: 3)
+    monkeypatch.setattr("taichimd.program.device.steps_per_pass", lambda *_: 3)
     three = argon(ENSEMBLES[name])
     assert (one.device.unroll, three.device.unroll) == (1, 3)
     for steps in (100, 1, 2, 3, 5):

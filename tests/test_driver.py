@@ -13,13 +13,13 @@ from driving import FILES, drive, same_bytes, structure  # noqa: F401  (a fixtur
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
-from taichimd.driver import run_job
-from taichimd.errors import BlowUpError, OutputError, SettingsError
+from taichimd.app.driver import run_job
+from taichimd.app.job import prepare_job
+from taichimd.app.notes import faster_runtime
+from taichimd.core.errors import BlowUpError, OutputError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
-from taichimd.job import prepare_job
-from taichimd.notes import faster_runtime
 
 pytestmark = pytest.mark.usefixtures("fake", "structure")
 
@@ -287,7 +287,7 @@ def test_plain_lines_are_few():
 def test_change_of_backend_is_remarked(monkeypatch):
     drive(steps=10, output="out")
     other = {"runtime": "none 0", "backend": "cuda", "device": "fake"}
-    monkeypatch.setattr(sys.modules["taichimd.runtime"], "info", lambda: other)
+    monkeypatch.setattr(sys.modules["taichimd.core.runtime"], "info", lambda: other)
     _, text = drive(restart="out/checkpoint.npz", steps=5)
     assert "note: the checkpoint is of backend cpu (now cuda): last digits may" in " ".join(text.split())
 
@@ -328,7 +328,7 @@ def test_a_run_killed_behind_its_last_step_gets_its_results_by_a_restart(monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("taichimd.observing.finish", kill)
+        patch.setattr("taichimd.observables.observing.finish", kill)
         with pytest.raises(KeyboardInterrupt):
             drive(steps=130, output="cut")
     assert "thermo.png" not in os.listdir("cut")

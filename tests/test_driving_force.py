@@ -5,12 +5,12 @@ import pytest
 import structures
 from ase.build import bulk
 
-from taichimd import units
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
 from taichimd.dynamics.ensembles import Langevin, NoseHoover, StochasticCellRescaling
-from taichimd.engine import Engine
-from taichimd.errors import SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 PULL = (2e-3, -1e-3, 3e-3)
 

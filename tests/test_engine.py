@@ -10,10 +10,10 @@ from ase.build import bulk
 from bits import elsewhere, here, in_another_process, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-from taichimd import units
-from taichimd.engine import Engine
+from taichimd.core import units
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 

@@ -6,11 +6,12 @@ import structures
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import library, runtime
-from taichimd.engine import Engine
-from taichimd.errors import BackendError, BlowUpError, SettingsError, StructureError
+from taichimd.core import runtime
+from taichimd.core.errors import BackendError, BlowUpError, SettingsError, StructureError
+from taichimd.forcefields import library
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 LJ = {**structures.ARGON, "cutoff": 6.0}
 

@@ -9,15 +9,15 @@ from ase import Atoms
 from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-import taichimd.device
 import taichimd.enumerate.gather as gather
+import taichimd.program.device
+from taichimd.core.runtime import start, ti
 from taichimd.dynamics import verlet
-from taichimd.engine import Engine
-from taichimd.enumerate.exact import COARSE, FINE, added, total_of
+from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program import compiled, forces
-from taichimd.runtime import start, ti
+from taichimd.program.engine import Engine
 
 
 def device_sums(rows):
@@ -136,7 +136,7 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     fast = Engine(atoms, forcefield).evaluate()
     monkeypatch.setattr(gather, "compact_function", lambda *_: None)
     monkeypatch.setattr(forces, "gather_functions", gather.gather_functions.__wrapped__)
-    monkeypatch.setattr(taichimd.device, "step_kernels", verlet.step_kernels.__wrapped__)
+    monkeypatch.setattr(taichimd.program.device, "step_kernels", verlet.step_kernels.__wrapped__)
     monkeypatch.setattr(verlet, "evaluation_kernels", compiled.evaluation_kernels.__wrapped__)
     for module in (verlet, compiled):
         monkeypatch.setattr(module, "compiled_groups", compiled.compiled_groups.__wrapped__)

@@ -12,7 +12,7 @@ import pytest
 from bits import other_runtime_installed
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse, morse_derived
 
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
 from taichimd.forcefields.code import code_of
 from taichimd.forcefields.declare import pair_potential
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -22,7 +22,7 @@ from taichimd.io.potential import differences
 HELPER = """
 import os
 import numpy as np
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 CHARGE = 0.5
 DEPTHS = {"Si": {"depth": 0.3}}
@@ -38,7 +38,7 @@ USER = """
 import my_helper
 from my_helper import screened as tail
 from taichimd import LennardJones, StillingerWeber, Tersoff, pair_potential, triplet_potential
-from taichimd.math import exp
+from taichimd.core.math import exp
 
 SCALE = 2.0
 
@@ -350,7 +350,7 @@ def test_the_path_is_as_before_where_a_file_fails():
 def test_helpers_compile_once_the_file_is_loaded(folder, monkeypatch):
     from ase import Atoms
 
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     forcefield = load_forcefield("my_file.py:potential")
     monkeypatch.chdir("/")

@@ -7,14 +7,14 @@ from ase import Atoms
 from ase.build import bulk, make_supercell
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, angle_derived, morse, morse_derived, power_law
 
-from taichimd.engine import Engine
-from taichimd.errors import MissingParameterError, SettingsError
+from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.declare import pair_potential, triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.truncate import TRUNCATIONS
-from taichimd.library import shipped
+from taichimd.program.engine import Engine
 
 ARGON = {**structures.ARGON, "cutoff": 5.2}
 MIXTURE = {

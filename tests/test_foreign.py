@@ -6,8 +6,8 @@ import structures
 from ase.build import bulk
 
 from taichimd import LennardJones, load_forcefield
-from taichimd.engine import Engine
-from taichimd.errors import SettingsError, StructureError
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.program.engine import Engine
 from taichimd.program.foreign import ForceProgram
 
 SI = bulk("Si", cubic=True) * 2

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import reader, refused
 
-from taichimd.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
-from taichimd.formats.header import read_header
-from taichimd.formats.lj import read_lj
-from taichimd.formats.tersoff import FIELDS, read_tersoff
+from taichimd.core.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
+from taichimd.forcefields.formats.header import read_header
+from taichimd.forcefields.formats.lj import read_lj
+from taichimd.forcefields.formats.tersoff import FIELDS, read_tersoff
 
 NUMBERS = dict(
     zip(

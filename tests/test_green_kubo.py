@@ -5,13 +5,13 @@ import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 from scipy.stats import ortho_group
 
-from taichimd.analysis.green_kubo import integrate
-from taichimd.analysis.transport import (
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.green_kubo import integrate
+from taichimd.observables.estimators.transport import (
     green_kubo_conductivity,
     green_kubo_viscosity,
     hnemd_conductivity,
 )
-from taichimd.errors import AnalysisError
 
 TAU = 10.0
 EXACT = trapezoid_of_exponential(TAU, 1.0)

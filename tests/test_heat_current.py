@@ -9,10 +9,10 @@ from oracle import lammps_available, lammps_reason
 from test_forces import FORCEFIELDS, PERIODIC
 
 from taichimd import TaichiMD
-from taichimd.engine import Engine
-from taichimd.errors import StructureError
+from taichimd.core.errors import StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.heat import heat_current
+from taichimd.program.engine import Engine
+from taichimd.program.heat import heat_current
 
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 """Weights of nine equidistant values in the first derivative at the middle one; the error is of order 8."""

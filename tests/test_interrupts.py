@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from taichimd import __main__ as program
-from taichimd.signals import StopRequest, interrupted, keep_interrupts
+from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
 
 
 def swallowed():
@@ -84,9 +84,9 @@ def test_an_interrupt_that_ends_as_a_bare_exit_code_is_told(code, monkeypatch, c
 def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
     code = (
         "import os, signal, sys\n"
-        "from taichimd.signals import keep_interrupts\n"
+        "from taichimd.core.signals import keep_interrupts\n"
         "with keep_interrupts():\n"
-        "    from taichimd import runtime\n"
+        "    from taichimd.core import runtime\n"
         "    def start(**_):\n"
         "        try:\n"
         "            os.kill(os.getpid(), signal.SIGINT)\n"
@@ -105,7 +105,7 @@ def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
 def test_a_command_whose_output_nobody_reads_any_more_goes_on():
     code = (
         "import sys\n"
-        "from taichimd.console import Console\n"
+        "from taichimd.app.console import Console\n"
         "console = Console()\n"
         "sys.stdin.readline()\n"
         "for _ in range(3):\n"
@@ -125,8 +125,8 @@ def test_a_terminal_that_is_gone_stops_a_command_as_it_should(tmp_path):
     """Hangup and failing output together: what is printed behind it is lost, not what is done."""
     code = (
         "import sys, time\n"
-        "from taichimd.console import Console\n"
-        "from taichimd.signals import StopRequest\n"
+        "from taichimd.app.console import Console\n"
+        "from taichimd.core.signals import StopRequest\n"
         "console = Console()\n"
         "with StopRequest() as stop, console.status('at work'):\n"
         "    console.print('begun')\n"

@@ -11,20 +11,26 @@ from ase import Atoms
 from ase.build import bulk, graphene
 from ase.constraints import FixAtoms, FixCartesian
 
-from taichimd.analysis.green_kubo import growing, read_off
-from taichimd.analysis.series import Mean
-from taichimd.analysis.transport import green_kubo_conductivity
+from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.core.units import FS, KB
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
-from taichimd.engine import Engine
-from taichimd.errors import OutputError, SettingsError, StructureError
 from taichimd.forcefields.load import load_forcefield
-from taichimd.heat import heat_current
 from taichimd.io.analysis_files import read_table
-from taichimd.transport import files, kappa
-from taichimd.transport.job import _notes
-from taichimd.transport.kappa import Kappa, conductivity, sample_run, supercell, thermal_conductivity
-from taichimd.transport.settings import KappaSettings
-from taichimd.units import FS, KB
+from taichimd.observables.estimators.green_kubo import growing, read_off
+from taichimd.observables.estimators.series import Mean
+from taichimd.observables.estimators.transport import green_kubo_conductivity
+from taichimd.observables.transport import files, kappa
+from taichimd.observables.transport.job import _notes
+from taichimd.observables.transport.kappa import (
+    Kappa,
+    conductivity,
+    sample_run,
+    supercell,
+    thermal_conductivity,
+)
+from taichimd.observables.transport.settings import KappaSettings
+from taichimd.program.engine import Engine
+from taichimd.program.heat import heat_current
 
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
@@ -131,7 +137,7 @@ def test_a_stopped_run_leaves_the_finished_ones(folder):
 @pytest.mark.parametrize("method", ["green-kubo", "hnemd"])
 def test_a_run_under_way_goes_on_with_the_same_bits(folder, method, monkeypatch):
     options = {**SHORT, "method": method, "runs": 1, "window": 10.0}
-    monkeypatch.setattr("taichimd.simulation._MAX_GROWTH", 6)
+    monkeypatch.setattr("taichimd.app.simulation._MAX_GROWTH", 6)
     system, potential = supercell(ARGON, KappaSettings(**options)), load_forcefield("Ar.lj")
     whole = sample_run(system, potential, KappaSettings(**options), 0)
     stages = []
@@ -211,7 +217,7 @@ def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
             asked.append((driving_force, ensemble))
             super().__init__(*args, ensemble=ensemble, **options)
 
-    monkeypatch.setattr("taichimd.engine.Engine", Deaf)
+    monkeypatch.setattr("taichimd.program.engine.Engine", Deaf)
     settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=1, window=20.0)
     found = thermal_conductivity(ARGON, "Ar.lj", settings)
     (_, warm), (force, chain) = asked
@@ -227,7 +233,7 @@ def test_hnemd_is_the_mean_current_over_the_force():
     found = conductivity(runs, settings, system.cell.volume, len(system))
     mean = np.mean([run.current[-17:, 1].mean() for run in runs])
     size = mean / (found.temperature.value * system.cell.volume * 1e-3)
-    from taichimd.units import WATT_PER_METRE_KELVIN
+    from taichimd.core.units import WATT_PER_METRE_KELVIN
 
     assert found.mean.value == pytest.approx(size / WATT_PER_METRE_KELVIN, rel=1e-9)
     assert found.mean.samples == 2

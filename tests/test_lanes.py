@@ -6,16 +6,16 @@ import structures
 from ase import units
 
 from taichimd.core.arguments import Array, kernel, types_of
-from taichimd.engine import Engine
-from taichimd.enumerate import lanes
-from taichimd.enumerate.exact import FORCE, pair_sums
+from taichimd.core.runtime import backend, ti
+from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.gather import gather_functions
+from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
 from taichimd.neighbours.rows import NearRows, Rows, VerletRows
-from taichimd.runtime import backend, ti
-from taichimd.state import Atoms
+from taichimd.program.engine import Engine
+from taichimd.system.state import Atoms
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
 
@@ -57,7 +57,7 @@ def test_a_run_has_the_same_bits(monkeypatch, name):
         pytest.skip("threads share an atom on CUDA only, under quadrants")
     found = []
     for number in (1, rows.CHUNK):
-        monkeypatch.setattr(lanes, "threads_for", lambda *_, k=number: k)
+        monkeypatch.setattr(threads_per_atom, "threads_for", lambda *_, k=number: k)
         atoms = structures.argon_256() if name == "argon" else structures.silica_192()
         forcefield = ARGON if name == "argon" else load_forcefield("SiO2_1990.vashishta")
         engine = Engine(structures.with_velocities(atoms, 300.0, 1), forcefield)

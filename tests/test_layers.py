@@ -11,24 +11,49 @@ import taichimd
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
-    ["errors", "units", "tracing", "scalars", "signals", "matrix3", "core.generated", "core.cuda_driver"],
-    ["runtime"],
-    ["core"],
-    ["memory", "math", "philox", "streams", "formats", "library", "analysis", "heat", "constraints"],
-    ["random"],
-    ["state", "neighbours"],
+    [
+        "core.errors",
+        "core.units",
+        "core.tracing",
+        "core.scalars",
+        "core.matrix3",
+        "core.signals",
+        "core.generated",
+        "core.cuda_driver",
+    ],
+    ["core.runtime"],
+    ["core.arguments", "core.memory", "core.math", "core.philox", "core.streams"],
+    ["core.random", "forcefields.formats", "forcefields.library", "observables.estimators"],
+    ["system.state", "system.constraints", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
-    ["dynamics", "reduce", "results", "checks", "observe", "program"],
-    ["device", "decomposition", "explosion"],
-    ["engine", "energy_terms", "forcefields.check", "forcefields.ends"],
-    ["minimise"],
-    ["job_file", "setting_types"],
-    ["protocols", "config", "velocities", "lattices", "io"],
-    ["observer", "simulation", "saving", "restart"],
-    ["outputs", "console", "progress", "thermo_plot", "profile", "summary", "analyze", "notes"],
-    ["observing", "transport"],
-    ["job", "relaxation"],
-    ["driver"],
+    [
+        "dynamics",
+        "program.totals",
+        "program.heat",
+        "program.results",
+        "system.checks",
+        "observables.samplers",
+        "program",
+    ],
+    ["program.device", "program.decomposition", "program.explosion"],
+    ["program.engine", "program.energy_terms", "forcefields.check", "forcefields.ends"],
+    ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
+    ["app.job_file", "app.setting_types"],
+    ["app.protocols", "app.config", "system", "io"],
+    ["app.observer", "app.simulation", "app.saving", "app.restart"],
+    [
+        "app.outputs",
+        "app.console",
+        "app.progress",
+        "app.thermo_plot",
+        "app.profile",
+        "app.summary",
+        "observables",
+        "app.notes",
+    ],
+    ["observables.observing", "observables.transport"],
+    ["app.job", "relaxation"],
+    ["app.driver"],
     ["copied_calculator"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
@@ -56,12 +81,16 @@ def imports(file):
             )
         elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "taichimd":
             base = node.module.removeprefix("taichimd").lstrip(".")
-            yield from ([base] if base else [alias.name for alias in node.names])
+            for alias in node.names:
+                one = f"{base}.{alias.name}".lstrip(".")
+                yield one if one in FILES else base or alias.name
 
 
 FILES = {".".join(f.relative_to(PACKAGE).with_suffix("").parts): f for f in sorted(PACKAGE.rglob("*.py"))}
 FILES = {
-    name: file for name, file in FILES.items() if name != "__init__" and not name.startswith("potentials")
+    name: file
+    for name, file in FILES.items()
+    if not name.endswith("__init__") and not name.startswith("potentials")
 }
 
 
@@ -75,16 +104,18 @@ def test_a_module_imports_only_what_is_upstream(name):
 
 def test_only_runtime_starts_the_runtime():
     starters = [name for name, file in FILES.items() if "ti.init(" in file.read_text()]
-    assert starters == ["runtime"]
+    assert starters == ["core.runtime"]
     direct = [
         n
         for n, f in FILES.items()
         if "import taichi\n" in f.read_text() or "import quadrants" in f.read_text()
     ]
-    assert not direct, f"{direct} must say `from taichimd.runtime import ti`"
+    assert not direct, f"{direct} must say `from taichimd.core.runtime import ti`"
 
 
-@pytest.mark.parametrize("module", ["taichimd", "taichimd.ase_plugin", "taichimd.errors", "taichimd.library"])
+@pytest.mark.parametrize(
+    "module", ["taichimd", "taichimd.ase_plugin", "taichimd.core.errors", "taichimd.forcefields.library"]
+)
 def test_importing_starts_no_runtime(module):
     heavy = ("taichi", "quadrants", "sympy", "matplotlib")
     code = f"import sys, {module}; print(*[m for m in {heavy} if m in sys.modules])"

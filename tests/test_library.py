@@ -4,9 +4,9 @@ import os
 
 import pytest
 
-from taichimd import library
-from taichimd.errors import ParameterFileError
-from taichimd.library import SEARCH_PATH, find, shipped
+from taichimd.core.errors import ParameterFileError
+from taichimd.forcefields import library
+from taichimd.forcefields.library import SEARCH_PATH, find, shipped
 
 
 @pytest.fixture(autouse=True)

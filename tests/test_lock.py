@@ -12,7 +12,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd.cli.app import main
-from taichimd.errors import OutputError
+from taichimd.core.errors import OutputError
 from taichimd.io import lock
 from taichimd.io.lock import NAME, locked
 

@@ -6,9 +6,9 @@ import structures
 from ase import units
 from ase.build import bulk
 
-from taichimd import runtime
-from taichimd.engine import Engine
+from taichimd.core import runtime
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="only loops on the device look for pairs")
 

@@ -5,7 +5,8 @@ import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 from scipy.integrate import trapezoid
 
-from taichimd.analysis.motion import (
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.motion import (
     density_of_states,
     diffusion_from_msd,
     diffusion_from_vacf,
@@ -13,7 +14,6 @@ from taichimd.analysis.motion import (
     mean_square_displacement,
     velocity_autocorrelation,
 )
-from taichimd.errors import AnalysisError
 
 
 def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
@@ -33,7 +33,7 @@ def test_displacement_is_the_plain_mean_far_from_the_origin_too():
 def test_pieces_of_the_atoms_change_nothing(monkeypatch):
     x = walk(np.random.default_rng(0), 60, 7)
     whole = mean_square_displacement(x, 30)
-    monkeypatch.setattr("taichimd.analysis.motion._CHUNK", 1)
+    monkeypatch.setattr("taichimd.observables.estimators.motion._CHUNK", 1)
     np.testing.assert_allclose(mean_square_displacement(x, 30), whole, rtol=1e-12)
 
 

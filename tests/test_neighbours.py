@@ -7,9 +7,9 @@ from ase.build import bulk
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from taichimd import memory
-from taichimd.engine import Engine
-from taichimd.errors import CapacityError, StructureError
+from taichimd.core import memory
+from taichimd.core.errors import CapacityError, StructureError
+from taichimd.core.runtime import backend, start, ti
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
@@ -17,8 +17,8 @@ from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import LARGEST_ERROR, VerletList
-from taichimd.runtime import backend, start, ti
-from taichimd.state import State
+from taichimd.program.engine import Engine
+from taichimd.system.state import State
 
 ALL_PBC = [np.array(np.unravel_index(k, (2, 2, 2)), bool) for k in range(8)]
 

@@ -12,17 +12,17 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
-from taichimd.analysis.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.analyze import tables
-from taichimd.analyze.live import Observations
-from taichimd.analyze.plan import OBSERVABLES, Plan, make_plan, parse_kinds
-from taichimd.analyze.plan import TABLES as TABLES_OF
-from taichimd.errors import AnalysisError, SettingsError
-from taichimd.heat import heat_current
+from taichimd.app.simulation import Sampler
+from taichimd.core.errors import AnalysisError, SettingsError
+from taichimd.core.units import FS, KB
 from taichimd.io.analysis_files import read_table
-from taichimd.simulation import Sampler
-from taichimd.units import FS, KB
-from taichimd.velocities import drift, maxwell_boltzmann
+from taichimd.observables import tables
+from taichimd.observables.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
+from taichimd.observables.live import Observations
+from taichimd.observables.plan import OBSERVABLES, Plan, make_plan, parse_kinds
+from taichimd.observables.plan import TABLES as TABLES_OF
+from taichimd.program.heat import heat_current
+from taichimd.system.velocities import drift, maxwell_boltzmann
 
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
@@ -172,7 +172,7 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
 
 
 def test_samples_wait_on_the_device_and_none_is_lost(monkeypatch):
-    from taichimd.observe import sum_series
+    from taichimd.observables.samplers import sum_series
 
     monkeypatch.setattr(sum_series, "MOST_SAMPLES", 7)
     simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
@@ -291,7 +291,9 @@ def test_what_a_structure_does_not_allow_is_said_before_there_is_an_engine(call,
     slab.pbc = [True, True, kind == "vacf"]
     slab.set_masses([36.0, 40.0, 40.0, 40.0])
     slab.write("slab.extxyz")
-    monkeypatch.setattr("taichimd.engine.Engine.__init__", lambda *_, **__: pytest.fail("an engine was made"))
+    monkeypatch.setattr(
+        "taichimd.program.engine.Engine.__init__", lambda *_, **__: pytest.fail("an engine was made")
+    )
     code, _, err = call(f"run slab.extxyz --potential Ar.lj --steps 40 --output o --observe {kind}")
     assert (code, err.count("\n")) == (2, 1)
     assert f"observe = {kind}: {'atoms of Ar have 2' if kind == 'vacf' else 'needs a cell that is'}" in err

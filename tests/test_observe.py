@@ -9,11 +9,11 @@ from ase.neighborlist import neighbor_list
 from bits import elsewhere, here, needs_other_runtime, under_taichi
 from processes import ornstein_uhlenbeck
 
-from taichimd.errors import AnalysisError
-from taichimd.observe.radial import RadialHistogram
-from taichimd.observe.time_correlation import TimeCorrelation
-from taichimd.runtime import PRECISIONS, start, ti
-from taichimd.state import State
+from taichimd.core.errors import AnalysisError
+from taichimd.core.runtime import PRECISIONS, start, ti
+from taichimd.observables.samplers.radial import RadialHistogram
+from taichimd.observables.samplers.time_correlation import TimeCorrelation
+from taichimd.system.state import State
 
 
 def device(values, precision="float64"):

@@ -9,9 +9,9 @@ import pytest
 from argon_job import RUN, enter_folder
 from ase import Atoms
 
-from taichimd.engine import Engine
+from taichimd.core.units import GPA
 from taichimd.io.analysis_files import read_table
-from taichimd.units import GPA
+from taichimd.program.engine import Engine
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ from fake_engine import fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
 from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable
-from taichimd.observer import Observer
+from taichimd.app.observer import Observer
 
 pytestmark = pytest.mark.usefixtures("fake")
 

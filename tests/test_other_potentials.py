@@ -11,15 +11,15 @@ import pytest
 from ase import Atoms
 from fake_engine import FakeEngine
 
-from taichimd.errors import OutputError
+from taichimd.core.errors import OutputError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
-from taichimd.transport import kappa
-from taichimd.transport.runs import EarlierRuns, RunSamples
-from taichimd.transport.settings import KappaSettings
+from taichimd.observables.transport import kappa
+from taichimd.observables.transport.runs import EarlierRuns, RunSamples
+from taichimd.observables.transport.settings import KappaSettings
 
 HELPER = """
 import os
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 CHARGE = 0.5
 OUTSIDE = float(os.environ.get("MY_CHARGE", "1.0"))
@@ -55,9 +55,9 @@ def folder(tmp_path, monkeypatch):
         def __init__(self, atoms, forcefield, **options):
             super().__init__(atoms, SimpleNamespace(strength=5.0), **options)
 
-    module = ModuleType("taichimd.engine")
+    module = ModuleType("taichimd.program.engine")
     module.Engine = Engine
-    monkeypatch.setitem(__import__("sys").modules, "taichimd.engine", module)
+    monkeypatch.setitem(__import__("sys").modules, "taichimd.program.engine", module)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "1000")
     monkeypatch.delenv("MY_CHARGE", raising=False)

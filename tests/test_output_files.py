@@ -7,7 +7,7 @@ from ase import Atoms
 from ase.calculators.lj import LennardJones
 from fake_engine import FakeEngine, FakeForceField
 
-from taichimd.errors import CheckpointError, OutputError
+from taichimd.core.errors import CheckpointError, OutputError
 from taichimd.io.checkpoint import (
     Checkpoint,
     check_same_system,
@@ -20,7 +20,7 @@ from taichimd.io.plots import plot_thermo
 from taichimd.io.report import energy_drift, read_report, write_report
 from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
-from taichimd.velocities import maxwell_boltzmann
+from taichimd.system.velocities import maxwell_boltzmann
 
 
 def small_system(pbc=True):

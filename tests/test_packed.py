@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
+from taichimd.core.runtime import start, ti
 from taichimd.neighbours.packed import opposite, packed, reach2, squared, units
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNKED, SLOT_MAJOR, row_width, slot
-from taichimd.runtime import start, ti
 
 FARTHEST = 14.0
 """angstrom"""

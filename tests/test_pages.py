@@ -11,7 +11,7 @@ from ase import Atoms
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import PAGES, ROOT, blocks, run_blocks, text_of
 
-from taichimd.config import RunSettings
+from taichimd.app.config import RunSettings
 
 TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
 WITHOUT_ENGINE = [
@@ -97,7 +97,7 @@ def test_option_table_is_complete_and_its_defaults_are_true():
 
 
 def test_options_of_kappa_are_complete():
-    from taichimd.transport.settings import KappaSettings
+    from taichimd.observables.transport.settings import KappaSettings
 
     fields = KappaSettings.__dataclass_fields__
     shown = options_of("docs/options.md", "taichimd kappa")

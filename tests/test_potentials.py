@@ -13,14 +13,14 @@ from ase.calculators.lj import LennardJones
 from ase.calculators.tersoff import Tersoff
 from oracle import lammps_available, lammps_evaluate, lammps_reason
 
-from taichimd.formats import sw, tersoff, vashishta
-from taichimd.formats.lj import read_lj
-from taichimd.formats.sw import read_sw
-from taichimd.formats.tersoff import read_tersoff
-from taichimd.formats.triples import TripleFile
-from taichimd.formats.vashishta import read_vashishta
-from taichimd.lattices import build_lattice
-from taichimd.library import find, shipped
+from taichimd.forcefields.formats import sw, tersoff, vashishta
+from taichimd.forcefields.formats.lj import read_lj
+from taichimd.forcefields.formats.sw import read_sw
+from taichimd.forcefields.formats.tersoff import read_tersoff
+from taichimd.forcefields.formats.triples import TripleFile
+from taichimd.forcefields.formats.vashishta import read_vashishta
+from taichimd.forcefields.library import find, shipped
+from taichimd.system.lattices import build_lattice
 
 NAMES = [file.name for file in shipped()]
 READERS = {".tersoff": read_tersoff, ".sw": read_sw, ".vashishta": read_vashishta, ".lj": read_lj}

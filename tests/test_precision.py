@@ -5,10 +5,10 @@ import pytest
 import structures
 from ase import Atoms
 
-from taichimd import runtime
-from taichimd.engine import Engine
+from taichimd.core import runtime
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 FAR = 300
 """Cells from the origin: coordinates of some thousand angstrom, where float32 resolves 2e-4 angstrom."""

@@ -9,11 +9,11 @@ from barostat_engines import SHEAR, argon, made
 from bits import elsewhere, here, needs_other_runtime
 from scipy.linalg import expm, logm
 
-from taichimd import philox, streams, units
+from taichimd.core import philox, streams, units
 from taichimd.dynamics.ensembles import BAROSTATS, BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
-from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
+from taichimd.program.engine import Engine
 
 # Equations: a gas does what they say, number by number.
 

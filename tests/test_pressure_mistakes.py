@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from barostat_engines import SMOOTH, argon, made
 
-from taichimd import units
+from taichimd.core import units
+from taichimd.core.errors import BlowUpError, CapacityError, SettingsError, StructureError
 from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, MartynaTobiasKlein, StochasticCellRescaling
-from taichimd.engine import Engine
-from taichimd.errors import BlowUpError, CapacityError, SettingsError, StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.program.engine import Engine
 
 
 @pytest.mark.parametrize("kind", [BerendsenNPT, MartynaTobiasKlein])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from taichimd.matrix3 import determinant, inverse, product, projector
+from taichimd.core.matrix3 import determinant, inverse, product, projector
 
 FOUND = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
 OLD = {"OPENBLAS_CORETYPE": "PRESCOTT", "NPY_DISABLE_CPU_FEATURES": " ".join(FOUND)}
@@ -19,8 +19,8 @@ import hashlib
 import numpy as np
 import structures
 from taichimd import Simulation, load_forcefield, relax
-from taichimd.transport.kappa import sample_run, supercell
-from taichimd.transport.settings import KappaSettings
+from taichimd.observables.transport.kappa import sample_run, supercell
+from taichimd.observables.transport.settings import KappaSettings
 
 def tell(*arrays):
     print(hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest())

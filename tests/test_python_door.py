@@ -15,9 +15,9 @@ from ase.constraints import FixAtoms
 from fake_engine import fake  # noqa: F401  (a fixture)
 
 from taichimd import NVE, Bussi, Langevin, Simulation, StochasticCellRescaling
-from taichimd.errors import BlowUpError, CheckpointError, OutputError, PropertyError, SettingsError
+from taichimd.core.errors import BlowUpError, CheckpointError, OutputError, PropertyError, SettingsError
+from taichimd.core.units import GPA
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
-from taichimd.units import GPA
 
 OTHERS = [
     None,

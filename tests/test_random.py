@@ -7,9 +7,9 @@ import pytest
 from bits import elsewhere, here, needs_other_runtime
 from scipy import stats
 
-from taichimd import philox, random
-from taichimd.errors import SettingsError
-from taichimd.runtime import PRECISIONS, literals, start, ti
+from taichimd.core import philox, random
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import PRECISIONS, literals, start, ti
 
 # Philox4x32, 10 rounds, of the file kat_vectors of Random123 1.09: counter, key, answer.
 KNOWN = [

@@ -11,8 +11,8 @@ import pytest
 from ase.build import bulk
 from fake_engine import fake  # noqa: F401  (a fixture)
 
+from taichimd.app.config import RunSettings
 from taichimd.cli.app import main
-from taichimd.config import RunSettings
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
 

@@ -14,10 +14,10 @@ from ase.optimize import LBFGS
 from scipy.optimize import minimize_scalar
 
 from taichimd import LennardJones, TaichiMD, relax
-from taichimd.errors import RelaxationError, SettingsError, StructureError
-from taichimd.minimise import kernels as k
-from taichimd.minimise.fire import MOST_MOVE
-from taichimd.units import GPA
+from taichimd.core.errors import RelaxationError, SettingsError, StructureError
+from taichimd.core.units import GPA
+from taichimd.relaxation import kernels as k
+from taichimd.relaxation.fire import MOST_MOVE
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
 

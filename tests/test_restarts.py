@@ -10,7 +10,7 @@ from ase import Atoms
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
-from taichimd.errors import CheckpointError, OutputError, SettingsError
+from taichimd.core.errors import CheckpointError, OutputError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 

@@ -10,9 +10,9 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import Simulation, TaichiMD
+from taichimd.core.units import FS
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
-from taichimd.units import FS
 
 OWN_POTENTIAL = """
 from taichimd import LennardJones
@@ -151,7 +151,7 @@ def test_bad_input_is_one_line(call, folder, command, atoms, potential, words):
 
 
 def test_cuda_without_cuda(call):
-    from taichimd.runtime import backend
+    from taichimd.core.runtime import backend
 
     if backend() != "cpu":
         pytest.skip("there is a CUDA device")

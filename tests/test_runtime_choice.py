@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from taichimd import runtime
-from taichimd.errors import BackendError
+from taichimd.core import runtime
+from taichimd.core.errors import BackendError
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_steps_without_loops_on_the_device_have_the_same_bits():
     code = """
 import hashlib, structures
 from ase import units
-from taichimd.engine import Engine
+from taichimd.program.engine import Engine
 from taichimd.forcefields.load import load_forcefield
 atoms = structures.with_velocities(structures.silicon_216(), 900.0, 4)
 engine = Engine(atoms, load_forcefield("Si.sw"), backend="cpu")

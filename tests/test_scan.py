@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from taichimd.core.runtime import start, ti
 from taichimd.neighbours.scan import BLOCK, scan, scan_ends, scan_size
-from taichimd.runtime import start, ti
 
 start("cpu")
 ints = ti.types.ndarray(dtype=ti.i32, ndim=1)

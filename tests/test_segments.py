@@ -9,7 +9,7 @@ from driving import drive, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 
 from taichimd.cli.app import main
-from taichimd.errors import BlowUpError, SettingsError
+from taichimd.core.errors import BlowUpError, SettingsError
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.plots import marks_of, thermo_figure
 from taichimd.io.report import segments

@@ -5,7 +5,8 @@ import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 from scipy.integrate import trapezoid
 
-from taichimd.analysis.series import (
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.series import (
     autocorrelation,
     block_average,
     block_means,
@@ -13,7 +14,6 @@ from taichimd.analysis.series import (
     mean_of,
     running_integral,
 )
-from taichimd.errors import AnalysisError
 
 
 def test_autocorrelation_is_the_plain_sum():

@@ -9,11 +9,11 @@ from ase import Atoms
 from ase.constraints import FixAtoms
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
-from taichimd.errors import SettingsError
-from taichimd.signals import StopRequest
-from taichimd.simulation import Observer, Pace, Simulation
-from taichimd.units import KB
-from taichimd.velocities import maxwell_boltzmann
+from taichimd.app.simulation import Observer, Pace, Simulation
+from taichimd.core.errors import SettingsError
+from taichimd.core.signals import StopRequest
+from taichimd.core.units import KB
+from taichimd.system.velocities import maxwell_boltzmann
 
 pytestmark = pytest.mark.usefixtures("fake")
 

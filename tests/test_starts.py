@@ -13,15 +13,15 @@ from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
+from taichimd.app.config import RunSettings, make_settings
+from taichimd.app.driver import run_job
+from taichimd.app.job import prepare_job
 from taichimd.cli.run import run
-from taichimd.config import RunSettings, make_settings
-from taichimd.driver import run_job
-from taichimd.errors import CheckpointError, SettingsError, StructureError
+from taichimd.core.errors import CheckpointError, SettingsError, StructureError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.structures import numbers_for_elements, read_structure
 from taichimd.io.thermo import read_thermo
-from taichimd.job import prepare_job
-from taichimd.velocities import maxwell_boltzmann
+from taichimd.system.velocities import maxwell_boltzmann
 
 pytestmark = pytest.mark.usefixtures("fake", "structure")
 
@@ -259,8 +259,8 @@ def test_each_setting_has_an_option_and_each_option_a_setting():
 def test_each_option_reaches_its_setting(monkeypatch):
     """An option that is not passed on would be without effect, silently."""
     seen = {}
-    monkeypatch.setattr("taichimd.job.prepare_job", lambda flags, job_file: seen.update(flags))
-    monkeypatch.setattr("taichimd.driver.run_job", lambda job, console: 0)
+    monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
+    monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
     run(**{name: f"given {name}" for name in RunSettings.model_fields})
     assert seen == {name: f"given {name}" for name in RunSettings.model_fields}
 

@@ -7,9 +7,9 @@ import structures
 from ase import units
 
 from taichimd import ManyBody, Simulation, each_atom, neighbour_sum, pair_forces
-from taichimd.engine import Engine
-from taichimd.errors import CheckpointError, SettingsError
+from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
+from taichimd.program.engine import Engine
 
 
 @neighbour_sum("coordination")

@@ -8,10 +8,10 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import StillingerWeber, TaichiMD
-from taichimd.engine import Engine
-from taichimd.errors import MissingParameterError, ParameterFileError
+from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.check import check_forcefield
-from taichimd.library import find
+from taichimd.forcefields.library import find
+from taichimd.program.engine import Engine
 
 EPSILON, SIGMA, A, B = 2.1683, 2.0951, 7.049556277, 0.6022245584
 END = 1.8 * SIGMA

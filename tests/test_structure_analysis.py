@@ -6,8 +6,8 @@ from ase.build import bulk
 from ase.neighborlist import neighbor_list
 from processes import covers
 
-from taichimd.analysis.structure import bond_angles, coordination_number, radial_distribution
-from taichimd.errors import AnalysisError
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.structure import bond_angles, coordination_number, radial_distribution
 
 
 def test_ideal_gas_has_no_structure_and_honest_errors():

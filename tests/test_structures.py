@@ -5,7 +5,7 @@ from ase.build import bulk
 from ase.constraints import FixAtoms
 from ase.io import write
 
-from taichimd.errors import StructureError
+from taichimd.core.errors import StructureError
 from taichimd.io.structures import has_velocities, read_structure, remarks
 
 

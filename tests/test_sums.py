@@ -13,12 +13,12 @@ from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield
+from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.dynamics.ensembles import BAROSTATS, THERMOSTATS
-from taichimd.engine import Engine
-from taichimd.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MOST_GROUPS
+from taichimd.program.engine import Engine
 
 MANY_BODY = f"{Path(__file__).parent.parent / 'examples' / 'own_many_body.py'}:copper"
 WEAK = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.5, truncation="force-shifted")

@@ -12,12 +12,12 @@ import pytest
 from argon_job import RUN, enter_folder
 
 from taichimd import Bussi, LennardJones, Simulation
-from taichimd.config import make_settings
-from taichimd.engine import Engine
-from taichimd.errors import SettingsError
+from taichimd.app.config import make_settings
+from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
-from taichimd.velocities import drift_share, maxwell_boltzmann
+from taichimd.program.engine import Engine
+from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 

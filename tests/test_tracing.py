@@ -5,7 +5,9 @@ import importlib.util
 import inspect
 import linecache
 
-from taichimd import runtime
+from taichimd.core import runtime
+from taichimd.core.runtime import ti
+from taichimd.core.tracing import _keep, _kept_positions
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import (
     Bussi,
@@ -17,11 +19,9 @@ from taichimd.dynamics.ensembles import (
 from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
-from taichimd.runtime import ti
-from taichimd.tracing import _keep, _kept_positions
 
 SOURCE = """
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 
 def made(by):

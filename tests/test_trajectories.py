@@ -12,15 +12,15 @@ from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
-from taichimd.config import make_settings
-from taichimd.errors import OutputError, SettingsError, StructureError
+from taichimd.app.config import make_settings
+from taichimd.app.outputs import ThermoTable, TrajectoryFile
+from taichimd.app.simulation import Simulation
+from taichimd.core.errors import OutputError, SettingsError, StructureError
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.frames import read_frames
 from taichimd.io.thermo import read_thermo
-from taichimd.outputs import ThermoTable, TrajectoryFile
-from taichimd.simulation import Simulation
-from taichimd.velocities import maxwell_boltzmann
+from taichimd.system.velocities import maxwell_boltzmann
 
 pytestmark = pytest.mark.usefixtures("fake", "structure")
 CELL = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]

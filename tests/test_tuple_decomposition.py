@@ -7,15 +7,16 @@ from ase import Atoms, units
 from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-from taichimd import Vashishta, memory, runtime
-from taichimd.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
+from taichimd import Vashishta
+from taichimd.core import memory, runtime
+from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, Langevin
-from taichimd.engine import Engine
-from taichimd.errors import CapacityError, SettingsError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.tuple_room import TupleRoom
-from taichimd.state import State
+from taichimd.program.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
+from taichimd.program.engine import Engine
+from taichimd.system.state import State
 
 ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
 SHORT = {**ANGLE_VALUES, "cutoff": 3.0}

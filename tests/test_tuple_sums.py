@@ -23,8 +23,8 @@ from networks import (
     torsion,
 )
 
-from taichimd import memory
-from taichimd.errors import CapacityError, SettingsError
+from taichimd.core import memory
+from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.tuples import evaluate
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products

@@ -8,9 +8,9 @@ from ase.build import bulk, graphene
 from hypothesis import given, settings
 from networks import canonical, crystal, listed, networks, paths, rows_of
 
-from taichimd import memory
-from taichimd.errors import CapacityError, SettingsError, StructureError
-from taichimd.runtime import ti
+from taichimd.core import memory
+from taichimd.core.errors import CapacityError, SettingsError, StructureError
+from taichimd.core.runtime import ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products
 from taichimd.tuples.lists import TupleList

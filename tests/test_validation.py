@@ -14,10 +14,10 @@ from ase.neighborlist import neighbor_list
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from taichimd import Simulation
-from taichimd.analysis.transport import hnemd_conductivity
-from taichimd.enumerate.exact import RANGE
-from taichimd.lattices import build_lattice
-from taichimd.units import GPA, PS
+from taichimd.core.units import GPA, PS
+from taichimd.enumerate.reproducible_sum import RANGE
+from taichimd.observables.estimators.transport import hnemd_conductivity
+from taichimd.system.lattices import build_lattice
 from validation import (
     common,
     cross_backend,
@@ -273,7 +273,7 @@ def test_one_hash_or_energy_that_differs_is_told(tmp_path, monkeypatch, capsys):
     def compared(name, changed):
         common.write_json(tmp_path / f"tuple_decomposition_divergence_{name}.json", changed)
         monkeypatch.setattr(sys, "argv", ["decomposition", "bits", "--out", str(tmp_path)])
-        monkeypatch.setattr("taichimd.runtime.start", lambda backend: pytest.fail("needs no runtime"))
+        monkeypatch.setattr("taichimd.core.runtime.start", lambda backend: pytest.fail("needs no runtime"))
         with pytest.raises(SystemExit) as ended:
             decomposition_parts.main()
         assert ended.value.code == 0

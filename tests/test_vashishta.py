@@ -9,13 +9,13 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import Vashishta
-from taichimd.engine import Engine
-from taichimd.errors import MissingParameterError, ParameterFileError
+from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields import base
 from taichimd.forcefields.check import check_forcefield
+from taichimd.forcefields.formats.vashishta import FIELDS
+from taichimd.forcefields.library import find
 from taichimd.forcefields.vashishta import COULOMB
-from taichimd.formats.vashishta import FIELDS
-from taichimd.library import find
+from taichimd.program.engine import Engine
 
 PAIR = "447 9 1.2 -1.1 5 7.8 3 61.5 7 9 1 2.9 5 -0.3"
 NUMBERS = dict(zip(FIELDS, map(float, PAIR.split()), strict=True))

@@ -10,10 +10,10 @@ from ase.build import bulk
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from taichimd import units
+from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling
-from taichimd.engine import Engine
 from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.program.engine import Engine
 from validation import ensembles_npt as driver
 
 CASES = [

@@ -44,11 +44,11 @@ def provenance(runtime_info: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Machine, versions, date and command line: the head of every result file.
 
     Args:
-        runtime_info: `taichimd.runtime.info()` of the process that computed; None asks this process, which
+        runtime_info: `core.runtime.info()` of the process that computed; None asks this process, which
             starts the runtime here.
     """
     if runtime_info is None:
-        from taichimd import runtime
+        from taichimd.core import runtime
 
         runtime_info = runtime.info()
     return {

@@ -85,8 +85,8 @@ def main() -> None:
 
 def child(state_file: str, backend: str, result_file: str) -> None:
     """Run every system of the state file on one backend and leave the snapshots."""
-    from taichimd import runtime
-    from taichimd.engine import Engine
+    from taichimd.core import runtime
+    from taichimd.program.engine import Engine
 
     runtime.start(backend)
     state = np.load(state_file)

@@ -50,7 +50,7 @@ def main() -> None:
     if options.steps < 20 * options.every:
         parser.error(f"--steps {options.steps} gives fewer than 20 samples at --every {options.every}")
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "precision": options.precision, "cases": {}}
@@ -67,7 +67,7 @@ def main() -> None:
 
 def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Run one case and reduce its energies."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     system = CASES[name]()
     engine = Engine(system.atoms, system.forcefield(), backend=options.backend, precision=options.precision)

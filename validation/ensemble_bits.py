@@ -39,7 +39,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     backend = runtime.start(options.backend)
     theirs = json.loads(options.against.read_text())["results"] if options.against else {}
@@ -94,7 +94,7 @@ def settings_of(kind: Any) -> dict[str, Any]:
 
 def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
     """One run: hash of its end, potential energy (eV), builds of the list; whether a restart ends alike."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     class Stepped(Engine):
         _fused = not more.get("plain")

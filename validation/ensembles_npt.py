@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=common.RESULTS / "ensembles_npt.json")
     options = parser.parse_args()
 
-    from taichimd import runtime, units
+    from taichimd.core import runtime, units
 
     runtime.start(options.backend)
     expected = (PRESSURES[0] - PRESSURES[1]) * units.GPA / (units.KB * TEMPERATURE)
@@ -77,10 +77,11 @@ def volumes_of_liquid(
     """Volumes (angstrom^3) of 32 argon atoms every 40 periods, two of the barostat's coupling times."""
     from ase.build import bulk
 
-    from taichimd import LennardJones, units
+    from taichimd import LennardJones
+    from taichimd.core import units
     from taichimd.dynamics.ensembles import BAROSTATS
-    from taichimd.engine import Engine
-    from taichimd.velocities import maxwell_boltzmann
+    from taichimd.program.engine import Engine
+    from taichimd.system.velocities import maxwell_boltzmann
 
     atoms = bulk("Ar", cubic=True, a=5.2) * 2
     forcefield = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="force-shifted")
@@ -105,9 +106,10 @@ def volumes_of_gas(samples: int, backend: str = "auto") -> np.ndarray:
     """Volumes of atoms that do not feel each other, in units of kT/p, by npt-mtk."""
     from ase import Atoms
 
-    from taichimd import LennardJones, MartynaTobiasKlein, units
-    from taichimd.engine import Engine
-    from taichimd.velocities import maxwell_boltzmann
+    from taichimd import LennardJones, MartynaTobiasKlein
+    from taichimd.core import units
+    from taichimd.program.engine import Engine
+    from taichimd.system.velocities import maxwell_boltzmann
 
     unit = units.KB * TEMPERATURE / (GAS_PRESSURE * units.GPA)
     edge = (GAS_ATOMS * unit) ** (1 / 3)
@@ -128,10 +130,11 @@ def energies(name: str, backend: str = "auto") -> dict[str, float]:
     """Of 500 argon atoms over 80 ps, eV an atom: ranges of conserved and total energy, slope of the first."""
     from ase.build import bulk
 
-    from taichimd import LennardJones, units
+    from taichimd import LennardJones
+    from taichimd.core import units
     from taichimd.dynamics.ensembles import BAROSTATS, NVE
-    from taichimd.engine import Engine
-    from taichimd.velocities import maxwell_boltzmann
+    from taichimd.program.engine import Engine
+    from taichimd.system.velocities import maxwell_boltzmann
 
     atoms = bulk("Ar", cubic=True, a=5.35) * 5
     forcefield = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=8.5, truncation="force-shifted")
@@ -161,7 +164,7 @@ def energies(name: str, backend: str = "auto") -> dict[str, float]:
 
 def volumes_along(engine: Any, samples: int, every: int, timestep: float) -> np.ndarray:
     """Volumes (angstrom^3) of a run that goes on, every so many steps of so many fs."""
-    from taichimd import units
+    from taichimd.core import units
 
     found = np.empty(samples)
     for k in range(samples):

@@ -58,8 +58,8 @@ def child(backend: str, result_file: str, precision: str) -> None:
     common.use_tests_folder()
     import structures
 
-    from taichimd import runtime
-    from taichimd.engine import Engine
+    from taichimd.core import runtime
+    from taichimd.program.engine import Engine
     from validation.systems import lj_forcefield, shipped_forcefield
 
     runtime.start(backend)

@@ -48,7 +48,7 @@ def main() -> None:
     options = parser.parse_args()
     common.use_tests_folder()
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "timestep": TIMESTEP, "stride": STRIDE, "cases": {}}
@@ -76,7 +76,7 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Relative errors |J - d/dt sum r E| / |d/dt sum r E| of both programs on each cluster."""
     from lammps_heat import lammps_heat
 
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     potential, *_ = CASES[name]
     if potential == "lj":

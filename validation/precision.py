@@ -48,7 +48,7 @@ def main() -> None:
     if options.steps < 20 * options.every:
         parser.error(f"--steps {options.steps} gives fewer than 20 samples at --every {options.every}")
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "cases": {}}
@@ -77,7 +77,7 @@ def warm(system: systems.System, steps: int) -> Atoms:
 
 def force_errors(atoms: Atoms, system: systems.System) -> dict[str, Any]:
     """Differences from float64, over the rms force; at the configuration, and far from the origin."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     found: dict[str, Any] = {}
     for where, cells in (("here", 0), ("far", FAR)):
@@ -102,7 +102,7 @@ def drift(
     atoms: Atoms, system: systems.System, precision: str, options: argparse.Namespace
 ) -> dict[str, Any]:
     """Slope and scatter of the total energy, see `energy_drift.reduce_energies`."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     engine = Engine(atoms, system.forcefield(), precision=precision)
     times, energies, _ = energy_drift.sample(engine, system.timestep, options.steps, options.every)
@@ -111,7 +111,7 @@ def drift(
 
 def sizes(name: str, options: argparse.Namespace) -> list[int]:
     """Numbers of atoms of a benchmark that are timed."""
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     case = BENCHMARKS[name]
     if options.speed_atoms:

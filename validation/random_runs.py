@@ -10,8 +10,8 @@ call, and how a run ended that exploded. On a GPU systems so small would use nei
 of large ones: half of the runs are told to. "emulated" compiles for a CPU what only a GPU has
 (tests/gpu_code.py).
 
-Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`taichimd.enumerate.exact`). Runs
-that differ are listed with the largest force that was seen after a call.
+Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`enumerate.reproducible_sum`).
+Runs that differ are listed with the largest force that was seen after a call.
 """
 
 import argparse
@@ -43,7 +43,7 @@ def main() -> None:
         import gpu_code  # type: ignore[import-not-found]
 
         gpu_code.as_on_a_gpu()
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     backend = runtime.start("auto" if options.backend == "emulated" else options.backend)
     theirs = json.loads(options.against.read_text())["results"] if options.against else {}
@@ -63,7 +63,7 @@ def main() -> None:
 
 def summary(results: Any) -> dict[str, int]:
     """How many runs exploded, had the same bits, or others, within the range of exact sums and beyond."""
-    from taichimd.enumerate.exact import RANGE
+    from taichimd.enumerate.reproducible_sum import RANGE
 
     other = [found for found in results if not found.get("same_bits", True)]
     beyond = sum(found["largest_force"] > RANGE for found in other)
@@ -79,10 +79,10 @@ def summary(results: Any) -> dict[str, int]:
 def run(number: int, on_gpu: bool) -> dict[str, Any]:
     """One run: what was drawn, its hashes, the largest component of a force that was seen (eV/angstrom)."""
     import taichimd
-    from taichimd.engine import Engine
-    from taichimd.errors import BlowUpError
+    from taichimd.core.errors import BlowUpError
     from taichimd.neighbours import verlet_list
     from taichimd.program import groups
+    from taichimd.program.engine import Engine
 
     rng = np.random.default_rng(number)
     system = draw_system(rng)

@@ -41,11 +41,11 @@ def main() -> None:
     options = parser.parse_args()
 
     from taichimd import LennardJones, Simulation
-    from taichimd.analyze.live import Observations
-    from taichimd.analyze.plan import make_plan
+    from taichimd.core.units import KB
     from taichimd.dynamics.ensembles import Bussi
     from taichimd.io.analysis_files import read_table
-    from taichimd.units import KB
+    from taichimd.observables.live import Observations
+    from taichimd.observables.plan import make_plan
 
     mass = 39.948
     number = DENSITY / mass * 0.602214076

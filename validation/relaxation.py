@@ -90,7 +90,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=common.RESULTS / "relaxation.json")
     options = parser.parse_args()
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "fmax_eV_per_A": options.fmax, "cases": {}}
@@ -116,7 +116,7 @@ def compare(name: str, options: argparse.Namespace) -> dict[str, Any]:
 def ours(atoms: Atoms, potential: Any, cell: str, options: argparse.Namespace) -> dict[str, Any]:
     """`taichimd.relax`; the time is that of the steps."""
     from taichimd import relax
-    from taichimd.units import GPA
+    from taichimd.core.units import GPA
 
     smax = options.fmax * len(atoms) / atoms.get_volume() / GPA
     run = relax(atoms, potential, fmax=options.fmax, steps=options.steps, cell=cell, smax=smax)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.runtime import grid, info, start, ti
+from taichimd.core.runtime import grid, info, start, ti
 from validation import common
 
 CUTOFF2 = 6.25

@@ -88,8 +88,8 @@ def quench(options: argparse.Namespace) -> dict[str, Any]:
         `symbols`; `frames` (samples, n, 3) and `cell` in angstrom; and the first part of the `report`.
     """
     from taichimd import Bussi, Simulation
-    from taichimd.lattices import build_lattice
-    from taichimd.units import KB
+    from taichimd.core.units import KB
+    from taichimd.system.lattices import build_lattice
 
     a = (PER_CELL * FORMULA_MASS / (0.602214076 * options.density)) ** (1 / 3)
     crystal = build_lattice("silica", options.cells, a=a)
@@ -185,9 +185,9 @@ def compare(symbols: list[str], frames: Any, cell: Any) -> dict[str, Any]:
         frames: (samples, n, 3) angstrom.
         cell: (3, 3) angstrom.
     """
-    from taichimd.analysis.bonds import bond_structure, highest_peak
-    from taichimd.analyze.quantities import pair_distributions
     from taichimd.io.frames import Frames
+    from taichimd.observables.estimators.bonds import bond_structure, highest_peak
+    from taichimd.observables.quantities import pair_distributions
 
     n, cells = len(symbols), np.repeat([cell], len(frames), axis=0)
     blocks = max(1, min(BLOCKS, len(frames)))
@@ -238,7 +238,7 @@ def plot(report: dict[str, Any], path: Path) -> None:
     """Partial g(r), bond angles and the path, with the published numbers drawn in."""
     from matplotlib.figure import Figure
 
-    from taichimd.units import KB
+    from taichimd.core.units import KB
 
     curves, colours = report["curves"], ("#1f6fb4", "#c8402f", "#3a8f4d")
     figure = Figure(figsize=(15.0, 4.4), dpi=100, layout="constrained")

@@ -131,7 +131,7 @@ def silica(
     cells: int, temperature: float = 300.0, *, a: float = 7.16, timestep_fs: float = 1.0, seed: int = 1990
 ) -> System:
     """Beta-cristobalite, Vashishta's potential of 1990; so many cubic cells (24 atoms) in each direction."""
-    from taichimd.lattices import build_lattice
+    from taichimd.system.lattices import build_lattice
 
     atoms = build_lattice("silica", cells, a=a)
     return _crystal("vashishta-sio2", atoms, a, "SiO2_1990.vashishta", temperature, timestep_fs, seed)

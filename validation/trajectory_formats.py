@@ -57,7 +57,7 @@ def main() -> None:
 
 def _measure(simulation: Any, suffix: str, per_atom: tuple[str, ...], frames: int) -> dict[str, float]:
     """Bytes, and the median of the seconds of a frame: the state of the simulation, again and again."""
-    from taichimd.outputs import TrajectoryFile
+    from taichimd.app.outputs import TrajectoryFile
 
     # What energies and virials cost the engine is not what the file costs.
     simulation.engine.evaluate()

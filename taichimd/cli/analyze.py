@@ -44,13 +44,13 @@ def analyze(
 
     Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
     """
-    from taichimd.analyze.job import analyze as work
-    from taichimd.analyze.request import Request, parse_fit
-    from taichimd.config import make_settings
-    from taichimd.console import Console
-    from taichimd.runtime import start
-    from taichimd.setting_types import parse_time
-    from taichimd.summary import print_analysis
+    from taichimd.app.config import make_settings
+    from taichimd.app.console import Console
+    from taichimd.app.setting_types import parse_time
+    from taichimd.app.summary import print_analysis
+    from taichimd.core.runtime import start
+    from taichimd.observables.job import analyze as work
+    from taichimd.observables.request import Request, parse_fit
 
     make_settings({"backend": backend, "output": output})
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]

@@ -10,7 +10,7 @@ import typer
 
 from taichimd import __version__
 from taichimd.cli import analyze, build, check, demo, energy, info, kappa, plot, potentials, relax, run
-from taichimd.signals import interrupted
+from taichimd.core.signals import interrupted
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -65,7 +65,7 @@ def _code_of(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", 130)
     except Exception as error:
-        from taichimd.errors import TaichimdError
+        from taichimd.core.errors import TaichimdError
 
         if interrupted():
             return _fail("interrupted", 130)

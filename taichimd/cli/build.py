@@ -32,8 +32,8 @@ def build(
 ) -> None:
     """Write a periodic crystal of cells x cells x cells rectangular cells, or a sheet of cells x cells."""
     from taichimd.io.structures import write_structure
-    from taichimd.lattices import build_lattice
-    from taichimd.velocities import set_temperature
+    from taichimd.system.lattices import build_lattice
+    from taichimd.system.velocities import set_temperature
 
     chosen = None if elements is None else tuple(e.strip() for e in elements.split(","))
     atoms = build_lattice(lattice, cells, a=lattice_constant, elements=chosen)

@@ -31,11 +31,11 @@ def check(
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees.
     """
-    from taichimd.config import RunSettings, make_settings
-    from taichimd.errors import SettingsError
+    from taichimd.app.config import RunSettings, make_settings
+    from taichimd.core.errors import SettingsError
+    from taichimd.core.runtime import start
     from taichimd.forcefields.check import check_forcefield
     from taichimd.forcefields.load import load_forcefield
-    from taichimd.runtime import start
 
     make_settings({"backend": backend, "decomposition": decomposition})
     species = _symbols(elements)
@@ -54,8 +54,8 @@ def check(
 
 
 def _symbols(text: str | None) -> list[str] | None:
-    from taichimd.errors import SettingsError
-    from taichimd.formats.text import is_symbol
+    from taichimd.core.errors import SettingsError
+    from taichimd.forcefields.formats.text import is_symbol
 
     if text is None:
         return None

@@ -23,11 +23,11 @@ def demo(
     from ase.build import bulk
     from ase.io import write
 
-    from taichimd.config import make_settings
-    from taichimd.console import Console
-    from taichimd.driver import run_job
+    from taichimd.app.config import make_settings
+    from taichimd.app.console import Console
+    from taichimd.app.driver import run_job
+    from taichimd.app.job import prepare_job
     from taichimd.io.files import writing
-    from taichimd.job import prepare_job
 
     make_settings({"backend": backend, "output": output})
     folder, console = Path(output), Console()

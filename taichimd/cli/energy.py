@@ -35,13 +35,13 @@ def energy(
     """Energy, stress and the ten largest forces of a structure, every digit of them."""
     import numpy as np
 
-    from taichimd.config import make_settings
-    from taichimd.energy_terms import energy_terms
-    from taichimd.engine import Engine
+    from taichimd.app.config import make_settings
+    from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
-    from taichimd.results import require_finite
-    from taichimd.setting_types import parse_potential
+    from taichimd.program.energy_terms import energy_terms
+    from taichimd.program.engine import Engine
+    from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     make_settings(options)

@@ -10,10 +10,10 @@ def info(
     backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
 ) -> None:
     """Show the backend, the device and the versions: what to put in a bug report."""
-    from taichimd.config import make_settings
+    from taichimd.app.config import make_settings
+    from taichimd.core.runtime import info as runtime_info
+    from taichimd.core.runtime import start
     from taichimd.io.report import host, versions
-    from taichimd.runtime import info as runtime_info
-    from taichimd.runtime import start
 
     make_settings({"backend": backend})
     start(backend)

@@ -59,12 +59,12 @@ def kappa(
     Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
     --runs or another --window use what is there.
     """
-    from taichimd.analyze.request import parse_fit
-    from taichimd.config import make_settings
-    from taichimd.console import Console
-    from taichimd.setting_types import parse_time, time_or_number
-    from taichimd.transport.job import run_kappa
-    from taichimd.transport.settings import KappaSettings
+    from taichimd.app.config import make_settings
+    from taichimd.app.console import Console
+    from taichimd.app.setting_types import parse_time, time_or_number
+    from taichimd.observables.request import parse_fit
+    from taichimd.observables.transport.job import run_kappa
+    from taichimd.observables.transport.settings import KappaSettings
 
     if quiet:
         warnings.simplefilter("ignore")

@@ -14,12 +14,12 @@ def plot(
     ] = None,
 ) -> None:
     """Draw thermo.png (or .pdf, .svg) again, also of a run that is still under way or was killed."""
-    from taichimd.errors import OutputError
+    from taichimd.app.outputs import OutputFolder
+    from taichimd.core.errors import OutputError
     from taichimd.io.analysis_files import PICTURES
     from taichimd.io.plots import plot_run
     from taichimd.io.report import plot_format_of, read_report
     from taichimd.io.thermo import read_thermo
-    from taichimd.outputs import OutputFolder
 
     files = OutputFolder(folder)
     report = read_report(files.report)

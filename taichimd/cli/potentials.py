@@ -7,8 +7,8 @@ def potentials() -> None:
     """List the shipped parameter files with their elements and papers."""
     from rich.table import Table
 
-    from taichimd.console import Console
-    from taichimd.library import shipped
+    from taichimd.app.console import Console
+    from taichimd.forcefields.library import shipped
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     table.add_column("name", no_wrap=True)

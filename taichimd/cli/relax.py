@@ -38,12 +38,12 @@ def relax(
 
     Ends with exit code 1 if it has not converged. Ctrl-C stops with the structure so far.
     """
-    from taichimd.config import make_settings
-    from taichimd.console import Console
+    from taichimd.app.config import make_settings
+    from taichimd.app.console import Console
+    from taichimd.app.setting_types import parse_potential
     from taichimd.io.structures import read_structure
     from taichimd.relaxation.job import RelaxJob, run_relax_job
     from taichimd.relaxation.settings import RelaxSettings
-    from taichimd.setting_types import parse_potential
 
     if json or quiet:
         warnings.simplefilter("ignore")

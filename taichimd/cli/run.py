@@ -130,9 +130,9 @@ def run(
 
     A job file has the same names as the options; options win over it. Ctrl-C stops with a checkpoint.
     """
-    from taichimd.console import Console
-    from taichimd.driver import run_job
-    from taichimd.job import prepare_job
+    from taichimd.app.console import Console
+    from taichimd.app.driver import run_job
+    from taichimd.app.job import prepare_job
 
     job_file = Path(structure) if structure is not None and structure.endswith(".toml") else None
     flags = {

@@ -28,9 +28,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from taichimd.core.errors import SettingsError
 from taichimd.core.generated import imported
-from taichimd.errors import SettingsError
-from taichimd.runtime import NAME, backend, ti
+from taichimd.core.runtime import NAME, backend, ti
 
 MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
 """Of one kernel, numbers included."""

@@ -5,13 +5,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import CapacityError, SettingsError
+from taichimd.core.runtime import ti
 from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.coupling import coupling_of
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.thermostats import layout as at
-from taichimd.errors import CapacityError, SettingsError
-from taichimd.results import Array
-from taichimd.runtime import ti
+from taichimd.program.results import Array
 
 MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 """eV: half of what sums of a barostat hold."""

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.errors import SettingsError
 from taichimd.dynamics.ensembles import NVE, Barostat, BerendsenNPT, Ensemble
-from taichimd.errors import SettingsError
 
 
 @dataclass(frozen=True)

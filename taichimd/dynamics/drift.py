@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats.layout import OPENS
 from taichimd.neighbours.control import BLOWN, REBUILD, STALE
-from taichimd.runtime import ti
 
 
 def drift_function(coupling: Coupling, thermostat: Any, near_list: bool, note: Any) -> Any:

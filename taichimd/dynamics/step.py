@@ -8,15 +8,15 @@ bits. `verlet` says how steps follow each other.
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.dynamics.close import close_function
+from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.drift import drift_function
-from taichimd.enumerate.exact import FORCE
+from taichimd.dynamics.global_coupling import close_function
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.neighbours.control import FROZEN, SPARE
-from taichimd.neighbours.missed import missed_functions
+from taichimd.neighbours.dangerous_pairs import dangerous_pairs_functions
 from taichimd.program.compiled import at_positions
-from taichimd.runtime import DEVICE_LOOPS, ti
 
 
 def step_functions(
@@ -54,8 +54,8 @@ def step_functions(
     drifts_apart = (apart or kicked) and not swaps
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or groups[0].all_pairs or cell)
-    missed = missed_functions(backend)
-    drift = drift_function(coupling, thermostat, near_list, missed.note if to_the_end else None)
+    dangerous_pairs = dangerous_pairs_functions(backend)
+    drift = drift_function(coupling, thermostat, near_list, dangerous_pairs.note if to_the_end else None)
     close = close_function(coupling, thermostat, flags, drift, backend == "cuda")
 
     @ti.func
@@ -106,7 +106,7 @@ def step_functions(
         with_virial = ti.static(want != FORCE)
         if ti.static(kicked and not acting):
             for thread in range(g.pairs_end):
-                lanes = ti.static(groups[0].lanes)
+                lanes = ti.static(groups[0].threads_per_atom)
                 i = thread // lanes
                 does = i < s.n and s.control[at] == 0
                 f = forces[0].force_of(
@@ -159,7 +159,7 @@ def step_functions(
         if ti.static(acting):
             close(at, ahead, s)
         if ti.static(to_the_end):
-            missed.look(s.n, s.reach.most_near2, there, s.listed_at, s.sort, s.control, at + 1)
+            dangerous_pairs.look(s.n, s.reach.most_near2, there, s.listed_at, s.sort, s.control, at + 1)
 
     @ti.func
     def some_steps(s: ti.template(), spare: ti.template(), outputs: ti.template()):

@@ -28,6 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.step import step_functions
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
@@ -50,8 +51,7 @@ from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.search import Search, Sorted
 from taichimd.program.compiled import LISTED_AT, Reach, compiled_groups, evaluation_kernels, step_view
 from taichimd.program.forces import Outputs
-from taichimd.runtime import DEVICE_LOOPS, ti
-from taichimd.state import CARRIED, SPARE_ATOMS, Atoms
+from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
 class LoopFlags(Bundle):

@@ -4,11 +4,11 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.enumerate.parameters import reader
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.rows import slot
-from taichimd.runtime import ti
 
 
 @ti.func

@@ -2,7 +2,7 @@
 
 On CUDA a block of threads loads the positions of a tile of atoms into shared memory once and all its
 threads visit them there (DePrince, Scientific programming with GPUs; L. Nyland, M. Harris, J. Prins, GPU
-Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop. Sums do not depend on their order (`exact`).
+Gems 3, 2007, ch. 31). On the CPU the same sum is a plain loop. Sums do not depend on their order (`reproducible_sum`).
 
 Periodic directions take the nearest image by rounding fractional coordinates. That is the only image within
 the cutoff as long as the cell is at least twice the cutoff between opposite faces; the engine checks that.
@@ -11,10 +11,10 @@ the cutoff as long as the cell is at least twice the cutoff between opposite fac
 from functools import cache
 from typing import Any
 
-from taichimd.enumerate.exact import pair_sums
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.parameters import reader
+from taichimd.enumerate.reproducible_sum import pair_sums
 from taichimd.forcefields.terms import Terms
-from taichimd.runtime import computed_in, ti
 
 TILE = 128
 

@@ -9,11 +9,11 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import following
 from taichimd.forcefields.terms import BondOrder, Terms
 from taichimd.neighbours.rows import slot
-from taichimd.runtime import ti
 
 
 @cache

@@ -9,12 +9,12 @@ processor) instead of being read from the arrays of all atoms for each pair of n
 from functools import cache
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import following
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.rows import slot
-from taichimd.runtime import ti
 
 ROOM = 8
 """Neighbours within reach. A liquid of silicon has six, a dense one eight."""

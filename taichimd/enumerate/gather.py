@@ -8,7 +8,7 @@ Of the many ways to share the virial among atoms this W_i is the one whose produ
 is the atom's part of the heat current (eq. 30). Fan's eq. 29, -1/2 sum_j r_ij (x) F_ij, has the same sum over
 atoms, but gives another current as soon as there are three-body terms; for pairs the two are the same.
 
-A potential of pairs alone needs one pass: F_ij = u'(r) r_ij/r, summed in any order (`exact`). Anything with
+A potential of pairs alone needs one pass: F_ij = u'(r) r_ij/r, summed in any order (`reproducible_sum`). Anything with
 three-body terms takes two: `partials` lets the thread of atom i store dU_i/dr_ij for each of its
 neighbours, and `gather` combines them with the reverse ones, found through the index `reverse`. Those sums
 run over the near list, which has a defined order.
@@ -18,15 +18,15 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
-from taichimd.enumerate.compact import MOST, compact_function
+from taichimd.enumerate.bond_order_registers import MOST, compact_function
 from taichimd.enumerate.crowded import ROOM, crowded_function
-from taichimd.enumerate.exact import pair_sums
 from taichimd.enumerate.live import BITS, following, marked
+from taichimd.enumerate.reproducible_sum import pair_sums
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
-from taichimd.runtime import computed_in, ti
 
 AHEAD = 2
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
@@ -57,7 +57,7 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, width, shift_bits, rows: ti.template(), table: ti.template(), want: ti.template()):  # fmt: skip
-        """Sums over every `stride`-th entry of atom i from `first` on, for `exact.pair_sums`."""
+        """Sums over every `stride`-th entry of atom i from `first` on, for `reproducible_sum.pair_sums`."""
         x = rows.pos[i]
         a = look.kind_of(rows.kind, i)
         shared = look.read_pair(table, 0)

@@ -20,7 +20,7 @@ class Group:
         terms: the tuple functions.
         number: of the group in its force field.
         by_tuple: those done by tuple decomposition: a thread for each tuple of a list, then sums per atom.
-        lanes: threads that share an atom of a pair term.
+        threads_per_atom: threads that share an atom of a pair term.
         all_pairs: visit all pairs instead of neighbours.
         near_list: whether force loops read a near list or the Verlet list itself.
         foreign: whether some atoms are ghosts, whose energies belong to somebody else (`program.foreign`).
@@ -29,7 +29,7 @@ class Group:
     terms: Terms
     number: int = 0
     by_tuple: ByTuple = PARTICLE
-    lanes: int = 1
+    threads_per_atom: int = 1
     all_pairs: bool = False
     near_list: bool = True
     foreign: bool = False

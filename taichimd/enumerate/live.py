@@ -6,9 +6,9 @@ An entry (i, j) is live if and only if (j, i) is: distances and reaches are the 
 In a system with longer rows all entries count as live.
 """
 
+from taichimd.core.runtime import ti
 from taichimd.neighbours.masks import WORD as BITS
 from taichimd.neighbours.masks import lowest
-from taichimd.runtime import ti
 
 
 @ti.func

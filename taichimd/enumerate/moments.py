@@ -23,11 +23,11 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, neighbour
 from taichimd.enumerate.live import following, marked
 from taichimd.forcefields.terms import MOMENTS, Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
-from taichimd.runtime import computed_in, ti
 
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""

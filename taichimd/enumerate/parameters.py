@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 
 @cache

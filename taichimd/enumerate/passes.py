@@ -13,13 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import View, device_helper
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
-from taichimd.enumerate.exact import ALL, FORCE
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
 from taichimd.neighbours.prune import prune_functions
 from taichimd.neighbours.rows import body_layout
-from taichimd.runtime import computed_in, ti
 
 
 class OfAtom(View):

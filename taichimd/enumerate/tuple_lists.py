@@ -7,11 +7,12 @@ as the atoms and their rows do: triplets in a defined order, pairs as the Verlet
 cutoff + inner skin, so that it serves for several steps; what is beyond the cutoff now adds nothing.
 
 An atom lists the pairs with atoms that come after it. Their other ends are listed in any order: sums over the pairs of an
-atom are exact (`exact`). Triplets of a centre stand in the order of its near row, s before t, s < t.
+atom are exact (`reproducible_sum`). Triplets of a centre stand in the order of its near row, s before t, s < t.
 """
 
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.control import LONGEST, OVERFULL, REBUILD, STALE
@@ -28,7 +29,6 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_end,
     value_at,
 )
-from taichimd.runtime import ti
 
 
 def tuple_lists_function(group: Group, real: Any, term: Any, backend: str) -> Any:

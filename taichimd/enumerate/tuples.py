@@ -5,7 +5,7 @@ atoms look like, and each pair is computed once, not from both ends. Nothing is 
 both members of its pair, or two vectors with its triplet, and then each atom adds up those of its own, which
 `tuple_arrays.Tuples` lists.
 
-Pairs are added exactly (`exact`), triplets in the order of the loops of `gather` and `bond_order`: the same bits as
+Pairs are added exactly (`reproducible_sum`), triplets in the order of the loops of `gather` and `bond_order`: the same bits as
 particle decomposition has. But for angle terms, which `moments` never enumerates; and where particle decomposition adds
 pair and three-body terms within the cutoff of both up in one partial force.
 """
@@ -14,11 +14,12 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, neighbour, slope_vector, straight_vector
 from taichimd.enumerate.bond_order import third_bodies
-from taichimd.enumerate.exact import ALL, FORCE, pair_sums
-from taichimd.enumerate.lanes import atom_sums
 from taichimd.enumerate.live import BITS, following, marked
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
+from taichimd.enumerate.threads_per_atom import atom_sums
 from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
@@ -30,7 +31,6 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_end,
     value_at,
 )
-from taichimd.runtime import computed_in, ti
 
 VECTOR = 16
 """Pairs that a CPU evaluates side by side, in a loop without branches: compilers make vector instructions of it."""
@@ -93,7 +93,7 @@ def pair_tuples(terms: Terms, real: Any, term: Any, on_gpu: bool) -> Any:
 
     @computed_in(term)
     def pairs(i, first, stride: ti.template(), n, shift_bits, rows: ti.template(), table: ti.template(), t: ti.template(), want: ti.template()):  # fmt: skip
-        """Sums over every `stride`-th member of atom i from `first` on, for `exact.pair_sums`."""
+        """Sums over every `stride`-th member of atom i from `first` on, for `reproducible_sum.pair_sums`."""
         x = rows.pos[i]
         total = sums.empty(want)
         begin, m = t.firsts[n + i], t.firsts[n + i + 1] - t.firsts[n + i]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.errors import MissingParameterError, SettingsError
+from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Source, Term

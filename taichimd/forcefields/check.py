@@ -7,11 +7,11 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.engine import Engine
-from taichimd.errors import ParameterFileError, SettingsError
+from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.base import BODIES, ForceField
 from taichimd.forcefields.ends import JUMP, PairEnd, pair_ends, straight_kink, triplet_jump
-from taichimd.formats.text import is_symbol
+from taichimd.forcefields.formats.text import is_symbol
+from taichimd.program.engine import Engine
 
 TOLERANCE = 1e-6
 """Largest relative error that passes."""

@@ -286,7 +286,7 @@ def _by_name(module: ModuleType) -> bool:
 def _foreign(module: str, file: str | None) -> bool:
     """Whether code of this module counts by its name."""
     root = module.split(".")[0]
-    if root in _BY_NAME or module == "taichimd.runtime":
+    if root in _BY_NAME or module == "taichimd.core.runtime":
         return True
     # A user's file may have the name of one of Python's own.
     return root in sys.stdlib_module_names and (file is None or file.startswith(_STDLIB))

@@ -11,7 +11,7 @@
 
 The engine owns vectors, images, Newton's third law, virial, species and cutoffs; the author writes scalars.
 With `derive=True` the function returns the energy alone and SymPy finds the derivatives. Take exp, log,
-sqrt, sin, cos, power from `taichimd.math`: they give the same bits on every backend, and can be derived.
+sqrt, sin, cos, power from `taichimd.core.math`: they give the same bits on every backend, and can be derived.
 
 Taichi compiles the function: no early return, no string annotations, names from the module or literals.
 """
@@ -20,7 +20,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.derive import derived_function
@@ -28,7 +29,6 @@ from taichimd.forcefields.source import check_returns
 from taichimd.forcefields.table import ANY, Row, Table
 from taichimd.forcefields.term import PAIR, TRIPLET, Term, source_of
 from taichimd.forcefields.truncate import check_truncation
-from taichimd.runtime import ti
 
 
 class Declared:

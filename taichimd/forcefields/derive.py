@@ -1,7 +1,7 @@
 """From an energy alone to its derivatives: trace with SymPy, differentiate, write a readable function.
 
 The function is called once with symbols in place of distances and parameters; what it imported from
-`taichimd.math` stands for SymPy's functions meanwhile. The result is a Python file in the user's cache
+`taichimd.core.math` stands for SymPy's functions meanwhile. The result is a Python file in the user's cache
 folder (Taichi compiles source, so there must be some), named after the potential and a hash.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 import sympy
 from sympy.printing.str import StrPrinter
 
-import taichimd.math as portable
+import taichimd.core.math as portable
+from taichimd.core.errors import SettingsError
 from taichimd.core.generated import imported
-from taichimd.errors import SettingsError
 
 VARIABLES = {2: ("r",), 3: ("r_ij", "r_ik", "cos_jik")}
 _SYMPY = {
@@ -42,13 +42,13 @@ def derived_function(function: Callable[..., Any], order: int, columns: tuple[st
     except (TypeError, AttributeError, NotImplementedError, SettingsError) as error:
         raise SettingsError(
             f"{function.__name__}: cannot derive it ({str(error).splitlines()[0]}); use arithmetic and "
-            "taichimd.math without branches, or return the derivatives yourself and drop derive=True"
+            "taichimd.core.math without branches, or return the derivatives yourself and drop derive=True"
         ) from error
     body = "\n    ".join([*lines, f"return {values}"])
     source = (
         f'"""Derived by taichimd from the energy of {function.__name__}; do not edit."""\n\n'
-        "from taichimd.math import cos, exp, log, power, sin, sqrt\n"
-        "from taichimd.runtime import ti\n\n\n"
+        "from taichimd.core.math import cos, exp, log, power, sin, sqrt\n"
+        "from taichimd.core.runtime import ti\n\n\n"
         f"@ti.func\ndef {function.__name__}({', '.join(names)}, p):\n"
         f'    """Energy and its derivatives to {", ".join(names)}."""\n    {body}\n'
     )
@@ -123,7 +123,7 @@ class _Printer(StrPrinter):
     def _print_Function(self, expr: Any) -> str:  # noqa: N802
         name = expr.func.__name__
         if name not in _SYMPY:
-            raise SettingsError(f"'{name}' is not in taichimd.math")
+            raise SettingsError(f"'{name}' is not in taichimd.core.math")
         return f"{name}({', '.join(self.doprint(a) for a in expr.args)})"
 
     _print_exp = _print_Function

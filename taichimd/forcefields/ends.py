@@ -7,9 +7,9 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.engine import Engine
 from taichimd.forcefields.base import BODIES, ForceField
 from taichimd.forcefields.term import BOND_ORDER, Term
+from taichimd.program.engine import Engine
 
 JUMP = 1e-6
 """Energies (eV) and forces (eV/angstrom) that are smaller count as zero."""

@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from math import sqrt
 from typing import Any
 
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.table import ANY, Row, Table
 from taichimd.forcefields.term import PAIR, Term, source_of
 from taichimd.forcefields.truncate import check_truncation
-from taichimd.runtime import ti
 
 COLUMNS = ("epsilon", "sigma", "cutoff")
 UNITS = {"epsilon": "eV", "sigma": "Å", "cutoff": "Å"}

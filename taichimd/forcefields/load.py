@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from taichimd.errors import ParameterFileError, TaichimdError
+from taichimd.core.errors import ParameterFileError, TaichimdError
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.siblings import siblings
 from taichimd.forcefields.term import Source, digest
@@ -48,7 +48,7 @@ def load_forcefield(spec: Any) -> ForceField:
         return _from_python(Path(file), name)
     if text.endswith(".py"):
         raise ParameterFileError(f"{text}: say which force field to take from it, as {text}:my_potential")
-    from taichimd import library
+    from taichimd.forcefields import library
 
     path = library.find(text)
     if path.suffix == ".tersoff":
@@ -87,8 +87,8 @@ def _sum_of(specs: Sequence[Any]) -> ForceField:
 
 
 def _lennard_jones(path: Path) -> ForceField:
+    from taichimd.forcefields.formats.lj import read_lj
     from taichimd.forcefields.lennard_jones import LennardJones
-    from taichimd.formats.lj import read_lj
 
     parsed = read_lj(path)
     return LennardJones(

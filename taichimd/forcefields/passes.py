@@ -27,14 +27,14 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.declare import rows_of
 from taichimd.forcefields.table import Row, Table
 from taichimd.forcefields.term import PASSES, Term, source_of
 from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
-from taichimd.runtime import ti
 
 Function = Callable[..., Any]
 

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from math import isclose
 
-from taichimd.errors import ParameterFileError
+from taichimd.core.errors import ParameterFileError
+from taichimd.core.math import exp
+from taichimd.core.runtime import ti
+from taichimd.forcefields.formats.triples import TripleFile, name_of
 from taichimd.forcefields.table import Key, Row
-from taichimd.formats.triples import TripleFile, name_of
-from taichimd.math import exp
-from taichimd.runtime import ti
 
 ROUNDING = 1e-5
 """Relative difference of numbers that a file gives twice: files round them to six or more digits."""

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Callable
 from typing import Any
 
-from taichimd.errors import SettingsError
+from taichimd.core.errors import SettingsError
 
 RESULTS = {
     2: ("u", "du/dr"),

@@ -16,14 +16,14 @@ several elements as in the LAMMPS manual, page pair_style sw.
 from pathlib import Path
 from typing import Any
 
-from taichimd import library
+from taichimd.core.math import exp, power
+from taichimd.core.runtime import ti
+from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.formats.sw import SWEntry, SWFile, read_sw
 from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
 from taichimd.forcefields.table import Key, Row, Table
 from taichimd.forcefields.term import ANGLE, PAIR, Term, source_of
-from taichimd.formats.sw import SWEntry, SWFile, read_sw
-from taichimd.math import exp, power
-from taichimd.runtime import ti
 
 PAIR_COLUMNS = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
 ANGLE_COLUMNS = ("strength", "costheta0", "decay", "end", "range", "cutoff")

@@ -6,7 +6,7 @@ from itertools import combinations_with_replacement, product
 
 import numpy as np
 
-from taichimd.errors import MissingParameterError, SettingsError
+from taichimd.core.errors import MissingParameterError, SettingsError
 
 Key = tuple[str, ...]
 Row = Mapping[str, float]

@@ -16,14 +16,14 @@ from (i, j, k); everything of the bond itself from (i, j, j).
 
 from pathlib import Path
 
-from taichimd import library
+from taichimd.core.math import cos, exp, power, sin
+from taichimd.core.runtime import literal_type, ti
+from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.formats.tersoff import read_tersoff
 from taichimd.forcefields.table import Key, Row, Table
 from taichimd.forcefields.term import BOND_ORDER, Term, source_of
 from taichimd.forcefields.terms import BondOrder
-from taichimd.formats.tersoff import read_tersoff
-from taichimd.math import cos, exp, power, sin
-from taichimd.runtime import literal_type, ti
 
 COLUMNS = (
     "m", "gamma", "lambda3", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A", "cutoff",
@@ -79,7 +79,7 @@ def bond(r, f, df, zeta, p: ti.template()):
     """Energy of the bond i-j seen from i, and its derivatives to r and zeta; f is f_C(r)."""
     repulsion = p.A * exp(-p.lambda1 * r)
     attraction = p.B * exp(-p.lambda2 * r)
-    # An empty sum has b = 1; choices rather than branches, as in `taichimd.math`.
+    # An empty sum has b = 1; choices rather than branches, as in `taichimd.core.math`.
     some = zeta > 0.0
     z = ti.select(some, zeta, 1.0)
     x = ti.select(some, power(p.beta * z, p.n), 0.0)

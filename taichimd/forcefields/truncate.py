@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import literals, start, ti
 from taichimd.enumerate.parameters import reader
-from taichimd.errors import SettingsError
-from taichimd.runtime import literals, start, ti
 
 TRUNCATIONS = ("truncated", "energy-shifted", "force-shifted")
 EXTRA = ("u_cut", "du_cut")

@@ -21,14 +21,14 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from taichimd import library
+from taichimd.core.math import exp, power
+from taichimd.core.runtime import ti
+from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.formats.vashishta import VashishtaEntry, VashishtaFile, read_vashishta
 from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
 from taichimd.forcefields.table import Key, Row, Table
 from taichimd.forcefields.term import ANGLE, PAIR, TRIPLET, Term, source_of
-from taichimd.formats.vashishta import VashishtaEntry, VashishtaFile, read_vashishta
-from taichimd.math import exp, power
-from taichimd.runtime import ti
 
 COULOMB = 14.399645
 """e^2/(4 pi epsilon_0) in eV angstrom: that of LAMMPS's metal units, in which the files are written."""

@@ -22,11 +22,11 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from numpy.typing import NDArray
 
-from taichimd.constraints import fix
-from taichimd.errors import OutputError
+from taichimd.app.protocols import Array, EngineLike, ThermoLike
+from taichimd.core.errors import OutputError
 from taichimd.io.files import writing
 from taichimd.io.trajectory import MOMENTA_UNIT
-from taichimd.protocols import Array, EngineLike, ThermoLike
+from taichimd.system.constraints import fix
 
 DESCRIPTION = {
     "program": "taichimd",

@@ -12,11 +12,11 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.constraints import fix, fixed_atoms
+from taichimd.app.protocols import Array
+from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE
-from taichimd.errors import CheckpointError
 from taichimd.io.files import write_atomically
-from taichimd.protocols import Array
+from taichimd.system.constraints import fix, fixed_atoms
 
 FORMAT = 1
 _META = (

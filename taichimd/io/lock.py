@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from taichimd.errors import OutputError
+from taichimd.core.errors import OutputError
 from taichimd.io.files import make_folder, writing
 
 try:

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.app.protocols import Array
 from taichimd.io.files import write_atomically
-from taichimd.protocols import Array
 
 _PACKAGES = ("numpy", "ase", "taichi", "quadrants")
 

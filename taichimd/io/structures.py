@@ -11,9 +11,9 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.data import chemical_symbols
 
-from taichimd.constraints import moving_fixed
-from taichimd.errors import OutputError, SettingsError, StructureError
-from taichimd.protocols import Array
+from taichimd.app.protocols import Array
+from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.system.constraints import moving_fixed
 
 UNUSED = ("vel", "velo", "velocities")
 """Columns that look like velocities and say no unit."""

@@ -5,9 +5,9 @@ from pathlib import Path
 import numpy as np
 from ase.cell import Cell
 
-from taichimd.errors import OutputError
+from taichimd.app.protocols import Array, ThermoLike
+from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile, writing
-from taichimd.protocols import Array, ThermoLike
 
 COLUMNS = (
     "step",

@@ -21,9 +21,9 @@ import numpy as np
 from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
-from taichimd.errors import OutputError
+from taichimd.app.protocols import Array, EngineLike, ThermoLike
+from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile
-from taichimd.protocols import Array, EngineLike, ThermoLike
 
 _PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:forces:R:3"
 MOMENTA_UNIT = "sqrt(eV*amu)"

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.errors import StructureError
+from taichimd.core.errors import StructureError
 
 
 @dataclass(frozen=True)

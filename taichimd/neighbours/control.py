@@ -23,7 +23,7 @@ smallest number of an atom that has another one on top of it.
 
 Of builds without the host: whether one is due now; how many the last call has done; steps done at the last one.
 
-Atoms that have gone farther than half the skin in this pass (`missed`).
+Atoms that have gone farther than half the skin in this pass (`dangerous_pairs`).
 
 Whether the last step has left the positions in the spare array.
 

@@ -11,13 +11,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import kernel, types_of
+from taichimd.core.runtime import ti
 from taichimd.neighbours.control import CLOSE, CONTROL, IMAGE_X, LONGEST, MOST, MOST_GROUPS, NONE, OVERFULL
 from taichimd.neighbours.inner_search import LEFT
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
 from taichimd.neighbours.search import Search, Sorted, search_functions
-from taichimd.runtime import ti
-from taichimd.state import CARRIED, SPARE_ATOMS, Atoms
+from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
 @ti.func

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.runtime import ti
 from taichimd.neighbours.packed import reach2, units
-from taichimd.runtime import ti
 
 SKIN, UNITS, LARGEST, SMALLEST_PAIR, LARGEST_PAIR, LIMITS = range(6)
 """The inner skin, angstrom; units per angstrom; the largest of the limits of the near list; the smallest and largest of those

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.memory import bytes_of
+from taichimd.core.memory import bytes_of
+from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
@@ -23,8 +24,7 @@ from taichimd.neighbours.control import (
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
-from taichimd.runtime import DEVICE_LOOPS, ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 NEVER = 2**31 - 1
 MOST_BUILDS = 63

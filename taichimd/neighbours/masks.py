@@ -1,6 +1,6 @@
 """Sets of up to 32 numbers, the bits of one."""
 
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 WORD = 32
 """Bits of a mask."""

@@ -6,15 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number
-from taichimd.memory import FEWER, array, bytes_of, bytes_of_number, require
+from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
+from taichimd.core.runtime import ti
 from taichimd.neighbours.control import LONGEST, OVERFULL
 from taichimd.neighbours.limits import limits, limits_size
 from taichimd.neighbours.rows import NearRows, row_width
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
-from taichimd.runtime import ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 
 class Kept(Bundle):

@@ -13,7 +13,7 @@ by that: tests with it let too much through, never too little.
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 BITS, STRIDE, DROPPED = 19, 21, 4
 """Bits of a coordinate; from one to the next; lowest ones that are not squared."""

@@ -20,6 +20,7 @@ and entries are put in order afterwards.
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import ti
 from taichimd.neighbours.control import CUTS, LONGEST, OVERFULL, REBUILD, STALE
 from taichimd.neighbours.limits import LARGEST, LARGEST_PAIR, PAIRS, SMALLEST_PAIR, UNITS, limit_of
 from taichimd.neighbours.packed import opposite, packed, squared, to_neighbour
@@ -35,7 +36,6 @@ from taichimd.neighbours.rows import (
     slot,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
-from taichimd.runtime import ti
 
 AHEAD = {ATOM_MAJOR: 1, SLOT_MAJOR: 8, CHUNKED: 8}
 """Entries that a thread reads at a time: on a GPU their latencies pass together."""

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.runtime import WARPS, ti
 from taichimd.neighbours.masks import how_many_below
-from taichimd.runtime import WARPS, ti
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
 CHUNK = 8

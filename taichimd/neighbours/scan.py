@@ -1,7 +1,7 @@
 """Running sums on the device."""
 
+from taichimd.core.runtime import backend, ti
 from taichimd.neighbours.rows import CHUNKED, WARP, row_layout
-from taichimd.runtime import backend, ti
 
 BLOCK = 32
 """Length of the pieces that one thread adds up, one after the other."""

@@ -1,7 +1,7 @@
 """The search itself: which atoms are within a radius of each, found through the bins that they were sorted into.
 
 A column of bins is one stretch of the sorted atoms. A thread that has an atom alone compares a word of them, then stores those
-that are near, so that loads need not wait for stores; on a GPU through an `outbox`, and most atoms before in a loop of their
+that are near, so that loads need not wait for stores; on a GPU through staged writes (`staged_writes`), and most atoms before in a loop of their
 own (`inner_search`). Where rows are in chunks (`rows`), the eight threads of a chunk may share
 an atom (`VerletList.search`): they compare eight of a stretch at once, and what is near goes into the row side by side.
 """
@@ -12,12 +12,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.runtime import ti
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
-from taichimd.neighbours.outbox import BLOCK, RING, Outbox, put, send
 from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, some, whole_warps
-from taichimd.runtime import ti
+from taichimd.neighbours.staged_writes import BLOCK, RING, Outbox, put, send
 
 UNROLL = 4
 """Atoms that a thread compares at a time."""
@@ -172,7 +172,7 @@ def search_functions(how: Search, layout: int) -> Any:
     def visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template(), box: ti.template()):  # fmt: skip
         """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then.
 
-        And how many of them have been sent on, where there is an outbox. All 32 threads of a warp call it then.
+        And how many of them have been sent on, where there is staged writes. All 32 threads of a warp call it then.
         """
         here = cells[0] == 0 and cells[1] == 0 and cells[2] == 0
         while is_left(base < end, alone):

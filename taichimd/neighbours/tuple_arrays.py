@@ -11,8 +11,8 @@ term: `firsts` the number of neighbours of each atom, behind them the largest, `
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle
+from taichimd.core.runtime import ti
 from taichimd.neighbours.scan import scan_size
-from taichimd.runtime import ti
 
 
 class Tuples(Bundle):

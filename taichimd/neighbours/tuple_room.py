@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.memory import FEWER, array, bytes_of, require
+from taichimd.core.memory import FEWER, array, bytes_of, require
+from taichimd.core.runtime import ti
 from taichimd.neighbours.rows import row_width
 from taichimd.neighbours.tuple_arrays import firsts_size
-from taichimd.runtime import ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 MORE = 8
 """A list that must grow gets an eighth more than it needs."""

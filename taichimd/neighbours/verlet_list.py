@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.errors import CapacityError, StructureError
-from taichimd.memory import FEWER, array, require
+from taichimd.core.errors import CapacityError, StructureError
+from taichimd.core.memory import FEWER, array, require
+from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import CHUNKED, row_layout, row_width
 from taichimd.neighbours.scan import scan_size
 from taichimd.neighbours.search import UNROLL, Search, Sorted
-from taichimd.runtime import backend, literals, ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 MOST_IMAGES = 2**22
 """Longest table of image vectors: 100 MB in float64."""

@@ -5,19 +5,19 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, View, device_helper, kernel, types_of
+from taichimd.core.runtime import DEVICE_LOOPS, fills_device, ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import Coupling, coupling_functions
-from taichimd.dynamics.passes import pass_functions
+from taichimd.dynamics.step_flags import pass_functions
 from taichimd.enumerate.access import load_matrix, store_matrix
-from taichimd.enumerate.exact import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.enumerate.group import Group, view
 from taichimd.enumerate.passes import passes_functions
+from taichimd.enumerate.reproducible_sum import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.neighbours.control import CONTROL, HELD, REBUILD, STALE
 from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import VerletRows, whole_warps
 from taichimd.program.forces import Outputs, force_functions
-from taichimd.runtime import DEVICE_LOOPS, fills_device, ti
-from taichimd.state import Atoms
+from taichimd.system.state import Atoms
 
 LISTED_AT = Array("vec", "n", "positions from which displacements count, angstrom")
 
@@ -129,7 +129,7 @@ def compiled_groups(
     @ti.func
     def ends_of(k: ti.template(), n, images):
         """The last three numbers of a `GroupView`, worked out at the top: elsewhere each costs a GPU a kernel of one thread."""
-        threads, lanes = ti.static(forces[k].cutters, groups[k].lanes)
+        threads, lanes = ti.static(forces[k].cutters, groups[k].threads_per_atom)
         return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
 
     @ti.func

@@ -9,22 +9,22 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, device_helper
+from taichimd.core.runtime import ti
 from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.all_pairs import all_pairs_function
-from taichimd.enumerate.compact import BLOCK
-from taichimd.enumerate.exact import ALL, FORCE, pair_sums, symmetric
+from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
-from taichimd.enumerate.lanes import shared_pairs
 from taichimd.enumerate.live import marked
 from taichimd.enumerate.moments import moment_functions
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, symmetric
+from taichimd.enumerate.threads_per_atom import shared_pairs
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout, slot
 from taichimd.neighbours.tuple_arrays import pair_width
-from taichimd.runtime import ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 
 class Outputs(Bundle):
@@ -73,7 +73,7 @@ def force_functions(
         straight: whether unrolled code may be used (`gather_functions`).
         full: whether there are more atoms than a GPU does at a time.
     """
-    terms, lanes, by_tuple, both = group.terms, group.lanes, group.by_tuple, group.apart
+    terms, lanes, by_tuple, both = group.terms, group.threads_per_atom, group.by_tuple, group.apart
     on_gpu = backend == "cuda"
     many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
     functions = functools.partial(gather_functions, straight=straight)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.runtime import blocks_for, grid, literals, start, ti
 from taichimd.dynamics.coupling import Coupling
-from taichimd.enumerate.exact import ALL, FORCE
 from taichimd.enumerate.group import Group
-from taichimd.errors import SettingsError, StructureError
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.near_list import GroupArrays, Kept
@@ -23,9 +24,8 @@ from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_o
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.program.compiled import Reach, evaluation_kernels
 from taichimd.program.forces import Outputs, outputs_for
-from taichimd.results import Array, Evaluation
-from taichimd.runtime import blocks_for, grid, literals, start, ti
-from taichimd.state import State
+from taichimd.program.results import Array, Evaluation
+from taichimd.system.state import State
 
 Ints = NDArray[np.int64]
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.enumerate import lanes
+from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.base import Bound
 from taichimd.forcefields.terms import ByTuple
@@ -11,8 +12,7 @@ from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
-from taichimd.runtime import DEVICE_LOOPS, ti
-from taichimd.state import State
+from taichimd.system.state import State
 
 NO_NEAR_LIST = 200_000
 """Atoms from which pair forces on a GPU read the Verlet list itself, which then serves until it lacks a pair:
@@ -58,7 +58,7 @@ class Choice:
                 bound.terms,
                 number,
                 by_tuple,
-                lanes.threads_for(bound.terms, self.backend, n_atoms, self.all_pairs, by_tuple),
+                threads_per_atom.threads_for(bound.terms, self.backend, n_atoms, self.all_pairs, by_tuple),
                 self.all_pairs,
                 near_list,
             )

@@ -13,17 +13,17 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from taichimd.constraints import fixed_atoms
-from taichimd.errors import OutputError, TaichimdError
+from taichimd.app.progress import PLAIN_SECONDS
+from taichimd.app.summary import print_rows
+from taichimd.core.errors import OutputError, TaichimdError
+from taichimd.core.signals import StopRequest
 from taichimd.io.files import write_atomically, writing
 from taichimd.io.lock import locked
 from taichimd.io.relax_log import RelaxLog
 from taichimd.io.report import host, versions, write_report
-from taichimd.progress import PLAIN_SECONDS
 from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax
 from taichimd.relaxation.settings import RelaxSettings
-from taichimd.signals import StopRequest
-from taichimd.summary import print_rows
+from taichimd.system.constraints import fixed_atoms
 
 NOT_CONVERGED = 1
 """Exit code of a relaxation that ran out of steps."""
@@ -180,7 +180,7 @@ def _check_folder(job: RelaxJob) -> None:
 
 
 def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | None) -> dict[str, Any]:
-    from taichimd.runtime import info
+    from taichimd.core.runtime import info
 
     report: dict[str, Any] = {
         "exit_reason": reason,

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
-from taichimd.checks import require_atoms
-from taichimd.constraints import fixed_atoms
-from taichimd.engine import Engine
+from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
-from taichimd.minimise.cell import CellFreedom
-from taichimd.minimise.fire import Fire, Look
 from taichimd.neighbours.box import make_frame
+from taichimd.program.engine import Engine
+from taichimd.program.results import require_finite
+from taichimd.relaxation.cell import CellFreedom
+from taichimd.relaxation.fire import Fire, Look
 from taichimd.relaxation.settings import RelaxSettings
-from taichimd.results import require_finite
-from taichimd.units import GPA
+from taichimd.system.checks import require_atoms
+from taichimd.system.constraints import fixed_atoms
 
 CELL_SKIN = 0.02
 """Outer skin over cutoff where the cell relaxes: the list lasts one step."""

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from taichimd.errors import SettingsError
-from taichimd.minimise.cell import SHAPES
-from taichimd.scalars import is_number
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import is_number
+from taichimd.relaxation.cell import SHAPES
 
 
 @dataclass(frozen=True)

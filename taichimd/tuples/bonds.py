@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from taichimd.errors import SettingsError, StructureError
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.runtime import PRECISIONS, start, ti
 from taichimd.neighbours.box import make_frame
-from taichimd.runtime import PRECISIONS, start, ti
 
 FARTHEST = 255
 """Cells between bonded atoms along a direction: sums of two codes less a third are still unique."""

@@ -22,7 +22,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 LEAST_SIN2 = 1e-10
 """Squares of sines are taken to be at least this."""

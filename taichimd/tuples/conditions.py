@@ -12,8 +12,8 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.errors import SettingsError
-from taichimd.runtime import ti
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import ti
 
 CURE = "list fewer bonds, raise the cutoffs of the condition, or use fewer atoms"
 """What to do when a list does not fit."""

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd import memory
-from taichimd.errors import CapacityError, SettingsError
-from taichimd.runtime import backend, literals, ti
+from taichimd.core import memory
+from taichimd.core.errors import CapacityError, SettingsError
+from taichimd.core.runtime import backend, literals, ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import CURE, Condition
 from taichimd.tuples.lists import TupleList

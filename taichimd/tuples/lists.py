@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd import memory
-from taichimd.errors import SettingsError
+from taichimd.core import memory
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import literals, step_kernel, ti
 from taichimd.neighbours.scan import scan, scan_ends, scan_size
-from taichimd.runtime import literals, step_kernel, ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import CURE, Condition, search
 

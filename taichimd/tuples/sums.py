@@ -22,7 +22,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.runtime import step_kernel, ti
+from taichimd.core.runtime import step_kernel, ti
 from taichimd.tuples.bonds import image_vector
 from taichimd.tuples.chains import chain_slopes
 from taichimd.tuples.conditions import Condition, search

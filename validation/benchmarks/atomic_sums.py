@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from taichimd import runtime
+from taichimd.core import runtime
 from taichimd.core.arguments import kernel, types_of
-from taichimd.engine import Engine
+from taichimd.core.runtime import literals, ti
 from taichimd.enumerate.access import neighbour, straight_vector
-from taichimd.enumerate.exact import FORCE, pair_sums
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.control import CONTROL, REBUILD
 from taichimd.neighbours.rows import Rows, VerletRows, body_layout, slot
@@ -33,9 +33,9 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_begin,
     triplets_end,
 )
+from taichimd.program.engine import Engine
 from taichimd.program.forces import Outputs
-from taichimd.runtime import literals, ti
-from taichimd.state import Atoms
+from taichimd.system.state import Atoms
 from validation import common
 from validation.benchmarks.quadruplets import again, loops
 from validation.benchmarks.stepping import seconds

@@ -29,7 +29,7 @@ def main() -> None:
 
 def measure(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
     """Milliseconds of a call of so many steps, and of `EVERY` steps and a sample; one crystal, in turn."""
-    from taichimd.observe.sum_series import SumSeries
+    from taichimd.observables.samplers.sum_series import SumSeries
 
     system = systems.silicon(silicon_cells(n_atoms), 600.0, potential=options.potential)
     engine = warm_engine(system, options.settle, precision=options.precision)

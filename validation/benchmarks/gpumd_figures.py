@@ -91,7 +91,7 @@ def model(report: dict[str, Any]) -> str:
 
 def measure(options: argparse.Namespace) -> None:
     """Time everything, small systems first, so that a budget cuts the long ones; JSON grows on the way."""
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     if options.figure_4 and not runtime.DEVICE_LOOPS:
         print("no figure 4: rebuilds are forced in loops on the device (TAICHIMD_RUNTIME=quadrants)")

@@ -35,7 +35,7 @@ def main() -> None:
     options = parser.parse_args()
     os.environ["TAICHIMD_PROFILE"] = "1"
     without_device_loops()
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "results": []}
@@ -50,18 +50,18 @@ def main() -> None:
 
 def without_device_loops() -> None:
     """One step a call, whose loops profilers see; before any module that asks for loops on the device."""
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.DEVICE_LOOPS = False
-    from taichimd import device
+    from taichimd.program import device
 
     device.steps_per_pass = lambda *_: 1
 
 
 def measure(options: argparse.Namespace, atoms: int, decomposition: str) -> dict[str, Any]:
     """Steps of one system under the profiler."""
-    from taichimd.engine import Engine
-    from taichimd.runtime import ti
+    from taichimd.core.runtime import ti
+    from taichimd.program.engine import Engine
 
     print(f"{options.case}:{atoms} {decomposition} ...", flush=True)
     system = CASES[options.case].system(atoms)
@@ -108,7 +108,7 @@ def count_cuts(lists: Any) -> Callable[[], int]:
 
 def launches() -> dict[str, list[float]]:
     """Times (us) of all launches since the profiler was cleared, by kernel."""
-    from taichimd.runtime import ti
+    from taichimd.core.runtime import ti
 
     # The public side gives means, in which launches that had nothing to do are hidden.
     program = ti.lang.impl.get_runtime().prog

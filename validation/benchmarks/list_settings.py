@@ -36,7 +36,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "list_settings.json")
     options = parser.parse_args()
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {**common.provenance(), "case": options.case, "results": []}
@@ -56,14 +56,14 @@ def measure(
     system: Any, skin: str, threads: int, state: dict[str, Any], options: argparse.Namespace
 ) -> dict[str, Any]:
     """One setting; the first one fills the state in which all others start."""
-    from taichimd.engine import Engine
-    from taichimd.enumerate import lanes
+    from taichimd.enumerate import threads_per_atom
     from taichimd.neighbours.skins import Skins
+    from taichimd.program.engine import Engine
 
-    chosen, post_init, learn = lanes.threads_for, Skins.__post_init__, Skins.learn
+    chosen, post_init, learn = threads_per_atom.threads_for, Skins.__post_init__, Skins.learn
     try:
         if threads:
-            lanes.threads_for = lambda *_: threads
+            threads_per_atom.threads_for = lambda *_: threads
         if skin != "auto":
             outer, inner = skin.split("/")
 
@@ -91,7 +91,7 @@ def measure(
         each = [seconds(run) for _ in range(options.repeats)]
         lists = engine.statistics()
     finally:
-        lanes.threads_for, Skins.__post_init__, Skins.learn = chosen, post_init, learn
+        threads_per_atom.threads_for, Skins.__post_init__, Skins.learn = chosen, post_init, learn
     return {
         "skins": skin,
         "threads": threads,

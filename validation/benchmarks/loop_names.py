@@ -39,9 +39,9 @@ class Layout:
 
 def layout(engine: Any) -> Layout:
     """The layout of an engine."""
-    from taichimd.decomposition import by_tuple as by_tuple_of
-    from taichimd.enumerate import lanes
+    from taichimd.enumerate import threads_per_atom
     from taichimd.neighbours import rows
+    from taichimd.program.decomposition import by_tuple as by_tuple_of
 
     terms = engine.forcefield.bind(sorted(set(engine.symbols)))[0].terms
     by_tuple = engine.decomposition == "tuple"
@@ -52,7 +52,7 @@ def layout(engine: Any) -> Layout:
         near_list=engine.device.lists.near_list,
         by_tuple=by_tuple,
         short=bool(terms.short_body),
-        lanes=lanes.threads_for(
+        lanes=threads_per_atom.threads_for(
             terms, engine.backend, engine.n_atoms, False, by_tuple_of(engine.decomposition, terms)
         ),
         shared=rows.row_layout(engine.backend) == rows.CHUNKED,

@@ -51,7 +51,7 @@ def main() -> None:
 
 def run(case: str, atoms: int, heat: float) -> tuple[float, float, np.ndarray, list[np.ndarray]]:
     """Temperature (K), cutoff and cell lengths (angstrom), positions of each step of a settled crystal."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     system = heated(CASES[case].system(atoms), heat)
     engine = Engine(system.atoms, system.forcefield())

@@ -134,7 +134,7 @@ def run(case: str, decomposition: str, names: str, options: argparse.Namespace) 
     name, atoms = case.split(":")
     os.environ["TAICHIMD_PROFILE"] = ""
     without_device_loops()
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
     from validation.benchmarks.systems import CASES, heated
 
     system = heated(CASES[name].system(int(atoms)), options.heat)

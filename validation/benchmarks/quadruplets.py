@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 from scipy.spatial import cKDTree
 
-from taichimd import runtime
-from taichimd.errors import CapacityError
-from taichimd.runtime import literals, step_kernel, ti
+from taichimd.core import runtime
+from taichimd.core.errors import CapacityError
+from taichimd.core.runtime import literals, step_kernel, ti
 from taichimd.tuples.bonds import BondList, image_vector
 from taichimd.tuples.chains import chain_slopes
 from taichimd.tuples.conditions import Condition, bond_order_products

@@ -13,7 +13,7 @@ import argparse
 import statistics
 from typing import Any
 
-from taichimd.runtime import DEVICE_LOOPS
+from taichimd.core.runtime import DEVICE_LOOPS
 from validation import common, systems
 from validation.benchmarks.stepping import (
     measure_silicon,

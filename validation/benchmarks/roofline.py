@@ -74,8 +74,8 @@ class Floor:
 
 def measure_machine() -> Machine:
     """Measure copy bandwidth, arithmetic and call overhead with the running backend."""
-    from taichimd import runtime
-    from taichimd.runtime import ti
+    from taichimd.core import runtime
+    from taichimd.core.runtime import ti
 
     on_gpu = runtime.info()["backend"] == "cuda"
     length = 1 << (27 if on_gpu else 23)

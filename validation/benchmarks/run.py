@@ -28,7 +28,7 @@ def main() -> None:
     options = parse()
     if options.threads:
         os.environ["TAICHIMD_THREADS"] = str(options.threads)
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     info = runtime.info()
@@ -103,8 +103,8 @@ def time_ours_and_theirs(
     name: str, n_atoms: int, options: argparse.Namespace, threads: int
 ) -> dict[str, Any]:
     """Time one system, ours and (threads > 0) LAMMPS's in turn."""
-    from taichimd.engine import Engine
-    from taichimd.runtime import ti
+    from taichimd.core.runtime import ti
+    from taichimd.program.engine import Engine
 
     system = CASES[name].system(n_atoms)
     built = time.perf_counter()

@@ -30,8 +30,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=common.RESULTS / "runtimes.json")
     options = parser.parse_args()
 
-    from taichimd import runtime
-    from taichimd.engine import Engine
+    from taichimd.core import runtime
+    from taichimd.program.engine import Engine
     from validation.benchmarks.systems import CASES as SYSTEMS
 
     runtime.start(options.backend)

@@ -47,7 +47,7 @@ def measure_silicon(
     parser.add_argument("--out", type=Path, default=common.RESULTS / name)
     options = parser.parse_args()
 
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     runtime.start(options.backend)
     report: dict[str, Any] = {
@@ -89,7 +89,7 @@ def warm_engine(system: System, settle: int, **options: Any) -> Any:
         settle: steps before the first timed one.
         options: of the engine.
     """
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     engine = Engine(system.atoms, system.forcefield(), **options)
     engine.warm_up()
@@ -108,7 +108,7 @@ def state_of(engine: Any, atoms: Atoms) -> Atoms:
 
 def seconds(call: Callable[[], None]) -> float:
     """Wall time of a call, from an idle device to an idle device."""
-    from taichimd.runtime import ti
+    from taichimd.core.runtime import ti
 
     ti.sync()
     started = time.perf_counter()

@@ -72,8 +72,8 @@ def chosen(options: argparse.Namespace) -> list[str]:
 def measure(options: argparse.Namespace) -> None:
     """Run every case with the taichimd of the current folder; print one JSON line for each."""
     import taichimd
-    from taichimd import runtime
-    from taichimd.engine import Engine
+    from taichimd.core import runtime
+    from taichimd.program.engine import Engine
     from validation.benchmarks.systems import CASES as SYSTEMS
 
     runtime.start(options.backend)

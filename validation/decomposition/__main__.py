@@ -51,7 +51,7 @@ def main() -> None:
         options.repeats = options.copies = 1
         options.seconds = 0.0
     if not ONLY_READ.issuperset(options.parts):
-        from taichimd import runtime
+        from taichimd.core import runtime
 
         options.backend = runtime.start(options.backend)
     tables, failed = [], 0

@@ -69,7 +69,7 @@ def measure(cells: int, options: argparse.Namespace) -> dict[str, Any]:
 
 def one_grid_engine(system: Any, start: Arrays, decomposition: str) -> Any:
     """An engine whose kernels have the runtime's own grid, whatever its size: same bits, fewer kernels."""
-    from taichimd import device
+    from taichimd.program import device
 
     chosen = device.blocks_for
     device.blocks_for = lambda threads: 0

@@ -79,7 +79,7 @@ def nudged(start: Arrays, copy: int) -> Arrays:
 
 def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
     """A run with its snapshots, totals, hashes, and after APART a histogram of distances."""
-    from taichimd.observe.radial import RadialHistogram
+    from taichimd.observables.samplers.radial import RadialHistogram
 
     stops = sorted({s for s in FIRST if s <= steps} | set(range(EVERY, steps + 1, EVERY)))
     n_kinds = len(set(engine.symbols))
@@ -186,7 +186,7 @@ def late_mean(run: dict[str, Any], name: str) -> float:
 
 def radial(run: dict[str, Any], a: int, b: int) -> Any:
     """g(r) of two kinds after APART, (BINS,)."""
-    from taichimd.analysis.structure import radial_distribution
+    from taichimd.observables.estimators.structure import radial_distribution
 
     numbers = run["numbers"][a], run["numbers"][b]
     return radial_distribution(run["counts"][a, b], run["frames"], R_MAX, *numbers, run["volume"]).g.value

@@ -39,7 +39,7 @@ def initial(cells: int, against: Path | None) -> tuple[System, Arrays]:
 
 def make_engine(system: System, start: Arrays, decomposition: str) -> Any:
     """An engine in exactly that state (not with momenta divided by masses again)."""
-    from taichimd.engine import Engine
+    from taichimd.program.engine import Engine
 
     atoms: Atoms = system.atoms.copy()
     atoms.positions = start["x0"]
@@ -60,7 +60,7 @@ def late(options: argparse.Namespace) -> bool:
 
 def open_report(part: str, options: argparse.Namespace) -> tuple[Path, dict[str, Any]]:
     """The file of a part, and its report: the head, and with `--append` the results of earlier calls."""
-    from taichimd import runtime
+    from taichimd.core import runtime
 
     name = f"tuple_decomposition_{part}_{options.backend}" + "_taichi" * (runtime.NAME == "taichi")
     path = options.out / f"{name}.json"

@@ -5,7 +5,7 @@ from validation.everyday.cases import EXIT, SILICON, Case, run
 SUM = """
 cat > toy.py <<'END'
 from taichimd import LennardJones, triplet_potential
-from taichimd.math import exp
+from taichimd.core.math import exp
 
 @triplet_potential(params={"k": "eV"}, reference="a toy angle", derive=True)
 def angle(r_ij, r_ik, cos_jik, p):
@@ -144,7 +144,7 @@ taichimd check mine.py:jumps --elements Si > log 2>&1; echo exit $?
         """
 cat > mine.py <<'END'
 from taichimd import triplet_potential
-from taichimd.math import exp
+from taichimd.core.math import exp
 
 @triplet_potential(params={"k": "eV"}, derive=True)
 def angle(r_ij, r_ik, cos_jik, p):
@@ -171,7 +171,7 @@ taichimd check mine.py:half --elements Si > log 2>&1; echo exit $?
         """
 cat > mine.py <<'END'
 from taichimd import triplet_potential
-from taichimd.math import exp, sqrt
+from taichimd.core.math import exp, sqrt
 
 @triplet_potential(params={"k": "eV"}, derive=True)
 def angle(r_ij, r_ik, cos_jik, p):

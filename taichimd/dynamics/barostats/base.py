@@ -6,14 +6,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd import units
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import is_number, is_whole
 from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.thermostats.base import Thermostat
 from taichimd.dynamics.thermostats.bussi import Bussi
 from taichimd.dynamics.thermostats.layout import RECEIVED
-from taichimd.errors import SettingsError
 from taichimd.neighbours.box import make_frame
-from taichimd.scalars import is_number, is_whole
 
 CONTROLS = ("isotropic", "orthorhombic", "triclinic")
 CURE_OF_CELLS = (

@@ -34,7 +34,7 @@ class BerendsenNPT(Barostat):
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
         """Device function: A, B and C."""
-        from taichimd.runtime import ti
+        from taichimd.core.runtime import ti
 
         project = tensors.project
 

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.runtime import in_double, ti
 from taichimd.dynamics.barostats import layout as at
 from taichimd.dynamics.barostats.matrices import read3, square, write3
 from taichimd.dynamics.bath_arrays import BathArrays
-from taichimd.runtime import in_double, ti
 
 
 def deformation_functions(real: Any) -> Any:

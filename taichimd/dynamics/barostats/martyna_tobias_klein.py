@@ -52,10 +52,10 @@ class MartynaTobiasKlein(Barostat):
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
         """Device function: A, B and C."""
+        from taichimd.core.math import exp, sqrt
+        from taichimd.core.runtime import ti
         from taichimd.dynamics.barostats.matrices import grown, read3, series, square, write3
         from taichimd.dynamics.thermostats.ledger import along_ramp
-        from taichimd.math import exp, sqrt
-        from taichimd.runtime import ti
 
         project, noise = tensors.project, tensors.noise
 

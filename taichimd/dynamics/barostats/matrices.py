@@ -1,6 +1,6 @@
 """3x3 matrices in float64 on the device, as barostats need them."""
 
-from taichimd.runtime import ti
+from taichimd.core.runtime import ti
 
 _TERMS = 12
 """Of the series of exp(x); enough for |x| < 0.1, more than any step may change the cell."""

@@ -3,13 +3,13 @@
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import in_double, ti
 from taichimd.dynamics.barostats.deformation import deformation_functions
 from taichimd.dynamics.barostats.layout import CELL_VECTORS, DRIFT, P_END, P_START, STRETCH, VELOCITY_SCALE
 from taichimd.dynamics.barostats.matrices import read3, write3
 from taichimd.dynamics.barostats.tensors import tensor_functions
 from taichimd.dynamics.thermostats.ledger import along_ramp, target
 from taichimd.dynamics.thermostats.system import close_kernel, guarded
-from taichimd.runtime import in_double, ti
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:

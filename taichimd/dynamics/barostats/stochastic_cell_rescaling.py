@@ -11,11 +11,11 @@ one more in which W is summed, for that alone.
 
 from typing import Any, ClassVar
 
-from taichimd import units
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, OWN_STATE, RATE
 from taichimd.dynamics.thermostats.layout import RECEIVED, SEED
-from taichimd.errors import SettingsError
 
 LONGEST_LEAP = 1 / 10
 """From one action to the next, over the pressure coupling time."""
@@ -60,9 +60,9 @@ class StochasticCellRescaling(Barostat):
     @classmethod
     def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
         """Device function: A, B and C; with `due` also called in the step behind an action."""
+        from taichimd.core.math import sqrt
+        from taichimd.core.runtime import ti
         from taichimd.dynamics.barostats.matrices import contracted, read3, series, write3
-        from taichimd.math import sqrt
-        from taichimd.runtime import ti
 
         project, noise = tensors.project, tensors.noise
 

@@ -3,15 +3,15 @@
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.philox import GLOBAL
+from taichimd.core.random import normal2
+from taichimd.core.runtime import ti
+from taichimd.core.streams import CELL
 from taichimd.dynamics.barostats.layout import parts_of
 from taichimd.dynamics.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
 from taichimd.dynamics.thermostats.ledger import sum_functions
-from taichimd.enumerate.exact import SIX
-from taichimd.philox import GLOBAL
-from taichimd.random import normal2
-from taichimd.runtime import ti
-from taichimd.state import LEAST_INVERSE_MASS
-from taichimd.streams import CELL
+from taichimd.enumerate.reproducible_sum import SIX
+from taichimd.system.state import LEAST_INVERSE_MASS
 
 
 def tensor_functions(control: str, axes: str, by_slot: bool) -> Any:

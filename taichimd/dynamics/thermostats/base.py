@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd import units
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import is_number, is_whole, plain
 from taichimd.dynamics.thermostats import layout as at
-from taichimd.errors import SettingsError
-from taichimd.scalars import is_number, is_whole, plain
 
 DEFAULT_COUPLING_FS = 100.0
 """Between a vibration of a solid (some 10 fs) and the length of a run: moderate coupling."""

@@ -30,8 +30,8 @@ class Berendsen(Thermostat):
     @classmethod
     def factor_function(cls) -> Any:
         """Device function: s."""
-        from taichimd.math import sqrt
-        from taichimd.runtime import ti
+        from taichimd.core.math import sqrt
+        from taichimd.core.runtime import ti
 
         @ti.func
         def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):

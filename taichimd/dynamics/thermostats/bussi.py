@@ -34,11 +34,11 @@ class Bussi(Thermostat):
     @classmethod
     def factor_function(cls) -> Any:
         """Device function: s."""
-        from taichimd.math import exp, log, sqrt
-        from taichimd.philox import GLOBAL
-        from taichimd.random import normal2, uniform2
-        from taichimd.runtime import ti
-        from taichimd.streams import VELOCITY_RESCALING
+        from taichimd.core.math import exp, log, sqrt
+        from taichimd.core.philox import GLOBAL
+        from taichimd.core.random import normal2, uniform2
+        from taichimd.core.runtime import ti
+        from taichimd.core.streams import VELOCITY_RESCALING
 
         @ti.func
         def gamma(shape, seed, step):

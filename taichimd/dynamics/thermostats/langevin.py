@@ -39,11 +39,11 @@ class Langevin(Thermostat):
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
         """Those of every ensemble; `prepare` and `refresh`, the kicks."""
+        from taichimd.core.math import exp, sqrt
+        from taichimd.core.random import normal3
+        from taichimd.core.runtime import in_double, ti
+        from taichimd.core.streams import LANGEVIN
         from taichimd.dynamics.thermostats.ledger import kinetic_energy, target
-        from taichimd.math import exp, sqrt
-        from taichimd.random import normal3
-        from taichimd.runtime import in_double, ti
-        from taichimd.streams import LANGEVIN
 
         of_all = super().device_functions(coupling, real, by_slot)
 

@@ -7,6 +7,7 @@ factor has the same bits on any number of threads.
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.runtime import WARPS, ti
 from taichimd.dynamics.thermostats.layout import (  # fmt: skip
     END,
     ENERGY_BITS,
@@ -16,8 +17,7 @@ from taichimd.dynamics.thermostats.layout import (  # fmt: skip
     SLOTS,
     START,
 )
-from taichimd.runtime import WARPS, ti
-from taichimd.state import LEAST_INVERSE_MASS
+from taichimd.system.state import LEAST_INVERSE_MASS
 
 WARP_SLOTS = 16
 """Of the slots those in use where the threads of a warp add up first: fewer for one thread to collect."""

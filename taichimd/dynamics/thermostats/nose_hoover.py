@@ -44,8 +44,8 @@ class NoseHoover(Thermostat):
     @classmethod
     def factor_function(cls) -> Any:
         """Device function: s."""
-        from taichimd.math import exp, sqrt
-        from taichimd.runtime import ti
+        from taichimd.core.math import exp, sqrt
+        from taichimd.core.runtime import ti
 
         @ti.func
         def chain_force(k: ti.template(), twice_kinetic, kt, bath: ti.template()):

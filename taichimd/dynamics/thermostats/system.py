@@ -9,11 +9,11 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.runtime import in_double, ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
 from taichimd.dynamics.thermostats.ledger import kinetic_energy, sum_functions, target
-from taichimd.runtime import in_double, ti
-from taichimd.state import Atoms
+from taichimd.system.state import Atoms
 
 
 def guarded(own: Any) -> Any:

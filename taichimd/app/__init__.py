@@ -1,0 +1,1 @@
+"""A run and what belongs to it: settings, driver, files written by observers, restarts, progress."""

@@ -1,0 +1,164 @@
+"""What a run is to do: settings, structure or checkpoint and plan, checked before anything is written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.app.config import RunSettings, make_settings
+from taichimd.app.notes import before_run, of_start, where_it_goes_on
+from taichimd.app.outputs import OutputFolder
+from taichimd.app.restart import at_rest, cut_ramp, new_bath, redrawn
+from taichimd.app.setting_types import DRAW, FILE, absolute, of_each
+from taichimd.core.errors import SettingsError
+from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
+from taichimd.io.report import plot_format_of, read_report
+from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
+from taichimd.observables import observing
+from taichimd.observables.plan import Plan
+from taichimd.system.constraints import check_fixed, fixed_atoms
+from taichimd.system.velocities import temperature
+
+
+@dataclass(frozen=True)
+class Job:
+    """Validated settings, with what they start from.
+
+    Attributes:
+        settings: all layers merged; `structure` and `potential` absolute where they are files.
+        steps: steps of this run.
+        atoms: the system; of a restart the checkpoint's.
+        checkpoint: what is continued, or None.
+        notes: remarks for the user.
+        plan: of what the run observes, or None.
+    """
+
+    settings: RunSettings
+    steps: int
+    atoms: Atoms
+    checkpoint: Checkpoint | None
+    notes: list[str]
+    plan: Plan | None = None
+
+    @property
+    def fixed(self) -> NDArray[np.bool_] | None:
+        """(n,) which atoms are fixed; None if none is."""
+        return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
+
+
+def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
+    """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
+
+    With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
+    unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
+    is completed.
+
+    Raises:
+        SettingsError, StructureError, CheckpointError: as their messages say.
+    """
+    given = make_settings(flags, job_file)
+    if given.restart is not None:
+        return _prepare_restart(given, flags, job_file)
+    for key in ("structure", "potential"):
+        if getattr(given, key) is None:
+            expected = RunSettings.model_fields[key].description
+            raise SettingsError(f"no {key} given: expected {expected}")
+    steps = given.number_of_steps()
+    if steps is None:
+        raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
+    atoms = read_structure(str(given.structure), given.from_frame)
+    check_fixed(fixed_atoms(atoms), len(atoms))
+    if given.velocities == DRAW:
+        atoms.arrays.pop("momenta", None)
+    elif given.velocities == FILE and not has_velocities(atoms):
+        raise SettingsError(
+            f"velocities = {FILE}: {given.structure} has none (ASE's momenta); choose auto or {DRAW}"
+        )
+    if has_velocities(atoms):
+        given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
+    plan = observing.plan_of(given, 0, steps)
+    observing.check(plan, atoms)
+    notes = [*remarks(atoms), *numbers_for_elements(Path(str(given.structure)), atoms), *of_start(atoms)]
+    notes += before_run(given, atoms)
+    if "step" in atoms.info:
+        start = f"step {atoms.info['step']} of {given.structure}"
+        notes.append(f"a new run from {start}: its own steps and time begin at 0")
+    return Job(_absolute(given), steps, atoms, None, notes, plan)
+
+
+def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
+    path = Path(str(given.restart))
+    checkpoint = read_checkpoint(path)
+    settings = make_settings(flags, job_file, checkpoint.settings)
+    old = checkpoint.settings
+    if flags.get("velocities") is None:
+        # In a job file it says how the run began.
+        settings = settings.model_copy(update={"velocities": "auto"})
+    if settings.velocities != DRAW:
+        settings.check_velocities(
+            {key for key in given.model_fields_set if getattr(given, key) != old.get(key)},
+            f"checkpoint {path}",
+        )
+    if given.from_frame is not None and given.structure is None:
+        raise SettingsError(
+            f"from_frame = {given.from_frame}: a restart goes on from its checkpoint; give the trajectory as "
+            "the structure of a new run"
+        )
+    steps = settings.number_of_steps()
+    if steps is None:
+        steps = checkpoint.last_step - checkpoint.step
+        # A run that was killed behind its last step has yet to write its results.
+        here = "output" not in given.model_fields_set or same_path(Path(given.output), path.parent)
+        if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint, given))):
+            raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
+    if "output" not in given.model_fields_set:
+        settings = settings.model_copy(update={"output": str(path.parent)})
+    if settings.potential is None:
+        raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
+    plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    saved = checkpoint.atoms()
+    checkpoint, rested = at_rest(checkpoint, settings)
+    checkpoint, drawn = redrawn(checkpoint, settings, steps)
+    atoms = checkpoint.atoms()
+    observing.check(plan, atoms)
+    notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
+    notes += before_run(settings, atoms)
+    if "structure" in given.model_fields_set:
+        structure = read_structure(str(given.structure), given.from_frame)
+        check_same_system(path, checkpoint, structure)
+        notes += where_it_goes_on(saved, structure)
+    return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
+
+
+def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bool:
+    """Whether a folder's own checkpoint is of the last step, while its run lacks a report or a picture."""
+    report = read_report(OutputFolder(path.parent).report)
+    asked = "plot_format" in given.model_fields_set
+    plot_format = given.plot_format if asked else plot_format_of(report)
+    observed = observing.files_of(observing.saved_plan(checkpoint), plot_format)
+    folder = OutputFolder(path.parent, observed, plot_format=plot_format)
+    # Without a table it is no folder of a run: Python saves a checkpoint anywhere.
+    own = same_path(path, folder.checkpoint) and folder.thermo.exists()
+    if not own or report.get("planned_last_step", checkpoint.step) != checkpoint.step:
+        return False
+    there = all(file.exists() for file in (folder.plot, *(folder.path / name for name in folder.observed)))
+    return report.get("exit_reason") != "finished" or not there
+
+
+def _absolute(settings: RunSettings) -> RunSettings:
+    """Paths made absolute, so that a checkpoint can be continued from another folder."""
+    changes: dict[str, Any] = {}
+    if settings.structure:
+        changes["structure"] = absolute(settings.structure, folder=True)
+    if settings.potential:
+        changes["potential"] = of_each(settings.potential, absolute)
+    return settings.model_copy(update=changes)
+
+
+def same_path(one: Path, other: Path) -> bool:
+    """Whether two paths lead to one place."""
+    return one.resolve() == other.resolve()

@@ -1,0 +1,120 @@
+"""What the user of a run should know, one sentence each, before it starts and after it has ended."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.app.config import RunSettings
+from taichimd.system.constraints import fixed_atoms
+from taichimd.system.velocities import drift_share
+
+_SAME = 1e-6
+"""Angstrom: what a file may round away."""
+
+_DRIFTS = 1e-3
+"""Share of the kinetic energy beyond which the motion of the centre of mass is worth a remark."""
+
+TORN = 1.5
+"""Growth of the volume beyond what solids and liquids do under a pressure that holds them together."""
+
+
+_SHORT_STEP = 0.02
+"""fs: no atom needs so short a time step."""
+
+
+def of_timestep(timestep: float) -> list[str]:
+    """That a time step looks like one in picoseconds, if it does.
+
+    Args:
+        timestep: fs.
+    """
+    if timestep >= _SHORT_STEP:
+        return []
+    return [
+        f"time step of {timestep:g} fs: LAMMPS's metal units count ps, this program counts fs; 1 fs is usual"
+    ]
+
+
+def of_start(atoms: Atoms) -> list[str]:
+    """That a structure file has velocities, and all of them are zero, if that is so."""
+    if not atoms.has("momenta") or atoms.get_momenta().any():
+        return []
+    return [
+        "velocities of the file are 0 K, and are used: all atoms start at rest; --velocities draw draws "
+        "others at --temperature"
+    ]
+
+
+def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
+    """What the settings mean for this structure.
+
+    Args:
+        settings: of the run.
+        atoms: what it starts from.
+    """
+    notes = of_timestep(settings.timestep)
+    if settings.moves_cell and not atoms.pbc.all():
+        along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
+        notes.append(
+            f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
+            "the volume of the whole cell, with any vacuum in it, and frames have the cells"
+        )
+    share = drift_share(atoms.get_masses(), atoms.get_velocities())
+    # With fixed atoms nothing is counted relative to the centre of mass.
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.kind.moves_centre:
+        notes.append(
+            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
+            "too; what --observe measures is relative to it"
+        )
+    return notes
+
+
+def faster_runtime(running: Mapping[str, Any]) -> list[str]:
+    """That a GPU could be faster, if that is so.
+
+    Args:
+        running: `taichimd.core.runtime.info()`.
+    """
+    if running["backend"] != "cuda" or not running["runtime"].startswith("taichi "):
+        return []
+    return [
+        "on a GPU the runtime quadrants is faster, several times so for small systems, and gives the CPU's "
+        "bits: pip install 'taichimd[gpu]' installs it, and it is then taken"
+    ]
+
+
+def where_it_goes_on(atoms: Atoms, structure: Atoms) -> list[str]:
+    """That a restart does not begin at the structure that it was given, if that is so.
+
+    Args:
+        atoms: of the checkpoint.
+        structure: the same system.
+    """
+    v = atoms.get_velocities()
+    as_fast = np.allclose(v, structure.get_velocities(), rtol=0, atol=_SAME * abs(v).max())
+    other = {
+        "positions": not np.allclose(atoms.positions, structure.positions, rtol=0, atol=_SAME),
+        "cell": not np.allclose(atoms.cell.array, structure.cell.array, rtol=0, atol=_SAME),
+        "velocities": structure.has("momenta") and not as_fast,
+    }
+    if not any(other.values()):
+        return []
+    what = ", ".join(name for name, differs in other.items() if differs)
+    return [f"the run goes on from the checkpoint: of the structure, which differs, not used: {what}"]
+
+
+def after_run(report: dict[str, Any]) -> list[str]:
+    """What the figures of a run mean.
+
+    Args:
+        report: of run.json.
+    """
+    first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
+    if first is None or last is None or 1.0 / TORN < last / first < TORN:
+        return []
+    return [
+        f"the volume went from {first:.5g} to {last:.5g} Å³, by a factor of {last / first:.3g}: look at the "
+        "last frame; a crystal may be torn apart (a pressure below 0 pulls), have evaporated or collapsed"
+    ]

@@ -1,0 +1,57 @@
+"""What looks at a running simulation: `Observer` between pieces of steps, `Sampler` on the device."""
+
+from typing import TYPE_CHECKING
+
+from taichimd.app.protocols import ThermoLike
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+
+class Observer:
+    """Looks at a running simulation; both hooks may be left out. Observers change nothing.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Observer, Simulation
+        >>> class Steps(Observer):
+        ...     every = 10
+        ...     def report(self, simulation, thermo):
+        ...         print(thermo.step)
+        >>> result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, observers=[Steps()])
+        0
+        10
+        20
+
+    Attributes:
+        every: steps between reports to this observer; None: those of `Simulation.run`.
+    """
+
+    every: int | None = None
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Called at the first step, at each multiple of `every`, and at the last step."""
+
+    def tick(self, simulation: "Simulation") -> None:
+        """Called after each piece of steps, a few times a second."""
+
+
+class Sampler:
+    """Takes a sample at every multiple of `every` of the step counter, on the device; changes nothing.
+
+    Unlike an `Observer` it costs no totals, and may come every few steps.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Sampler, Simulation
+        >>> class Current(Sampler):
+        ...     every, found = 5, []
+        ...     def sample(self, simulation):
+        ...         self.found.append(simulation.engine.heat_current().total)
+        >>> result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, samplers=[Current()])
+        >>> len(Current.found)
+        5
+    """
+
+    every: int = 1
+
+    def sample(self, simulation: "Simulation") -> None:
+        """Called when it is time; at the first step of a run, too, if that is a multiple."""

@@ -1,0 +1,395 @@
+"""The output folder of a run and the observers that fill it."""
+
+import os
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from taichimd.app.protocols import ThermoLike
+from taichimd.app.setting_types import NONE, PER_ATOM
+from taichimd.app.simulation import Observer
+from taichimd.core.errors import OutputError, SettingsError
+from taichimd.core.scalars import is_whole
+from taichimd.io.analysis_files import PICTURES
+from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
+from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+from taichimd.io.files import writing
+from taichimd.io.thermo import ThermoWriter
+from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+_Own = TypeVar("_Own", bound="_GrowingFile")
+_WRITERS: dict[str, type[TrajectoryWriter] | type[BinaryTrajectoryWriter]] = {
+    ".extxyz": TrajectoryWriter,
+    ".xyz": TrajectoryWriter,
+    ".traj": BinaryTrajectoryWriter,
+}
+
+
+@dataclass(frozen=True)
+class OutputFolder:
+    """Names of the files of a run.
+
+    Attributes:
+        path: the folder.
+        observed: names of the files of what the run observes.
+        frames: format of the trajectory: extxyz, traj or none.
+        plot_format: of pictures: png, pdf or svg.
+    """
+
+    path: Path
+    observed: tuple[str, ...] = ()
+    frames: str = "extxyz"
+    plot_format: str = "png"
+
+    @property
+    def trajectories(self) -> list[Path]:
+        """A trajectory of each format; a run has one of them at most."""
+        return [self.path / f"trajectory.{suffix}" for suffix in ("extxyz", "traj")]
+
+    @property
+    def trajectory(self) -> Path | None:
+        """Frames; None without any."""
+        return None if self.frames == NONE else self.path / f"trajectory.{self.frames}"
+
+    @property
+    def thermo(self) -> Path:
+        """Rows of energies and temperature."""
+        return self.path / "thermo.csv"
+
+    @property
+    def checkpoint(self) -> Path:
+        """Where to go on from."""
+        return self.path / "checkpoint.npz"
+
+    @property
+    def report(self) -> Path:
+        """Settings, versions and figures."""
+        return self.path / "run.json"
+
+    @property
+    def plot(self) -> Path:
+        """Picture of the thermo rows."""
+        return self.path / f"thermo.{self.plot_format}"
+
+    def files(self) -> list[Path]:
+        """All of them, in the order in which a summary lists them."""
+        own = [*self.trajectories, self.thermo, self.plot, self.checkpoint, self.report]
+        return [*own, *(self.path / name for name in self.observed)]
+
+    def check(self, *, overwrite: bool) -> None:
+        """Look whether the folder holds no earlier run.
+
+        Raises:
+            OutputError: an earlier run's files are there and `overwrite` is False.
+        """
+        there = [file.name for file in self.files() if file.exists()]
+        if there and not overwrite:
+            raise OutputError(
+                f"{self.path} holds an earlier run ({', '.join(there)}); give --overwrite to replace it, "
+                f"--restart {self.checkpoint} to continue it, or another --output"
+            )
+
+    def check_format(self) -> None:
+        """Look whether a restart would write frames beside those of another format.
+
+        Raises:
+            OutputError: a trajectory of another format is there.
+        """
+        for file in self.trajectories if self.trajectory is not None else []:
+            if file != self.trajectory and file.exists():
+                raise OutputError(
+                    f"{file} is there: frames = {self.frames} cannot go on with it; give --frames "
+                    f"{file.suffix[1:]}, or another --output"
+                )
+
+    def gap_in_frames(self, before: str | None, step: int) -> list[str]:
+        """Remarks if a restart stops writing frames, or writes them again.
+
+        Args:
+            before: format of the run that goes on; None where its version knew only one.
+            step: where it goes on.
+        """
+        there = [file.name for file in self.trajectories if file.exists()]
+        if there and self.frames == NONE != before:
+            return [f"{there[0]} is not continued: its frames end at step {step:,} or before"]
+        if there and before == NONE != self.frames:
+            return [f"{there[0]} is continued after a gap: the run before step {step:,} wrote no frames"]
+        return []
+
+    def clear(self) -> None:
+        """Remove an earlier run's files: late, when the new run is known to start."""
+        for file in self.files():
+            with writing(file):
+                file.unlink(missing_ok=True)
+
+    def clear_other_pictures(self) -> None:
+        """Remove pictures in formats that this run does not write: they would show what was before."""
+        for file in self.files():
+            if file.suffix == f".{self.plot_format}":
+                for other in set(PICTURES) - {self.plot_format}:
+                    with writing(file):
+                        file.with_suffix(f".{other}").unlink(missing_ok=True)
+
+
+class _GrowingFile(Observer):
+    """What the observers that write a file have in common."""
+
+    def __init__(self, path: str | Path, overwrite: bool, drop_from: int | None) -> None:
+        self.path = Path(path)
+        self._overwrite, self._drop_from = overwrite, drop_from
+        self._writer: Any = None
+        self._last: int | None = None
+
+    def open(self, simulation: "Simulation") -> None:
+        """Open the file, unless it is open; the first report does so, too.
+
+        Args:
+            simulation: that will be reported.
+
+        Raises:
+            OutputError: a file is there that may not be replaced, or it cannot be written.
+        """
+        if self._writer is not None:
+            return
+        if self._drop_from is None and not self._overwrite and self.path.exists():
+            raise OutputError(
+                f"{self.path} is there already; give overwrite=True to replace it, or another path"
+            )
+        self._writer = self._make(simulation)
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Write what belongs to this step, once."""
+        self.open(simulation)
+        if thermo.step != self._last:
+            self._write(simulation, thermo)
+            self._last = thermo.step
+
+    def sync(self) -> None:
+        """Force everything onto the disk."""
+        if self._writer is not None:
+            self._writer.sync()
+
+    def close(self) -> None:
+        """Close the file; a later report goes on in it."""
+        if self._writer is not None:
+            self._writer.close()
+            self._writer, self._drop_from = None, 0 if self._last is None else self._last + 1
+
+    def __enter__(self: _Own) -> _Own:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def _make(self, simulation: "Simulation") -> Any:
+        raise NotImplementedError
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        raise NotImplementedError
+
+
+class ThermoTable(_GrowingFile):
+    """Writes a row of energies, temperature and pressure per report: thermo.csv of `taichimd run`.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation, ThermoTable
+        >>> with ThermoTable("rows.csv", every=10) as table:
+        ...     result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, observers=[table])
+        >>> [line.split(",")[0] for line in open("rows.csv")]
+        ['step', '0', '10', '20']
+
+    Args:
+        path: the table (CSV); `taichimd.io.thermo` describes the columns.
+        every: steps between rows; None: the `every` of `Simulation.run`.
+        overwrite: whether a file that is there may be replaced.
+        drop_from: goes on with a table that is there: the step from which its rows are dropped.
+        moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
+
+    Raises:
+        SettingsError: an `every` that is no whole number above 0.
+        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        every: int | None = None,
+        *,
+        overwrite: bool = False,
+        drop_from: int | None = None,
+        moving_cell: bool | None = None,
+    ) -> None:
+        super().__init__(path, overwrite, drop_from)
+        self.every = _checked(every)
+        self._moving_cell = moving_cell
+
+    def _make(self, simulation: "Simulation") -> ThermoWriter:
+        moving = self._moving_cell
+        if moving is None:
+            moving = simulation.engine.ensemble.moves_cell
+        return ThermoWriter(self.path, self._drop_from, moving)
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        engine = simulation.engine
+        more = (engine.cell, engine.pressures()) if self._writer.has_cell else ()
+        self._writer.write(thermo, simulation.time_ps, *more)
+
+
+class TrajectoryFile(_GrowingFile):
+    """Writes a frame per report: the trajectory of `taichimd run`, as text or in ASE's binary format.
+
+        >>> from ase.build import bulk
+        >>> from ase.io import read
+        >>> from taichimd import Simulation, TrajectoryFile
+        >>> with TrajectoryFile("frames.traj", every=10) as frames:
+        ...     result = Simulation(bulk("Si", cubic=True), "Si.sw").run(20, observers=[frames])
+        >>> [atoms.info["step"] for atoms in read("frames.traj", ":")]
+        [0, 10, 20]
+
+    Args:
+        path: the trajectory; its suffix says the format: .extxyz, .xyz (`taichimd.io.trajectory`) or .traj
+            (`taichimd.io.binary_trajectory`).
+        every: steps between frames; None: the `every` of `Simulation.run`.
+        per_atom: more of each atom, some of "energy", "virial".
+        overwrite: whether a file that is there may be replaced.
+        drop_from: goes on with a trajectory that is there: the step from which its frames are dropped.
+
+    Raises:
+        SettingsError: another suffix, an `every` that is no whole number above 0, an unknown `per_atom`.
+        OutputError: at the first report: a file is there that may not be replaced, or cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        every: int | None = None,
+        *,
+        per_atom: Sequence[str] = (),
+        overwrite: bool = False,
+        drop_from: int | None = None,
+    ) -> None:
+        super().__init__(path, overwrite, drop_from)
+        self.every = _checked(every)
+        self._per_atom = tuple(per_atom)
+        if self.path.suffix not in _WRITERS:
+            raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
+        if not set(self._per_atom) <= set(PER_ATOM):
+            raise SettingsError(f"per_atom = {per_atom!r}: expected some of {', '.join(PER_ATOM)}")
+
+    def _make(self, simulation: "Simulation") -> TrajectoryWriter | BinaryTrajectoryWriter:
+        engine = simulation.engine
+        return _WRITERS[self.path.suffix](
+            self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
+        )
+
+    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        self._writer.write(simulation.engine, thermo, simulation.time_ps)
+
+
+class RunFiles:
+    """The files that grow with a run.
+
+    Args:
+        table: of the run.
+        frames: its trajectory, if it has one.
+
+    Attributes:
+        observers: those of them that there are.
+    """
+
+    def __init__(self, table: ThermoTable, frames: TrajectoryFile | None) -> None:
+        self.observers: list[ThermoTable | TrajectoryFile] = [table, *([] if frames is None else [frames])]
+
+    def open(self, simulation: "Simulation") -> None:
+        """Open them, and drop what a restart writes itself."""
+        for file in self.observers:
+            file.open(simulation)
+
+    def sync(self) -> None:
+        """Force everything onto the disk."""
+        for file in self.observers:
+            file.sync()
+
+    def close(self) -> None:
+        """Close all of them, whatever happens to one."""
+        with ExitStack() as stack:
+            for file in reversed(self.observers):
+                stack.callback(file.close)
+
+
+def cut_trajectory(path: Path, step: int) -> None:
+    """Drop the frames of a trajectory at or after a step.
+
+    Raises:
+        OutputError: it cannot be written, or is no trajectory of this program.
+    """
+    if path.suffix == ".traj":
+        cut_frames(path, step)
+    else:
+        with writing(path):
+            os.truncate(path, offset_of_step(path, step))
+
+
+def _checked(every: int | None) -> int | None:
+    if every is not None and not (is_whole(every) and every > 0):
+        raise SettingsError(f"every = {every!r}: expected a whole number above 0")
+    return every
+
+
+class CheckpointKeeper(Observer):
+    """Writes a checkpoint at the first report, then whenever the interval has passed.
+
+    Args:
+        path: the checkpoint file.
+        make: builds the checkpoint of a simulation's present state.
+        before: called first: rows and frames must be on the disk before a checkpoint that counts on them.
+        interval: seconds.
+        saved_step: step of a checkpoint that is already there, or None.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        make: Callable[["Simulation"], Checkpoint],
+        before: Callable[[], None],
+        interval: float,
+        saved_step: int | None,
+    ) -> None:
+        self.path = path
+        self.saved_step = saved_step
+        self._make, self._before, self._interval = make, before, interval
+        self._saved_at = time.monotonic()
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """The first report of a new run is saved, so that there is a checkpoint whatever happens next."""
+        if self.saved_step is None:
+            self.save(simulation)
+
+    def tick(self, simulation: "Simulation") -> None:
+        """Save when it is time."""
+        if time.monotonic() - self._saved_at >= self._interval:
+            self.save(simulation)
+
+    def save(self, simulation: "Simulation") -> None:
+        """Save now; a state that is not finite never replaces a good checkpoint."""
+        checkpoint = self._make(simulation)
+        if not (np.isfinite(checkpoint.positions).all() and np.isfinite(checkpoint.velocities).all()):
+            return
+        self._before()
+        write_checkpoint(self.path, checkpoint)
+        self.saved_step = checkpoint.step
+        self._saved_at = time.monotonic()
+
+    def note(self) -> str:
+        """Where the last good checkpoint is, for messages."""
+        if self.saved_step is None:
+            return "no checkpoint had been written"
+        return f"the last good checkpoint is {self.path} (step {self.saved_step})"

@@ -1,0 +1,168 @@
+"""What a user sees while a run goes on: a live bar on a terminal, plain lines elsewhere; 80 columns."""
+
+import time
+from typing import TYPE_CHECKING
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+from rich.text import Text
+
+from taichimd.app.protocols import ThermoLike
+from taichimd.app.simulation import Observer
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+PLAIN_SECONDS = 5.0
+"""Least time between plain lines, so that a log of a long run stays short."""
+_FIRST_LINE_SECONDS = 1.0
+_STALE_SECONDS = 2.0
+_FS_PER_NS = 1.0e6
+_SECONDS_PER_DAY = 86400.0
+
+
+class ProgressObserver(Observer):
+    """Shows steps, speed, time left, temperature and the drift of the conserved energy.
+
+    Within `with` it is a live bar on a terminal; otherwise lines, every few seconds.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import ProgressObserver, Simulation
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw")
+        >>> with ProgressObserver() as progress:
+        ...     result = simulation.run(20, observers=[progress])  # doctest: +ELLIPSIS
+              step  done     left   ns/day atom-step/s    T (K)  drift (meV/atom)
+                20  100% ...
+
+    Args:
+        console: where to; decides between live and plain. None: standard output.
+        first_step: step counter at the start; None: where `Simulation.run` begins.
+        last_step: step at which the run ends; None: where `Simulation.run` ends.
+        first_total: conserved energy (eV) from which the drift is counted; None takes the first report's.
+    """
+
+    def __init__(
+        self,
+        console: Console | None = None,
+        first_step: int | None = None,
+        last_step: int | None = None,
+        first_total: float | None = None,
+    ) -> None:
+        self._console = Console() if console is None else console
+        self._first, self._last = first_step, last_step
+        self._follows = last_step is None
+        self._first_total = first_total
+        self._thermo: ThermoLike | None = None
+        self._seen = -1.0e9
+        self._live: Live | None = None
+        self._opened = False
+        self._bar = Progress(
+            TextColumn("{task.fields[steps]} steps"),
+            BarColumn(bar_width=None),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[left]} left"),
+            console=self._console,
+            expand=True,
+        )
+        self._task = self._bar.add_task("", total=None, steps="", left="")
+        self._start()
+
+    def _start(self) -> None:
+        self._started = time.perf_counter()
+        self._printed = self._started - PLAIN_SECONDS + _FIRST_LINE_SECONDS
+
+    def __enter__(self) -> "ProgressObserver":
+        self._start()
+        if self._console.is_terminal:
+            self._live = Live(self._bar, console=self._console, refresh_per_second=4)
+            self._live.start()
+        else:
+            self._open()
+        return self
+
+    def _open(self) -> None:
+        """The head of the lines, once."""
+        if self._live is None and not self._opened:
+            self._console.print(
+                f"{'step':>10} {'done':>5} {'left':>8} {'ns/day':>8} {'atom-step/s':>11} {'T (K)':>8}"
+                f" {'drift (meV/atom)':>17}",
+                highlight=False,
+            )
+        self._opened = True
+
+    def _follow(self, simulation: "Simulation") -> None:
+        """Of another call of `Simulation.run` take the steps."""
+        if self._first is None or (self._follows and self._last != simulation.last_step):
+            self._first = simulation.step
+            self._start()
+        if self._follows:
+            self._last = simulation.last_step
+        self._open()
+
+    def __exit__(self, *exception: object) -> None:
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Keep the newest temperature and energy."""
+        self._follow(simulation)
+        self._thermo, self._seen = thermo, time.perf_counter()
+        if self._first_total is None:
+            self._first_total = thermo.conserved
+        if simulation.step == self._last:
+            self._show(simulation)
+
+    def tick(self, simulation: "Simulation") -> None:
+        """Refresh what is shown, if it is time."""
+        self._follow(simulation)
+        now = time.perf_counter()
+        if self._live is None and now - self._printed < PLAIN_SECONDS:
+            return
+        if now - self._seen > _STALE_SECONDS:
+            self._thermo, self._seen = simulation.thermo(), now
+        if simulation.step != self._last:
+            self._show(simulation)
+
+    def _show(self, simulation: "Simulation") -> None:
+        first, last = self._first or 0, self._last or 0
+        done = simulation.step - first
+        elapsed = max(time.perf_counter() - self._started, 1e-9)
+        rate = done / elapsed
+        left = duration((last - simulation.step) / rate) if done else "-"
+        ns_day = rate * simulation.timestep / _FS_PER_NS * _SECONDS_PER_DAY
+        atom_steps = rate * simulation.engine.n_atoms
+        thermo = self._thermo
+        temperature = f"{thermo.temperature:.1f}" if thermo else "-"
+        drift = "-"
+        if thermo and thermo.conserved is not None and self._first_total is not None:
+            drift = f"{(thermo.conserved - self._first_total) / simulation.engine.n_atoms * 1000:+.4f}"
+        if self._live is not None:
+            self._bar.update(
+                self._task,
+                total=last - first,
+                completed=done,
+                steps=f"{simulation.step:,}/{last:,}",
+                left=left,
+            )
+            line = (
+                f"{ns_day:.3g} ns/day · {atom_steps:.2e} atom-step/s · {temperature} K · "
+                f"drift {drift} meV/atom"
+            )
+            self._live.update(Group(self._bar, Text(line, style="dim")))
+        else:
+            percent = 100 * done // max(last - first, 1)
+            self._printed = time.perf_counter()
+            self._console.print(
+                f"{simulation.step:>10} {percent:>4}% {left:>8} {ns_day:>8.3g} {atom_steps:>11.2e}"
+                f" {temperature:>8} {drift:>17}",
+                highlight=False,
+            )
+
+
+def duration(seconds: float) -> str:
+    """Seconds as m:ss or h:mm:ss."""
+    whole = round(seconds)
+    hours, minutes, rest = whole // 3600, whole // 60 % 60, whole % 60
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

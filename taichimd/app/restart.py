@@ -1,0 +1,197 @@
+"""What a restart carries over from its checkpoint besides positions and velocities."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from taichimd.app.config import RunSettings
+from taichimd.app.protocols import EngineLike
+from taichimd.app.setting_types import DRAW, each
+from taichimd.core.errors import CheckpointError
+from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
+from taichimd.forcefields.fingerprint import is_fingerprint
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.potential import differences, earlier_hash, in_another_order
+from taichimd.program.decomposition import PARTICLE
+from taichimd.system.velocities import drift, maxwell_boltzmann
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+
+def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:
+    """First and last step of the ramps of temperature and pressure, or None without any.
+
+    They go over the run that they were given to: a restart with the same values goes on with them, and holds
+    the final ones once they are over; another value makes new ramps.
+    """
+    if not settings.has_ramp:
+        return None
+    if checkpoint is not None and checkpoint.ramp is not None:
+        keys = ("temperature", "final_temperature", "pressure", "final_pressure")
+        # Through the model: JSON has made lists of tuples.
+        before = RunSettings.model_validate(checkpoint.settings)
+        if all(getattr(before, key) == getattr(settings, key) for key in keys):
+            return checkpoint.ramp[0], checkpoint.ramp[1]
+    first = checkpoint.step if checkpoint is not None else 0
+    return first, first + steps
+
+
+def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[str]:
+    """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
+    ramp = checkpoint.ramp
+    gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not settings.kind.acts_on:
+        return []
+    return [
+        f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "
+        f"{checkpoint.step:,}: what is not given starts at its final value"
+    ]
+
+
+def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, list[str]]:
+    """The checkpoint without the motion of the centre of mass that noise has left, and a remark.
+
+    Only where another ensemble goes on: that keeps the momentum, and counts 3N - 3 degrees of freedom. With
+    fixed atoms no ensemble does.
+    """
+    before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
+    left = before.moves_centre and not settings.kind.moves_centre
+    if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
+        return checkpoint, []
+    velocities = checkpoint.velocities - drift(checkpoint.masses, checkpoint.velocities)
+    note = f"the centre of mass, which moves in {before.name}, was brought to rest"
+    return replace(checkpoint, velocities=velocities), [note]
+
+
+def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[Checkpoint, list[str]]:
+    """The checkpoint with Maxwell-Boltzmann velocities, if they are to be drawn, and a remark.
+
+    Their temperature is what the bath holds now: of a ramp its value at this step. Baths and observations
+    have no past with these velocities.
+    """
+    if settings.velocities != DRAW:
+        return checkpoint, []
+    temperature = settings.temperature
+    ramp = ramp_of(settings, checkpoint, steps)
+    if ramp is not None and settings.final_temperature is not None:
+        done = min(max((checkpoint.step - ramp[0]) / (ramp[1] - ramp[0]), 0.0), 1.0)
+        temperature += done * (settings.final_temperature - temperature)
+    velocities = maxwell_boltzmann(checkpoint.masses, temperature, settings.seed, checkpoint.fixed)
+    note = (
+        f"velocities are drawn anew at {temperature:g} K, seed {settings.seed}: baths and conserved_eV begin "
+        "anew, and drifts count from here"
+    )
+    return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
+
+
+def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
+    """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
+    engine.set_state(
+        positions=checkpoint.positions,
+        velocities=checkpoint.velocities,
+        forces=checkpoint.forces,
+        step=checkpoint.step,
+        bath=checkpoint.bath if checkpoint.bath and ensemble.goes_on_from(checkpoint.bath) else None,
+    )
+    engine.set_atom_states(checkpoint.states)
+
+
+def first_energy(settings: RunSettings, checkpoint: Checkpoint | None) -> float | None:
+    """Conserved energy (eV) from which the drift counts; None if that starts anew, with a new bath."""
+    return checkpoint.first_total if checkpoint is not None and _goes_on(settings, checkpoint) else None
+
+
+def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
+    """First step whose conserved energy is of this bath: each counts what it has received itself."""
+    if checkpoint is None:
+        return 0
+    return checkpoint.counted_from if _goes_on(settings, checkpoint) else checkpoint.step + 1
+
+
+def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
+    """A remark if the ensemble is the same, and yet its bath begins anew."""
+    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
+    if not same or _goes_on(settings, checkpoint):
+        return []
+    return [
+        f"{settings.ensemble} with other settings: its bath begins anew, and conserved_eV with it, from "
+        "which drifts count"
+    ]
+
+
+def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
+    if settings.velocities == DRAW:
+        return False
+    # Which bath it is does not depend on its ramps.
+    ensemble = settings.make_ensemble((0, 1) if settings.has_ramp else None)
+    return ensemble.goes_on_from(checkpoint.bath)
+
+
+def machine(engine: EngineLike) -> dict[str, str]:
+    """Runtime, backend and decomposition, on which the last bits may depend."""
+    from taichimd.core.runtime import info
+
+    here = {key: str(info().get(key)) for key in ("runtime", "backend")}
+    return {**here, "decomposition": engine.decomposition}
+
+
+def changes_of_machine(checkpoint: Checkpoint, engine: EngineLike) -> list[str]:
+    """A remark if the run goes on where its bits may come out otherwise."""
+    now = machine(engine)
+    # A checkpoint that does not say is of a version that knew only this one.
+    before = {**now, "decomposition": PARTICLE, **checkpoint.versions}
+    changed = [key for key in now if before[key] != now[key]]
+    what = ", ".join(f"{key} {before[key]} (now {now[key]})" for key in changed)
+    return [f"the checkpoint is of {what}: last digits may differ from an uncut run"] if changed else []
+
+
+def continue_clock(simulation: "Simulation", checkpoint: Checkpoint) -> None:
+    """Go on counting time; only another time step needs a new origin."""
+    clock, old = checkpoint.clock, checkpoint.settings["timestep"]
+    simulation.origin_fs, simulation.origin_step = clock["time_fs"], int(clock["step"])
+    if old != simulation.timestep:
+        simulation.origin_fs += (checkpoint.step - simulation.origin_step) * old
+        simulation.origin_step = checkpoint.step
+
+
+def check_same_potential(
+    settings: RunSettings, checkpoint: Checkpoint, potential: Mapping[str, Any]
+) -> list[str]:
+    """Check that a run goes on with the potential of its checkpoint.
+
+    Args:
+        settings: of the run.
+        checkpoint: where it goes on.
+        potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
+
+    Returns:
+        A remark where an earlier version has written the checkpoint, which recorded less, or where a sum is
+        in another order.
+
+    Raises:
+        CheckpointError: another potential; says what differs.
+    """
+    potentials = each(settings.potential or "")
+    shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
+    new_run = (
+        f"or start a new run from it: taichimd run {settings.restart} {options}, with ensemble, length and "
+        "--output"
+    )
+    if is_fingerprint(checkpoint.potential_hash):
+        if checkpoint.potential_hash == potential["fingerprint"]:
+            another = in_another_order(checkpoint.potential, potential)
+            return ["potentials are added up in another order: last digits may differ"] if another else []
+        raise CheckpointError(
+            f"checkpoint {settings.restart} was made with another potential than {shown}: "
+            f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
+        )
+    if checkpoint.potential_hash == earlier_hash(potential, settings.potential):
+        return [
+            "the checkpoint is of an earlier version, which recorded of the potential the bytes of one file "
+            "only: they are as they were; nothing else of it could be compared"
+        ]
+    raise CheckpointError(
+        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of "
+        f"the potential, and those of {shown} have changed since; restore the file, {new_run}"
+    )

@@ -1,0 +1,161 @@
+"""A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
+
+import warnings
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from taichimd.app.config import KEYS, RunSettings, make_settings
+from taichimd.app.protocols import EngineLike
+from taichimd.app.restart import (
+    at_rest,
+    changes_of_machine,
+    check_same_potential,
+    counted_from,
+    first_energy,
+    machine,
+    new_bath,
+    ramp_of,
+    resume,
+)
+from taichimd.app.setting_types import absolute, checkpoint_of, of_each
+from taichimd.core.errors import OutputError, SettingsError
+from taichimd.dynamics.ensembles import Ensemble
+from taichimd.io.checkpoint import Checkpoint, read_checkpoint
+from taichimd.io.report import versions
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+
+class Account(NamedTuple):
+    """Of the conserved energy: its first value (eV), and the step from which rows count (`Checkpoint`)."""
+
+    first_total: float | None = None
+    counted_from: int = 0
+
+
+def named(forcefield: Any) -> str | list[str] | None:
+    """What a checkpoint calls a force field: its name, or its file, from any folder; None of an object."""
+    from taichimd.forcefields.library import texts_of
+
+    texts = texts_of(forcefield)
+    return None if texts is None else of_each(texts, absolute)
+
+
+def state_of(simulation: "Simulation") -> dict[str, Any]:
+    """Fields of a `Checkpoint` that the engine and the clock of a simulation have."""
+    engine = simulation.engine
+    return {
+        "step": engine.step,
+        "positions": engine.positions(),
+        "velocities": engine.velocities(),
+        "forces": engine.forces(),
+        "cell": engine.cell,
+        "masses": engine.masses,
+        "clock": {"time_fs": simulation.origin_fs, "step": simulation.origin_step},
+        "versions": {**versions(), **machine(engine)},
+        "bath": engine.bath_state(),
+        "states": engine.atom_states(),
+        "fixed": engine.fixed,
+    }
+
+
+def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Account) -> Checkpoint:
+    """The present state and settings of a simulation.
+
+    Args:
+        simulation: any.
+        asked: settings that the engine does not tell: potential, temperature, seed, backend, decomposition.
+        account: of the conserved energy, if the simulation was loaded.
+
+    Raises:
+        OutputError: positions or velocities that are not finite numbers.
+    """
+    engine, state = simulation.engine, state_of(simulation)
+    if not (np.isfinite(state["positions"]).all() and np.isfinite(state["velocities"]).all()):
+        raise OutputError(
+            "positions or velocities are not finite numbers, so no checkpoint was written; go on from an "
+            "earlier one with a smaller time step"
+        )
+    numbers = {**asked, "timestep": simulation.timestep, "precision": engine.precision}
+    settings = RunSettings.model_validate({**numbers, **_settings_of(engine.ensemble)})
+    ramp = getattr(engine.ensemble, "ramp", None)
+    record = engine.forcefield.describe(engine.symbols)
+    return Checkpoint(
+        **state,
+        pbc=engine.pbc,
+        numbers=simulation.numbers,
+        settings=settings.model_dump(),
+        potential_hash=record["fingerprint"],
+        last_step=engine.step,
+        first_total=account.first_total,
+        ramp=ramp if settings.has_ramp else None,
+        counted_from=account.counted_from,
+        potential=record,
+    )
+
+
+def start_from(
+    path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any]
+) -> tuple[EngineLike, RunSettings, Checkpoint, Account]:
+    """An engine in the state of a checkpoint; what does not go on as before is warned of.
+
+    Args:
+        path: the file, or the folder of a run.
+        forcefield: of the checkpoint; None takes the one it names.
+        ensemble: another one; None goes on with the checkpoint's.
+        changes: other settings; None stands for those of the checkpoint.
+
+    Returns:
+        The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
+
+    Raises:
+        CheckpointError: missing, no checkpoint, or one of another potential.
+        SettingsError: a value that makes no sense, or no potential.
+    """
+    from taichimd.forcefields.load import load_forcefield
+    from taichimd.program.engine import Engine
+
+    file = str(checkpoint_of(str(path)))
+    checkpoint = read_checkpoint(file)
+    settings = make_settings({**changes, "restart": file}, None, checkpoint.settings)
+    spec = settings.potential if forcefield is None else forcefield
+    if spec is None:
+        raise SettingsError(
+            f"checkpoint {file} does not name its potential file: give the force field, "
+            "Simulation.load(path, forcefield)"
+        )
+    if ensemble is None:
+        ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, 1))
+    else:
+        settings = settings.model_copy(update=_settings_of(ensemble))
+    potential = load_forcefield(spec)
+    shown = settings.model_copy(update={"potential": named(spec) or potential.name})
+    remarks = check_same_potential(shown, checkpoint, potential.describe(checkpoint.symbols))
+    checkpoint, rested = at_rest(checkpoint, settings)
+    engine: EngineLike = Engine(
+        checkpoint.atoms(),
+        potential,
+        backend=settings.backend,
+        precision=settings.precision,
+        ensemble=ensemble,
+        decomposition=settings.decomposition,
+        fixed=checkpoint.fixed,
+    )
+    resume(engine, checkpoint, ensemble)
+    remarks += rested + new_bath(settings, checkpoint) + changes_of_machine(checkpoint, engine)
+    if checkpoint.observed:
+        remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")
+    for remark in remarks:
+        warnings.warn(remark, stacklevel=3)
+    account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
+    return engine, settings.model_copy(update={"potential": named(spec)}), checkpoint, account
+
+
+def _settings_of(ensemble: Ensemble) -> dict[str, Any]:
+    """Keys of `RunSettings` that make this ensemble, but for the steps of its ramp."""
+    names = [field.name for field in fields(ensemble) if field.name != "ramp"]
+    return {"ensemble": ensemble.name, **{KEYS.get(n, n): getattr(ensemble, n) for n in names}}

@@ -1,0 +1,392 @@
+"""The loop: steps on the device, cut into pieces short enough to stay responsive, and reports in between.
+
+    from taichimd import Simulation
+    simulation = Simulation(atoms, "Si.tersoff", timestep=1.0, temperature=300, seed=1)
+    simulation.run(1000)
+    print(simulation.thermo().temperature)
+
+`taichimd.app.driver` adds the files; here only `save` writes one.
+"""
+
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.app.observer import Observer, Sampler
+from taichimd.app.protocols import Array, EngineLike, ThermoLike
+from taichimd.app.restart import continue_clock
+from taichimd.app.saving import Account, named, start_from, to_checkpoint
+from taichimd.core.errors import PropertyError, SettingsError, StructureError
+from taichimd.core.scalars import is_number
+from taichimd.core.units import FS
+from taichimd.dynamics.ensembles import Ensemble, Thermostat
+from taichimd.io.checkpoint import write_checkpoint
+from taichimd.io.structures import has_velocities, hold_results, remarks
+from taichimd.program.results import NotCopied
+from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.velocities import maxwell_boltzmann
+
+TARGET_SECONDS = 0.2
+"""Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
+and yet long against the host's part of a call (well below a millisecond)."""
+_MAX_GROWTH = 10
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What one call of `Simulation.run` did.
+
+    Attributes:
+        first_step: step counter before.
+        last_step: step counter after.
+        stepping_seconds: wall-clock seconds in the stepping loop alone: no compilation, reports or files.
+        finished: False when `should_stop` ended it early.
+        sampling_seconds: in samplers; what they leave the device to do may count with the next steps.
+        output_seconds: in totals and observers: rows, frames, checkpoints, what a user sees.
+    """
+
+    first_step: int
+    last_step: int
+    stepping_seconds: float
+    finished: bool
+    sampling_seconds: float = 0.0
+    output_seconds: float = 0.0
+
+
+class Pace:
+    """Chooses how many steps to hand to the engine at once, from the speed seen so far."""
+
+    def __init__(self, target_seconds: float = TARGET_SECONDS) -> None:
+        self._target = target_seconds
+        self._steps = 1
+
+    def next(self) -> int:
+        """Steps for the next piece; starts with one, because a step of a huge system may take seconds."""
+        return self._steps
+
+    def record(self, steps: int, seconds: float) -> None:
+        """Learn from a piece of `steps` that took `seconds`."""
+        if steps < self._steps and seconds < self._target:
+            return  # cut short by a report; says nothing against the present length
+        per_step = max(seconds / steps, 1e-9)
+        self._steps = max(1, min(int(self._target / per_step), self._steps * _MAX_GROWTH))
+
+
+class Simulation(NotCopied):
+    """Molecular dynamics of one system, at constant energy or with a thermostat, and a barostat.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", timestep=1.0, temperature=300)
+        >>> result = simulation.run(20)
+        >>> simulation.step, simulation.atoms().get_potential_energy() == simulation.energy()
+        (20, True)
+
+    Args:
+        atoms: the structure; its velocities are used if it has any, otherwise they are drawn
+            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Atoms that
+            `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints are refused.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
+            sum.
+        timestep: fs.
+        temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
+        seed: of the draw; the noise of a thermostat has its own.
+        ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`, or, with a cell that moves,
+            `BerendsenNPT`, `StochasticCellRescaling` or `MartynaTobiasKlein`; None is NVE.
+        backend: auto, cuda or cpu.
+        precision: float64, mixed (see `Engine`) or float32.
+        decomposition: particle, tuple or auto (see `Engine`).
+
+    Raises:
+        SettingsError: a time step, temperature or seed that makes no sense, constraints other than fixed
+            atoms.
+        StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
+            and reader.
+    """
+
+    instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        forcefield: Any,
+        *,
+        timestep: float = 1.0,
+        temperature: float | None = None,
+        seed: int = 1,
+        ensemble: Ensemble | None = None,
+        backend: str = "auto",
+        precision: str = "float64",
+        decomposition: str = "auto",
+    ) -> None:
+        from taichimd.forcefields.load import load_forcefield
+        from taichimd.program.engine import Engine
+
+        if temperature is None:
+            temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
+        _check_positive("temperature", temperature, "K")
+        self._start(timestep)
+        # What is no Atoms object the engine refuses.
+        fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
+        potential = load_forcefield(forcefield)
+        self._asked |= {
+            "potential": named(forcefield),
+            "temperature": temperature,
+            "seed": seed,
+            "backend": backend,
+            "decomposition": decomposition,
+        }
+        self.engine: EngineLike = Engine(
+            atoms,
+            potential,
+            backend=backend,
+            precision=precision,
+            ensemble=ensemble,
+            decomposition=decomposition,
+            fixed=fixed,
+        )
+        for remark in remarks(atoms):
+            warnings.warn(remark, stacklevel=2)
+        if has_velocities(atoms):
+            self.engine.set_state(velocities=atoms.get_velocities())
+        else:
+            self.engine.set_state(
+                velocities=maxwell_boltzmann(self.engine.masses, temperature, seed, self.engine.fixed)
+            )
+        self._structure = atoms.copy()
+
+    @classmethod
+    def from_engine(cls, engine: EngineLike, *, timestep: float = 1.0) -> "Simulation":
+        """A simulation of an engine whose state is already set.
+
+        Args:
+            engine: with positions and velocities.
+            timestep: fs.
+        """
+        self = cls.__new__(cls)
+        self._start(timestep)
+        self.engine = engine
+        self._structure = Atoms(
+            engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
+        )
+        fix(self._structure, engine.fixed)
+        return self
+
+    def _start(self, timestep: float) -> None:
+        _check_positive("timestep", timestep, "fs")
+        self.timestep = float(timestep)
+        self.origin_fs = 0.0
+        self.origin_step = self.last_step = 0
+        self._asked: dict[str, Any] = {}
+        self._account = Account()
+
+    @classmethod
+    def load(
+        cls,
+        path: str | Path,
+        forcefield: Any = None,
+        *,
+        timestep: float | None = None,
+        ensemble: Ensemble | None = None,
+        backend: str | None = None,
+        precision: str | None = None,
+        decomposition: str | None = None,
+    ) -> "Simulation":
+        """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
+
+        What is None is as it was saved. What begins anew with other settings is told in a warning.
+
+        Args:
+            path: the checkpoint, or the folder of a run.
+            forcefield: the one of before; needed where that was an object.
+            timestep: fs.
+            ensemble: another one; `NVE()` for constant energy.
+            backend: auto, cuda or cpu.
+            precision: float64, mixed or float32.
+            decomposition: particle, tuple or auto.
+
+        Raises:
+            CheckpointError: no checkpoint, or one of another potential.
+            SettingsError: a value that makes no sense, or no potential.
+            StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
+                engine and reader.
+        """
+        changes = {
+            "timestep": timestep,
+            "backend": backend,
+            "precision": precision,
+            "decomposition": decomposition,
+        }
+        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
+        self = cls.from_engine(engine, timestep=settings.timestep)
+        continue_clock(self, checkpoint)
+        kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
+        self._asked, self._account = kept, account
+        return self
+
+    def save(self, path: str | Path) -> None:
+        """Write a checkpoint, from which `load` and `taichimd run --restart` go on, with the same bits.
+
+        `ase.io.read` knows a name that ends in checkpoint.npz; of others it needs to be told
+        `format="taichimd-checkpoint"`.
+
+        Args:
+            path: the file; one that is there is replaced, completely or not at all.
+
+        Raises:
+            OutputError: it cannot be written, or positions or velocities are not finite numbers.
+        """
+        write_checkpoint(Path(path), to_checkpoint(self, self._asked, self._account))
+
+    @property
+    def step(self) -> int:
+        """MD step counter."""
+        return self.engine.step
+
+    @property
+    def time_ps(self) -> float:
+        """Simulated time; a product, not a running sum, so that a restart gives the same digits."""
+        return (self.origin_fs + (self.engine.step - self.origin_step) * self.timestep) / 1000.0
+
+    def positions(self) -> Array:
+        """(n, 3) Å, the user's order, not wrapped."""
+        return self.engine.positions()
+
+    def velocities(self) -> Array:
+        """(n, 3), ASE's unit."""
+        return self.engine.velocities()
+
+    def thermo(self) -> ThermoLike:
+        """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
+        return self.engine.thermo()
+
+    @property
+    def numbers(self) -> NDArray[Any]:
+        """(n,) atomic numbers."""
+        return np.array(self._structure.numbers)
+
+    def energy(self) -> float:
+        """Potential energy, eV."""
+        return self.engine.thermo().potential
+
+    def forces(self) -> Array:
+        """(n, 3) eV/Å, the user's order, of fixed atoms, too."""
+        return self.engine.forces()
+
+    def stress(self) -> Array:
+        """(6,) eV/Å^3 as ASE has it: tension positive, xx yy zz yz xz xy, without the kinetic part.
+
+        Raises:
+            PropertyError: the cell vectors span no volume.
+        """
+        stress = self.engine.evaluate().stress
+        if stress is None:
+            raise PropertyError(
+                "stress needs a cell whose three vectors span a volume; set the cell of the atoms before the "
+                "simulation is made"
+            )
+        return stress
+
+    def atoms(self) -> Atoms:
+        """A copy of the structure with its constraints and the present cell, positions and velocities.
+
+        Its calculator (ASE's `SinglePointCalculator`) holds energy, forces, and stress where there is a
+        volume. It is left out where a run has ended in positions that cannot be evaluated.
+        """
+        atoms = self._structure.copy()
+        # In a moving cell fixed atoms follow it, which ASE's FixAtoms would not let them do.
+        atoms.set_cell(self.engine.cell, apply_constraint=False)
+        atoms.positions = self.engine.positions()
+        momenta = atoms.get_masses()[:, None] * self.engine.velocities()
+        atoms.set_momenta(momenta, apply_constraint=False)
+        try:
+            now = self.engine.evaluate()
+        except StructureError:
+            return atoms
+        hold_results(atoms, now.energy, now.forces, now.stress)
+        return atoms
+
+    def run(
+        self,
+        steps: int,
+        *,
+        every: int = 100,
+        observers: Sequence[Observer] = (),
+        should_stop: Callable[[], bool] = lambda: False,
+        report_first: bool = True,
+        samplers: Sequence[Sampler] = (),
+    ) -> RunResult:
+        """Advance by `steps`, reporting at multiples of `every` of the step counter, or of an observer's own.
+
+        Args:
+            steps: steps of this call.
+            every: steps between reports, counted from step 0, so that a restart keeps the rhythm.
+            observers: told of reports and pieces.
+            should_stop: asked after each piece; True ends the run after a whole step.
+            report_first: whether to report before the first step (a restart that appends has that report).
+            samplers: called at multiples of their own `every`; one that has seen a step already must know it.
+
+        Raises:
+            SettingsError: steps or every not above zero.
+            BlowUpError: the trajectory left physics.
+            CapacityError: lists that do not fit the memory.
+        """
+        for name, value in (("steps", steps), ("every", every)):
+            if int(value) != value or value <= 0:
+                raise SettingsError(f"{name} = {value}: expected a whole number above 0")
+        first, last = self.engine.step, self.engine.step + int(steps)
+        self.last_step = last
+        pace, seconds, ticked = Pace(), 0.0, 0.0
+        output = self._report(observers) if report_first and observers else 0.0
+        sampling = self._sample(samplers)
+        while self.engine.step < last and not should_stop():
+            now = self.engine.step
+            rhythms = {observer.every or every for observer in observers}
+            boundary = min([last, *((now // rhythm + 1) * rhythm for rhythm in rhythms)])
+            stop = min([boundary, *((now // s.every + 1) * s.every for s in samplers)])
+            piece = min(pace.next(), stop - now)
+            started = time.perf_counter()
+            self.engine.advance(piece, self.timestep * FS)
+            elapsed = time.perf_counter() - started
+            pace.record(piece, elapsed)
+            seconds += elapsed
+            sampling += self._sample(samplers)
+            now = self.engine.step
+            if now == boundary and observers:
+                due = [o for o in observers if now == last or now % (o.every or every) == 0]
+                output += self._report(due)
+            # Samples may come thousands of times a second; ticks need not.
+            if not samplers or self.engine.step == last or time.perf_counter() - ticked >= TARGET_SECONDS:
+                ticked = time.perf_counter()
+                for observer in observers:
+                    observer.tick(self)
+                output += time.perf_counter() - ticked
+        return RunResult(first, self.engine.step, seconds, self.engine.step >= last, sampling, output)
+
+    def _sample(self, samplers: Sequence[Sampler]) -> float:
+        """Take samples that are due; the seconds it took."""
+        begin = time.perf_counter()
+        for sampler in samplers:
+            if self.engine.step % sampler.every == 0:
+                sampler.sample(self)
+        return time.perf_counter() - begin
+
+    def _report(self, observers: Sequence[Observer]) -> float:
+        """Totals, and all observers told of them; the seconds it took."""
+        begin = time.perf_counter()
+        thermo = self.engine.thermo()
+        for observer in observers:
+            observer.report(self, thermo)
+        return time.perf_counter() - begin
+
+
+def _check_positive(name: str, value: float, unit: str) -> None:
+    if not (is_number(value) and value > 0):
+        raise SettingsError(f"{name} = {value}: expected a number above 0 ({unit})")

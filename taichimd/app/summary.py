@@ -1,0 +1,145 @@
+"""What a run says on the terminal before and after: one screen of 80 columns."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from taichimd.app.outputs import OutputFolder
+from taichimd.app.profile import profile_rows
+from taichimd.app.progress import duration
+from taichimd.app.setting_types import DRAW
+from taichimd.dynamics.ensembles import ENSEMBLES
+from taichimd.io.structures import has_velocities
+from taichimd.system.velocities import temperature
+
+if TYPE_CHECKING:
+    from taichimd.app.job import Job
+    from taichimd.observables.job import Outcome
+
+
+def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:
+    """What is about to run, on what, in which decomposition."""
+    from taichimd import __version__
+    from taichimd.core.runtime import info
+
+    settings, atoms, machine = job.settings, job.atoms, info()
+    periodic = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag) or "none"
+    length = job.steps * settings.timestep / 1000.0
+    if job.checkpoint is not None and settings.velocities != DRAW:
+        velocities = f"from {settings.restart}, step {job.checkpoint.step:,}"
+    elif job.checkpoint is None and has_velocities(atoms):
+        velocities = f"from the structure file ({temperature(atoms):.1f} K)"
+    else:
+        velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"
+    held = "" if job.fixed is None else f" ({job.fixed.sum():,} fixed)"
+    rows = [
+        ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
+                     f"({machine.get('device')})"),
+        ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
+        *_potential_rows(forcefield),
+        ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
+                f"{settings.ensemble}, {settings.precision}"),
+        ("decomposition", decomposition),
+        ("velocities", velocities),
+    ]  # fmt: skip
+    if settings.kind.acts_on:
+        rows.insert(-1, ("thermostat", settings.describe_thermostat()))
+    if settings.moves_cell:
+        rows.insert(-1, ("barostat", settings.describe_barostat()))
+    console.print(_table(rows))
+    for note in job.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def _potential_rows(forcefield: Any) -> list[tuple[str, str]]:
+    """The potential, and of a sum each term below it."""
+    rows = [("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å")]
+    terms = forcefield.describe()["terms"]
+    if len({term["name"] for term in terms}) > 1:
+        for term in terms:
+            parts = [f"{term['kind']} {term['name']}", term["truncation"], f"cutoff {term['cutoff_A']:g} Å"]
+            rows.append(("", ", ".join(part for part in [*parts, term["source"]] if part)))
+    return rows
+
+
+def print_summary(
+    console: Console, report: dict[str, Any], folder: OutputFolder, observed: Sequence[tuple[str, str]] = ()
+) -> None:
+    """The figures of the run, what it observed, its files, and where its time went if that is wanted."""
+    steps, held = report["last_step"] - report["first_step"], report.get("n_fixed", 0)
+    rows = [
+        ("atoms", f"{report['n_atoms']:,}" + (f" ({held:,} fixed)" if held else "")),
+        ("steps", f"{steps:,}, to {report['simulated_ps']:g} ps (step {report['last_step']:,})"),
+    ]
+    speed = report.get("atom_steps_per_second")
+    if speed:
+        ns_day = speed / report["n_atoms"] * report["settings"]["timestep"] * 1e-6 * 86400
+        rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
+    wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
+    rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
+    if "energy" in report:
+        last, mean = report["last_temperature_K"], report["mean_temperature_K"]
+        rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
+        if ENSEMBLES[report["settings"]["ensemble"]].moves_cell and "mean_volume_A3" in report:
+            volume, pressure = report["mean_volume_A3"], report["mean_pressure_GPa"]
+            rows.append(("volume", f"{report['last_volume_A3']:.6g} Å³ at the end, {volume:.6g} Å³ mean"))
+            rows.append(("pressure", f"{pressure:.4g} GPa mean"))
+        change = "energy is not conserved in this ensemble"
+        if report["energy"] is not None:
+            change = f"{report['energy']['change_ev_per_atom'] * 1e6:+.3g} µeV/atom from first to last row"
+        rows.append(("energy drift", change))
+    rows += observed
+    rows.append(("files", f"{folder.path}/"))
+    rows += [
+        ("", f"  {file.name} ({_size(file.stat().st_size)})") for file in folder.files() if file.exists()
+    ]
+    console.print()
+    console.print(_table(rows))
+    if "profile" in report:
+        console.print()
+        console.print(_table(profile_rows(report)))
+
+
+def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:
+    """How to go on after Ctrl-C; the command on a line of its own, whole, to be copied."""
+    console.print(f"{reason} at step {step:,} of {last_step:,}; to go on:", highlight=False)
+    console.print(command, highlight=False, markup=False, soft_wrap=True)
+
+
+def print_analysis(console: Console, outcome: "Outcome") -> None:
+    """What an analysis found, and the files it left."""
+    rows = [*outcome.rows, ("files", " ".join(str(file) for file in outcome.files))]
+    console.print(_table(rows))
+    for note in outcome.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def print_rows(console: Console, rows: list[tuple[str, str]]) -> None:
+    """Names and values in two columns."""
+    console.print(_table(rows))
+
+
+def _table(rows: list[tuple[str, str]]) -> Table:
+    table = Table.grid(padding=(0, 2))
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in rows:
+        table.add_row(name, Text(value))  # as text: a path may hold what rich takes for markup
+    return table
+
+
+def _short_formula(atoms: Any) -> str:
+    formula = atoms.get_chemical_formula(empirical=True)
+    return formula if len(formula) < 30 else f"{len(set(atoms.numbers))} elements"
+
+
+def _size(n_bytes: int) -> str:
+    value = float(n_bytes)
+    for unit in ("B", "kB", "MB"):
+        if value < 1000:
+            return f"{value:.3g} {unit}"
+        value /= 1000
+    return f"{value:.3g} GB"

@@ -1,0 +1,56 @@
+"""The picture of a run's thermo table, drawn when the run ends."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from taichimd.app.observer import Observer
+from taichimd.app.outputs import ThermoTable
+from taichimd.app.protocols import ThermoLike
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+
+class ThermoPlot(Observer):
+    """Draws the rows of a `ThermoTable` at the end of each `Simulation.run`: thermo.png of `taichimd run`.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Simulation, ThermoPlot, ThermoTable
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw")
+        >>> table = ThermoTable("plotted.csv", every=10)
+        >>> result = simulation.run(20, observers=[table, ThermoPlot("plotted.png", table)])
+
+    It stands behind its table in `observers`. A run that is stopped early or fails draws nothing by itself:
+    call `draw`.
+
+    Args:
+        path: the picture (PNG); one that is there is replaced.
+        table: whose rows are drawn.
+        title: above the panels; None: formula and number of atoms.
+
+    Raises:
+        OutputError: at the end of a run: the picture cannot be written.
+    """
+
+    def __init__(self, path: str | Path, table: ThermoTable, title: str | None = None) -> None:
+        self.path, self._table, self._title = Path(path), table, title
+        self.every = table.every
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """Draw, if the run ends here."""
+        if simulation.step == simulation.last_step:
+            self.draw(simulation)
+
+    def draw(self, simulation: "Simulation") -> None:
+        """Draw the rows that there are.
+
+        Raises:
+            OutputError: the picture cannot be written.
+        """
+        from ase.formula import Formula
+
+        from taichimd.io.plots import plot_thermo, title_of
+
+        symbols = simulation.engine.symbols
+        title = self._title or title_of(str(Formula.from_list(symbols)), len(symbols))
+        plot_thermo(self._table.path, self.path, len(symbols), title)

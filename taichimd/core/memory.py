@@ -1,0 +1,116 @@
+"""Whether an array fits: asked before it is allocated, as an operating system kills who finds out later."""
+
+import ctypes
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from taichimd.core.errors import CapacityError
+from taichimd.core.runtime import backend, ti
+
+LARGEST = 2**31 - 1
+"""Numbers in one array: the runtimes compute places with 32 bits."""
+SHARE = 0.9
+"""Part of the free memory that one request may take."""
+FEWER = "shorten the cutoff, lower the density or use fewer atoms"
+"""What helps where lists of neighbours do not fit."""
+
+
+def free_memory() -> int | None:
+    """Free bytes of the first CUDA device, or of this machine on the CPU; None if nobody says."""
+    return _free_cuda() if backend() == "cuda" else _free_host()
+
+
+def most_bytes(limit: int | None) -> int | None:
+    """Bytes that one request may take: the limit, else `SHARE` of what is free, if that is known."""
+    free = free_memory() if limit is None else None
+    return limit if free is None else int(SHARE * free)
+
+
+def require(size: int, numbers: int, what: str, cure: str, limit: int | None = None) -> None:
+    """Refuse arrays of `size` bytes in all, of at most `numbers` numbers each, that do not fit.
+
+    Args:
+        size: bytes of all.
+        numbers: in the longest.
+        what: for the message, with the number of tuples or bonds.
+        cure: what a user could do.
+        limit: bytes that they may take; None: `SHARE` of what is free.
+
+    Raises:
+        CapacityError: more numbers than 32 bits count, or more bytes than the limit.
+    """
+    if numbers > LARGEST:
+        raise CapacityError(_message(what, size, f"an array holds at most {LARGEST} numbers", cure))
+    most = most_bytes(limit)
+    if most is not None and size > most:
+        kind = "limit" if limit is not None else f"{SHARE:.0%} of the free memory:"
+        raise CapacityError(_message(what, size, f"{kind} {_gib(most)}", cure))
+
+
+def bytes_of_number(dtype: Any) -> int:
+    """Bytes of one number of a type of the runtime, of 32 or 64 bits."""
+    return 8 if dtype in (ti.f64, ti.i64, ti.u64) else 4
+
+
+def bytes_of(*arrays: Any) -> int:
+    """Bytes that arrays of the runtime hold."""
+    return sum(prod(a.shape) * prod(a.element_shape) * bytes_of_number(a.dtype) for a in arrays)
+
+
+def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:
+    """An array of n elements, which the caller has found to fit.
+
+    Raises:
+        CapacityError: the runtime did not get it all the same.
+    """
+    try:
+        return ti.ndarray(dtype, max(n, 1))
+    except (MemoryError, RuntimeError) as error:
+        raise CapacityError(_message(what, size, str(error), cure)) from error
+
+
+def _message(what: str, size: int, why: str, cure: str) -> str:
+    return f"{what} ({_gib(size)}) does not fit: {why}; {cure}"
+
+
+def _gib(size: int) -> str:
+    return f"{size} bytes, {size / 2**30:.3g} GiB"
+
+
+def _free_host() -> int | None:
+    known = [free for free in (_free_machine(), _free_group()) if free is not None]
+    return min(known, default=None)
+
+
+def _free_machine() -> int | None:
+    try:
+        with open("/proc/meminfo") as file:
+            lines = dict(line.split(":", 1) for line in file)
+        return int(lines["MemAvailable"].split()[0]) * 1024
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def _free_group(folder: Path = Path("/sys/fs/cgroup")) -> int | None:
+    """What is left of a container's limit (control groups, version 2); cached files give way."""
+    try:
+        most, used = (int((folder / name).read_text()) for name in ("memory.max", "memory.current"))
+        cached = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+        return max(most - used + int(cached["inactive_file"]), 0)
+    except (OSError, KeyError, ValueError):
+        return None  # no group, or no limit: "max"
+
+
+def _free_cuda() -> int | None:
+    driver = ctypes.CDLL("libcuda.so.1")
+    context, free, total = ctypes.c_void_p(), ctypes.c_size_t(0), ctypes.c_size_t(0)
+    # The runtime's context need not be current in this thread.
+    if driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) != 0:
+        return None
+    known = driver.cuCtxPushCurrent_v2(context) == 0
+    if known:
+        known = driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+        driver.cuCtxPopCurrent_v2(ctypes.byref(ctypes.c_void_p()))
+    driver.cuDevicePrimaryCtxRelease_v2(0)
+    return free.value if known else None

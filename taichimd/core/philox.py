@@ -1,0 +1,224 @@
+"""Counter-based random numbers on the host: Philox4x32-10 in NumPy, the same bits as `taichimd.core.random`.
+
+J. K. Salmon, M. A. Moraes, R. O. Dror, D. E. Shaw, SC'11, doi:10.1145/2063384.2063405: ten rounds of
+multiplications and exclusive-ors turn a counter of four words and a key of two into four random words. A
+random number is a function of what it is for, not of what was drawn before: nothing to store in a
+checkpoint, nothing that depends on threads or on the order of the atoms.
+
+| word | content |
+| --- | --- |
+| key | the seed, 64 bits |
+| counter 0 | the user's number of the atom; `GLOBAL` for what belongs to no atom |
+| counter 1, 2 | the step, 64 bits |
+| counter 3 | stream (high 16 bits: which use in the program) and block (low 16 bits) |
+
+A block of four words gives two float64 numbers, or four float32 ones. Uniform numbers lie in the open
+interval (0, 1), in the middle of 2^52 (float32: 2^23) equal cells, so a logarithm never meets zero. Normal
+variates are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1958), with logarithm, sine
+and cosine as in `taichimd.core.math`: those of NumPy differ between processors in the last bit.
+"""
+
+from math import factorial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import SettingsError
+
+ROUNDS = 10
+MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
+WEYL = (0x9E3779B9, 0xBB67AE85)
+"""Constants of Salmon et al., section 3.3: multipliers, and what is added to the key each round."""
+BLOCK_BITS = 16
+"""Bits of the fourth counter word that count blocks; the others name the stream."""
+GLOBAL = -1
+"""In place of an atom's number: the numbers of a thermostat or barostat that acts on the whole system."""
+UNIFORM_BITS = 52
+_MASK = np.uint64(0xFFFFFFFF)
+_32 = np.uint64(32)
+
+Words = NDArray[np.uint64]
+
+
+def philox(counter: Any, key: Any) -> Words:
+    """Ten rounds of Philox4x32.
+
+    Args:
+        counter: (..., 4) words of 32 bits.
+        key: (..., 2) words of 32 bits.
+
+    Returns:
+        (..., 4) random words of 32 bits, as uint64.
+    """
+    c = [np.asarray(counter, np.uint64)[..., k] for k in range(4)]
+    k0, k1 = (np.asarray(key, np.uint64)[..., k] for k in range(2))
+    for _ in range(ROUNDS):
+        p0, p1 = c[0] * np.uint64(MULTIPLIERS[0]), c[2] * np.uint64(MULTIPLIERS[1])
+        c = [(p1 >> _32) ^ c[1] ^ k0, p1 & _MASK, (p0 >> _32) ^ c[3] ^ k1, p0 & _MASK]
+        k0, k1 = (k0 + np.uint64(WEYL[0])) & _MASK, (k1 + np.uint64(WEYL[1])) & _MASK
+    return np.stack(np.broadcast_arrays(*c), axis=-1)
+
+
+def blocks(seed: int, atom: Any, step: int, stream: int, first: int, count: int) -> Words:
+    """Random words of consecutive blocks.
+
+    Args:
+        seed: 64 bits.
+        atom: number of the atom, or an array of numbers.
+        step: 64 bits.
+        stream: below 2^16.
+        first: number of the first block.
+        count: how many.
+
+    Returns:
+        (count, 4), or (atoms, count, 4) for an array of atoms; words of 32 bits.
+
+    Raises:
+        SettingsError: stream or block does not fit the counter: numbers would come twice.
+    """
+    limit = 1 << BLOCK_BITS
+    if not 0 <= stream < limit:
+        raise SettingsError(f"random stream {stream}: expected 0 to {limit - 1}")
+    if not 0 <= first <= first + count <= limit:
+        raise SettingsError(
+            f"random stream {stream} of step {step}: block {first + count} was asked for, but a step has "
+            f"{limit} blocks of 2 numbers; use another stream for the rest"
+        )
+    atoms = np.asarray(atom, np.int64).astype(np.uint64) & _MASK
+    counter = np.empty((*atoms.shape, count, 4), np.uint64)
+    counter[..., 0] = atoms[..., None]
+    counter[..., 1] = step & 0xFFFFFFFF
+    counter[..., 2] = (step >> 32) & 0xFFFFFFFF
+    counter[..., 3] = (stream << BLOCK_BITS) + first + np.arange(count)
+    return philox(counter, np.array([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], np.uint64))
+
+
+def uniforms(words: Words) -> NDArray[np.float64]:
+    """Uniform numbers in (0, 1), two for each block: (..., 4) words make (..., 2) numbers."""
+    k = ((words[..., 0::2] << _32) | words[..., 1::2]) >> np.uint64(64 - UNIFORM_BITS)
+    return (k.astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
+
+
+def normals(words: Words) -> NDArray[np.float64]:
+    """Independent variates of mean 0 and variance 1, two for each block: (..., 4) words make (..., 2)."""
+    u = uniforms(words)
+    radius = np.sqrt(-2.0 * _log(u[..., 0]))
+    cosine, sine = _cos_sin(u[..., 1] * 6.283185307179586)
+    return np.stack([radius * cosine, radius * sine], axis=-1)
+
+
+class Stream:
+    """One number after the other, of one step and purpose: for thermostats that live on the host.
+
+    Args:
+        seed, step, stream, atom: as for `blocks`. The same four give the same numbers again.
+    """
+
+    def __init__(self, seed: int, step: int, stream: int, atom: int = GLOBAL) -> None:
+        self._place = (seed, atom, step, stream)
+        self._next = 0
+
+    def _words(self, n: int) -> Words:
+        count = -(-n // 2)
+        words = blocks(*self._place, self._next, count)
+        self._next += count
+        return words
+
+    def uniform(self, n: int = 1) -> NDArray[np.float64]:
+        """The next n uniform numbers; an odd n leaves one unused.
+
+        Raises:
+            SettingsError: more than 2^17 numbers of one step and stream.
+        """
+        return uniforms(self._words(n)).ravel()[:n]
+
+    def normal(self, n: int = 1) -> NDArray[np.float64]:
+        """The next n normal variates; an odd n leaves one unused.
+
+        Raises:
+            SettingsError: more than 2^17 numbers of one step and stream.
+        """
+        return normals(self._words(n)).ravel()[:n]
+
+    def gamma(self, shape: float) -> float:
+        """A variate of the gamma distribution of scale 1; that of shape n/2, twice, sums n squared normals.
+
+        G. Marsaglia and W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000).
+
+        Args:
+            shape: 0.5, or 1 and above: every half of a whole number.
+
+        Raises:
+            SettingsError: another shape, or more than 2^17 numbers of one step and stream.
+        """
+        boost = 1.0
+        if shape < 1.0:
+            # gamma(a) is gamma(a + 1) u^(1/a); for a = 1/2, the only value below 1 here, a square of u.
+            if shape != 0.5:
+                raise SettingsError(f"gamma variate of shape {shape}: expected 0.5, or 1 and above")
+            boost = float(self.uniform()[0]) ** 2
+            shape += 1.0
+        d = shape - 1.0 / 3.0
+        c = float(1.0 / np.sqrt(9.0 * d))
+        while True:
+            x = float(self.normal()[0])
+            v = 1.0 + c * x
+            u = self.uniform()
+            if v > 0.0 and _log(u)[0] < 0.5 * x * x + d - d * v**3 + 3.0 * d * _log(np.array([v]))[0]:
+                return d * v * v * v * boost
+
+
+# What follows repeats taichimd.core.math operation by operation, for the arguments that occur here.
+_LN2_HI = 0.693147180369123816490
+_LN2_LO = 1.90821492927058770002e-10
+_PIO2 = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
+_SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
+_COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
+_ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
+
+
+def _four(x: Any, x2: Any, c: list[float], first: int) -> Any:
+    return (c[first] + c[first + 1] * x) + (c[first + 2] + c[first + 3] * x) * x2
+
+
+def _eight(x: Any, c: list[float]) -> Any:
+    x2 = x * x
+    return _four(x, x2, c, 0) + x2 * x2 * _four(x, x2, c, 4)
+
+
+def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithm of normal numbers above 0."""
+    m, e = np.frexp(x)
+    m, e = m * 2.0, e - 1
+    large = m > 1.4142135623730951
+    m, e = np.where(large, 0.5 * m, m), np.where(large, e + 1, e)
+    f = m - 1.0
+    s = f / (2.0 + f)
+    z = s * s
+    half = 0.5 * f * f
+    z2 = z * z
+    z4 = z2 * z2
+    tail = z * (_four(z, z2, _ATANH, 0) + z4 * (_four(z, z2, _ATANH, 4) + z4 * _four(z, z2, _ATANH, 8)))
+    k = e.astype(np.float64)
+    return np.asarray(k * _LN2_HI - ((half - (s * (half + tail) + k * _LN2_LO)) - f))
+
+
+def _cos_sin(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Cosine and sine of numbers of moderate size."""
+    k = np.floor(x * 0.6366197723675814 + 0.5)
+    r = x - k * _PIO2[0]
+    r -= k * _PIO2[1]
+    r -= k * _PIO2[2]
+    z = r * r
+    s = r + r * z * _eight(z, _SIN)
+    half = 0.5 * z
+    w = 1.0 - half
+    c = w + (((1.0 - w) - half) + z * z * _eight(z, _COS))
+    quadrant = k.astype(np.int64) & 3
+    odd = quadrant % 2 == 1
+    cosine, sine = np.where(odd, s, c), np.where(odd, c, s)
+    return (
+        np.where((quadrant == 1) | (quadrant == 2), -cosine, cosine),
+        np.where(quadrant >= 2, -sine, sine),
+    )

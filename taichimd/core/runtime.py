@@ -1,0 +1,328 @@
+"""The backends: the one place that picks the runtime and starts it.
+
+`from taichimd.core.runtime import ti` gives Taichi, or its fork quadrants with TAICHIMD_RUNTIME=quadrants.
+The same kernels run under both; under quadrants CPU and CUDA agree to the last bit, because it does not
+contract a*b+c into a fused multiply-add where the source does not say so.
+"""
+
+import os
+import platform
+import re
+import subprocess
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from functools import wraps
+from importlib import import_module
+from importlib.metadata import version
+from importlib.util import find_spec
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import taichimd
+from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
+from taichimd.core.errors import BackendError, ParameterFileError, SettingsError
+from taichimd.core.signals import interrupted
+from taichimd.core.tracing import keep_lookups
+
+TESTED = ("1.3", "1.4")
+"""Minor versions of quadrants that the tests run; it promises no compatibility between them."""
+
+
+def _choose() -> tuple[str, str]:
+    """Name of the runtime, and why it is this one."""
+    if asked := os.environ.get("TAICHIMD_RUNTIME"):
+        if asked not in ("taichi", "quadrants"):
+            raise BackendError(f"TAICHIMD_RUNTIME is '{asked}', expected 'taichi' or 'quadrants'")
+        return asked, "TAICHIMD_RUNTIME says so"
+    if not find_spec("quadrants"):
+        return "taichi", "quadrants, which is faster on a GPU, is not installed"
+    if not devices():
+        return "taichi", "no CUDA device was found; set TAICHIMD_RUNTIME to use quadrants"
+    return "quadrants", "it is installed, and a CUDA device was found"
+
+
+NAME, WHY = _choose()
+# The banner would land in front of every command's output.
+os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
+os.environ.setdefault("ENABLE_QUADRANTS_HEADER_PRINT", "0")
+try:
+    ti: Any = import_module(NAME)
+except ImportError as error:
+    raise BackendError(f"runtime '{NAME}' is not installed ({error}); pip install {NAME}") from error
+# Where that matters, an error follows, with file and line.
+warnings.filterwarnings("ignore", "(?s).*Calling non-", SyntaxWarning)
+keep_lookups(NAME)
+_impl: Any = import_module(f"{NAME}.lang.impl")
+_COMPILATION_ERROR: Any = getattr(ti, f"{NAME.capitalize()}CompilationError")
+if NAME == "taichi":
+    # Taichi 1.7 frees arrays of scalars when Python drops them, but forgets arrays of vectors: without this
+    # every dropped engine and every grown list would stay on the device until the process ends.
+    _matrix: Any = import_module("taichi.lang.matrix")
+    for _kind in (_matrix.VectorNdarray, _matrix.MatrixNdarray):
+        if not hasattr(_kind, "__del__"):
+            _kind.__del__ = import_module("taichi.lang._ndarray").ScalarNdarray.__del__
+
+QUICK_COMPILE = bool(os.environ.get("TAICHIMD_QUICK_COMPILE"))
+"""Whether the user would rather wait for steps than for the compiler."""
+
+
+def _untested(name: str, its_version: str) -> str | None:
+    """A warning about a version of the runtime, or None."""
+    if name != "quadrants" or ".".join(its_version.split(".")[:2]) in TESTED:
+        return None
+    return (
+        f"quadrants {its_version} is not a tested version; taichimd is tested with {', '.join(TESTED)}: "
+        "pip install 'taichimd[gpu]'"
+    )
+
+
+if message := _untested(NAME, version(NAME)):
+    warnings.warn(message, stacklevel=2)
+
+
+def _device_loops() -> bool:
+    if asked := os.environ.get("TAICHIMD_DEVICE_LOOPS"):
+        if asked not in ("0", "1"):
+            raise BackendError(f"TAICHIMD_DEVICE_LOOPS is '{asked}', expected 0 or 1")
+        return NAME == "quadrants" and asked == "1"
+    return NAME == "quadrants" and (not devices() or attribute(CAPABILITY_MAJOR) >= 9)
+
+
+DEVICE_LOOPS = _device_loops()
+"""Whether a kernel loops on the device without the host (`ti.graph.do_while`): under quadrants on cards of
+compute capability 9.0 (Hopper) and later, and on CPUs. On earlier cards each round would go through the
+host."""
+WARPS = NAME == "quadrants"
+"""Whether threads of a warp can exchange 64-bit numbers."""
+_DOUBLE, _SINGLE = (ti.f64, np.float64), (ti.f32, np.float32)
+PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _DOUBLE}
+"""Types, on the device and on the host, of positions, velocities, forces and sums."""
+TERM_PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _SINGLE}
+"""Types of parameters, of distance vectors (differences already), and of all that is computed from them."""
+_backend: str | None = None
+
+
+def start(backend: str = "auto") -> str:
+    """Start the runtime once per process and return the backend that runs: "cuda" or "cpu".
+
+    "auto" takes what already runs, else CUDA if there is a device, else the CPU.
+
+    Raises:
+        SettingsError: unknown backend.
+        BackendError: no CUDA device, or another backend already runs in this process.
+    """
+    global _backend
+    if backend not in ("auto", "cuda", "cpu"):
+        raise SettingsError(f"backend is '{backend}', expected auto, cuda or cpu")
+    if _backend is None:
+        has_cuda = backend != "cpu" and devices() > 0
+        if backend == "cuda" and not has_cuda:
+            raise BackendError(
+                "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
+            )
+        chosen = "cuda" if has_cuda else "cpu"
+        options: dict[str, Any] = {
+            "default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "unrolling_limit": 0,
+        }  # fmt: skip
+        if threads := os.environ.get("TAICHIMD_THREADS"):
+            if not (threads.isdecimal() and int(threads) > 0):
+                raise SettingsError(f"TAICHIMD_THREADS is '{threads}', expected a whole number above 0")
+            options["cpu_max_num_threads"] = int(threads)
+        if QUICK_COMPILE:
+            # Kernels come much sooner, run longer, and give the same bits.
+            options["advanced_optimization"] = False
+        if os.environ.get("TAICHIMD_PROFILE"):
+            options["kernel_profiler"] = True
+        # Both runtimes announce themselves on stdout, where commands print results.
+        with redirect_stdout(StringIO()):
+            ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+        _backend = chosen
+        if interrupted():
+            raise KeyboardInterrupt
+    elif backend not in ("auto", _backend):
+        raise BackendError(
+            f"backend {backend} was asked for, but this process already runs on {_backend}; "
+            "use one backend per process"
+        )
+    return _backend
+
+
+def step_kernel(function: Any) -> Any:
+    """A kernel of many parallel loops that is called again and again.
+
+    Under quadrants its loops become one CUDA graph, which costs the host less than launching each.
+    """
+    return ti.kernel(graph=True)(function) if DEVICE_LOOPS else ti.kernel(function)
+
+
+FULL_GRID = 64
+"""Blocks a multiprocessor, of 128 threads, that are more than a GPU does at a time."""
+
+
+@contextmanager
+def grid(blocks: int) -> Iterator[None]:
+    """While kernels compile inside this context, their loops use at most `blocks` blocks (0: the default).
+
+    The runtimes launch every loop with one and the same number of blocks, by default several thousand,
+    however few atoms there are: then a loop that does nothing takes longer than one over a few thousand.
+    """
+    config = _impl.current_cfg()
+    before = config.saturating_grid_dim
+    if blocks:
+        config.saturating_grid_dim = blocks
+    try:
+        yield
+    finally:
+        config.saturating_grid_dim = before
+
+
+def blocks_for(threads: int) -> int:
+    """Blocks for a loop of so many threads, in few steps so that few kernels are compiled; 0: default (CPU).
+
+    A block goes on with threads that are a whole grid farther. With many such rounds the atoms that are done
+    at a time lie in places apart, whose neighbours a cache does not hold together. On an H100 with 64, 256 or
+    512 blocks a multiprocessor a melt of 4,000,000 atoms takes 2,175, 2,072 or 2,088 us a step, silicon of
+    2,744,000 with 64 or 256 1,240 or 1,211 (`scans_of_lists_cuda.json`).
+    """
+    if backend() != "cuda":
+        return 0
+    per_multiprocessor = threads / (128 * multiprocessors())
+    steps = 2, 4, 8, 16, FULL_GRID, 2 * FULL_GRID, 4 * FULL_GRID
+    return multiprocessors() * next((step for step in steps if per_multiprocessor <= step), steps[-1])
+
+
+def fills_device(blocks: int) -> bool:
+    """Whether so many blocks, of `blocks_for`, are more than a GPU does at a time."""
+    return blocks == 0 or blocks >= FULL_GRID * multiprocessors()
+
+
+def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
+    """Threads that share an atom on a backend: a power of two up to 8, no more than `enough` in all; or one.
+
+    Under Taichi it is one: there the host's part of a call outweighs what more would bring.
+    """
+    threads = 1
+    while on == "cuda" and WARPS and threads < 8 and 2 * threads * n_atoms <= enough:
+        threads *= 2
+    return threads
+
+
+def backend() -> str:
+    """The running backend; starts the default one if none runs."""
+    return _backend or start()
+
+
+@contextmanager
+def literals(real: Any) -> Iterator[None]:
+    """While kernels compile inside this context, their literals are of type `real`.
+
+    A float64 literal would promote float32 arithmetic; so each precision compiles under its own default.
+
+    Raises:
+        ParameterFileError: a function in a user's file does not compile; with file and line.
+    """
+    runtime = _impl.get_runtime()
+    before = runtime.default_fp
+    runtime.default_fp = real
+    try:
+        yield
+    except _COMPILATION_ERROR as error:
+        if told := _told(error):
+            raise told from None
+        place = _place_outside(str(error))
+        if place is None:
+            raise  # a fault of ours: all of the runtime's message is wanted
+        raise ParameterFileError(place) from error
+    finally:
+        runtime.default_fp = before
+
+
+def _told(error: BaseException | None) -> ParameterFileError | None:
+    """What a compilation within this one has said already: the runtime wraps it once more."""
+    while error is not None and not isinstance(error, ParameterFileError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
+def _place_outside(message: str) -> str | None:
+    """File, line and reason of a compilation error, if the innermost function is not this package's."""
+    places = re.findall(r'File "([^"]+)", line (\d+), in (\w+):', message)
+    inside = tuple(str(Path(module.__file__ or "").parent) for module in (taichimd, ti))
+    if not places or places[-1][0].startswith(inside):
+        return None
+    file, line, name = places[-1]
+    reasons = [text.strip() for text in message.splitlines() if text.strip(" ^~.")]
+    reason = next((text for text in reversed(reasons) if not text.startswith("Did you mean")), "")
+    reason = re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
+    return f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.core.math"
+
+
+def computed_in(real: Any) -> Any:
+    """Decorator of a device function whose literals, and those of all it calls, are of type `real`.
+
+    Whatever the kernel's are: device functions are compiled where they are called, so that is the place to
+    change the default.
+    """
+
+    def decorate(function: Any) -> Any:
+        device = ti.func(function)
+
+        @wraps(device)
+        def call(*args: Any) -> Any:
+            with literals(real):
+                return device(*args)
+
+        return call
+
+    return decorate
+
+
+in_double = computed_in(ti.f64)
+"""For sums over the whole system."""
+
+
+def literal_type() -> Any:
+    """The floating-point type that literals have in the kernel being compiled."""
+    return _impl.get_runtime().default_fp
+
+
+def info() -> dict[str, Any]:
+    """Runtime, backend, device and versions, for reports: a JSON-able dictionary."""
+    running = backend()
+    return {
+        "taichimd": taichimd.__version__,
+        "runtime": f"{NAME} {version(NAME)}",
+        "chosen": WHY,
+        "device_loops": DEVICE_LOOPS,
+        "backend": running,
+        "device": _gpu_name() if running == "cuda" else _cpu_name(),
+        "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "ase": version("ase"),
+        "system": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _cpu_name() -> str:
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return names[0] if names else platform.processor()
+    except OSError:
+        return platform.processor()
+
+
+def _gpu_name() -> str:
+    """Of the first GPU that the process may use: the one that a runtime takes."""
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").split(",")[0].strip()
+    query = ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader", f"--id={first or 0}"]
+    try:
+        answer = subprocess.run(query, capture_output=True, text=True, timeout=10, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        answer = ""
+    return answer.strip() or "CUDA device"

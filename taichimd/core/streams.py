@@ -1,0 +1,12 @@
+"""Streams of random numbers: every use in the program has one of its own, so that no two draw the same.
+
+A stream is the upper half of a counter word (`core.philox`). Numbers are never reused or renumbered: a
+checkpoint of an older version must go on with the same noise.
+"""
+
+LANGEVIN = 1
+"""Kicks of the Langevin thermostat: three normals for each atom and step."""
+VELOCITY_RESCALING = 2
+"""Of the whole system, one step: block 0 holds the normal R_1, the others the gamma variate."""
+CELL = 3
+"""Of a barostat, one step: six normals in three blocks."""

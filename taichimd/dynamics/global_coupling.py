@@ -1,0 +1,59 @@
+"""The end of a step in which something acts on the whole system: a thermostat of all atoms, or a barostat."""
+
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.dynamics.barostats import layout as barostats
+from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.thermostats import layout as thermostats
+
+
+def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, on_gpu: bool) -> Any:
+    """Device function `close`, which holds a serial part and parallel loops of its own.
+
+    Args:
+        coupling: what acts on atoms and cell besides forces.
+        thermostat: its functions.
+        flags: those of `passes`.
+        drift: moves an atom.
+        on_gpu: whether a thread waits long for memory.
+    """
+    cell = coupling.moves_cell
+    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
+    by_component = cell and thermostat.parts > 1  # each has a thread to collect it
+
+    @ti.func
+    def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
+        """What acts on the whole system does so; the cell begins to move. Serial."""
+        thermostat.rescale(dt, ledger[thermostats.OPENS] + (ahead - 1), ledger, bath)
+        if ti.static(cell):
+            flags.deform(control, at + 1, bath)
+
+    @ti.func
+    def close(at, ahead, s: ti.template()):
+        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
+        if ti.static(by_component):
+            for k in range(2 * thermostat.parts):
+                if s.control[at] == 0:
+                    thermostat.collect(k, s.ledger)
+        if s.control[at] == 0:
+            if ti.static(on_gpu):
+                # Read at once and written at once: one thread that waits for memory again and again is slow.
+                own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
+                act(at, ahead, s.dt, s.control, s.ledger, own)
+                for k in ti.static(range(bath_size)):
+                    s.bath[k] = own[k]
+            else:
+                act(at, ahead, s.dt, s.control, s.ledger, s.bath)
+        for i in range(s.n):
+            if s.control[at] == 0:
+                if ti.static(cell):
+                    thermostat.shift(i, s.n, s.shift_bits, s.shifts, s.bath)
+                atoms = s.atoms
+                kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
+                v = thermostat.rescaled(atoms.vel[i], s.bath) + kick
+                atoms.vel[i] = v
+                drift(i, v, ahead, 1, s, atoms.pos, at + 1)
+            flags.count_step(i, s.control, at)
+
+    return close

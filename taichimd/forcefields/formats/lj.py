@@ -1,0 +1,234 @@
+"""Our `.lj` format for Lennard-Jones parameters: two directives and one row per pair of elements.
+
+    # DATE: 2026-11-21 UNITS: metal CITATION: ...
+    mixing      lorentz-berthelot       # lorentz-berthelot, geometric or none (none if absent)
+    truncation  energy-shifted          # truncated, energy-shifted or force-shifted
+    Ar  Ar  0.0103408  3.4  8.5         # element, element, epsilon (eV), sigma (angstrom), cutoff (angstrom)
+
+Pairs are unordered. A pair of unlike elements that has no row is mixed from the two rows of like elements,
+epsilon always as sqrt(e1 e2), and sigma and the cutoff alike
+
+    lorentz-berthelot   (s1 + s2) / 2
+    geometric           sqrt(s1 s2)
+
+as LAMMPS's pair_modify mix does. With `mixing none` such a pair is missing, which is an error when a
+structure needs it.
+
+Source: M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids, 2nd ed. (2017), section 1.3.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from difflib import get_close_matches
+from itertools import combinations_with_replacement
+from pathlib import Path
+
+from taichimd.core.errors import MissingParameterError, ParameterFileError
+from taichimd.forcefields.formats.header import Header, parse_header
+from taichimd.forcefields.formats.text import (
+    Word,
+    check_element,
+    parse_number,
+    read_lines,
+    shorten,
+    word_lines,
+)
+
+MIXING = ("lorentz-berthelot", "geometric", "none")
+TRUNCATION = ("truncated", "energy-shifted", "force-shifted")
+_CHOICES = {"mixing": MIXING, "truncation": TRUNCATION}
+_FIELDS = ("epsilon", "sigma", "cutoff")
+_ROW = "element element epsilon(eV) sigma(angstrom) cutoff(angstrom)"
+
+Pair = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class LJEntry:
+    """Lennard-Jones parameters of one pair of elements.
+
+    Attributes:
+        epsilon: depth of the well (eV).
+        sigma: distance of zero energy (angstrom).
+        cutoff: distance beyond which the pair does not interact (angstrom).
+    """
+
+    epsilon: float
+    sigma: float
+    cutoff: float
+
+
+@dataclass(frozen=True)
+class LJFile:
+    """A parsed `.lj` file.
+
+    Attributes:
+        path: where it was read from.
+        header: what it says about itself.
+        elements: every element that occurs in a row, sorted.
+        pairs: the rows of the file, keyed by the two elements in sorted order; mixed pairs are not in it.
+        mixing: "lorentz-berthelot", "geometric" or "none".
+        truncation: "truncated", "energy-shifted" or "force-shifted".
+    """
+
+    path: Path
+    header: Header
+    elements: tuple[str, ...]
+    pairs: dict[Pair, LJEntry]
+    mixing: str
+    truncation: str
+
+    def pair(self, first: str, second: str) -> LJEntry:
+        """Parameters of one pair, from its row or by mixing.
+
+        Raises:
+            MissingParameterError: neither a row nor a rule gives it.
+        """
+        pair = _key(first, second)
+        entry = self._lookup(pair)
+        if entry is None:
+            raise self._missing([pair])
+        return entry
+
+    def require(self, symbols: Iterable[str]) -> dict[Pair, LJEntry]:
+        """Return the parameters of every pair that a structure of these elements needs.
+
+        Args:
+            symbols: chemical symbols, repeated or not, in any order.
+
+        Returns:
+            Entries keyed by the two elements in sorted order, like ones included.
+
+        Raises:
+            MissingParameterError: some pair has neither a row nor a rule; the message lists what there is.
+        """
+        elements = sorted(set(symbols))
+        found = {pair: self._lookup(pair) for pair in combinations_with_replacement(elements, 2)}
+        missing = [pair for pair, entry in found.items() if entry is None]
+        if missing:
+            raise self._missing(missing)
+        return {pair: entry for pair, entry in found.items() if entry is not None}
+
+    def cutoff(self, symbols: Iterable[str] | None = None) -> float:
+        """Largest cutoff (angstrom) among the pairs of these elements, or among all rows.
+
+        Raises:
+            MissingParameterError: some pair of the elements has neither a row nor a rule.
+        """
+        pairs = self.pairs if symbols is None else self.require(symbols)
+        return max(entry.cutoff for entry in pairs.values())
+
+    def _missing(self, pairs: list[Pair]) -> MissingParameterError:
+        return MissingParameterError(
+            f"{self.path} has no row for {_listing(pairs)}; it defines {_listing(self.pairs)} with "
+            f"mixing {self.mixing}: add the rows, or a mixing rule for unlike pairs"
+        )
+
+    def _lookup(self, pair: Pair) -> LJEntry | None:
+        if pair in self.pairs:
+            return self.pairs[pair]
+        first, second = self.pairs.get((pair[0], pair[0])), self.pairs.get((pair[1], pair[1]))
+        if self.mixing == "none" or first is None or second is None:
+            return None
+        epsilon = math.sqrt(first.epsilon * second.epsilon)
+        if self.mixing == "geometric":
+            return LJEntry(
+                epsilon, math.sqrt(first.sigma * second.sigma), math.sqrt(first.cutoff * second.cutoff)
+            )
+        return LJEntry(epsilon, 0.5 * (first.sigma + second.sigma), 0.5 * (first.cutoff + second.cutoff))
+
+
+def read_lj(path: str | Path) -> LJFile:
+    """Read a `.lj` file.
+
+    Raises:
+        ParameterFileError: unreadable or malformed; the message names file, line and field.
+        UnitsMismatchError: its header states other units than "metal".
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    header = parse_header(lines, path)
+    directives: dict[str, Word] = {}
+    pairs: dict[Pair, LJEntry] = {}
+    first_line: dict[Pair, int] = {}
+    for words in word_lines(lines):
+        if words[0].text in _CHOICES or len(words) <= 2:
+            _read_directive(words, directives, path)
+            continue
+        key, entry = _parse_row(words, path)
+        if key in pairs:
+            raise ParameterFileError(
+                f"{path} line {words[0].line}: second row for {'-'.join(key)}, the first is on line "
+                f"{first_line[key]}; keep one of them (pairs are unordered)"
+            )
+        pairs[key] = entry
+        first_line[key] = words[0].line
+    if not pairs:
+        raise ParameterFileError(f"{path} has no row, expected at least one of: {_ROW}")
+    if "truncation" not in directives:
+        # No default: the three choices give different energies, and silence would pick one.
+        raise ParameterFileError(
+            f"{path} has no truncation line, expected one of: truncation {_or(TRUNCATION)}"
+        )
+    elements = tuple(sorted({element for pair in pairs for element in pair}))
+    mixing = directives["mixing"].text if "mixing" in directives else "none"
+    return LJFile(path, header, elements, pairs, mixing, directives["truncation"].text)
+
+
+def _read_directive(words: list[Word], directives: dict[str, Word], path: Path) -> None:
+    name, line = words[0].text, words[0].line
+    if name not in _CHOICES:
+        near = get_close_matches(name, _CHOICES, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"expected mixing, truncation, or a row {_ROW}"
+        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {hint}")
+    choices = _CHOICES[name]
+    if len(words) != 2:
+        raise ParameterFileError(
+            f"{path} line {line}: {name} has {len(words) - 1} values, expected one of {_or(choices)}"
+        )
+    if words[1].text not in choices:
+        raise ParameterFileError(
+            f"{path} line {line}: field '{name}' is {shorten(words[1].text)}, expected {_or(choices)}"
+        )
+    if name in directives:
+        raise ParameterFileError(
+            f"{path} line {line}: second {name} line, the first is on line "
+            f"{directives[name].line}; keep one of them"
+        )
+    directives[name] = words[1]
+
+
+def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
+    line = words[0].line
+    for position, word in enumerate(words[:2], start=1):
+        check_element(word, f"element {position}", path)
+    if len(words) != 5:
+        raise ParameterFileError(f"{path} line {line}: {len(words)} words, expected 5: {_ROW}")
+    values = [parse_number(word, field, path) for word, field in zip(words[2:], _FIELDS, strict=True)]
+    entry = LJEntry(*values)
+    if entry.epsilon < 0.0:
+        raise ParameterFileError(
+            f"{path} line {line}: field 'epsilon' is {entry.epsilon:g}, expected an energy in eV that is "
+            "not negative"
+        )
+    for field in ("sigma", "cutoff"):
+        if getattr(entry, field) <= 0.0:
+            raise ParameterFileError(
+                f"{path} line {line}: field '{field}' is {getattr(entry, field):g}, expected a positive "
+                "distance in angstrom"
+            )
+    return _key(words[0].text, words[1].text), entry
+
+
+def _key(first: str, second: str) -> Pair:
+    return (first, second) if first <= second else (second, first)
+
+
+def _or(choices: Iterable[str]) -> str:
+    *others, last = choices
+    return f"{', '.join(others)} or {last}"
+
+
+def _listing(pairs: Iterable[Pair]) -> str:
+    return ", ".join("-".join(pair) for pair in pairs)

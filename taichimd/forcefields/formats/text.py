@@ -1,0 +1,125 @@
+"""What every parameter-file reader shares: lines, words with their line numbers, and numbers.
+
+Errors name the file, the line and the field, because a user meets them with the file open in an editor.
+"""
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from ase.data import atomic_numbers
+
+from taichimd.core.errors import ParameterFileError
+
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_FORTRAN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[dD][+-]?\d+")
+
+
+class Word(NamedTuple):
+    """One word of a file and the line (counted from 1) that it stands on."""
+
+    text: str
+    line: int
+
+
+def read_lines(path: Path) -> list[str]:
+    """Read a text file as lines without their line ends.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The lines; a byte-order mark is dropped, bytes that are not UTF-8 are read as Latin-1.
+
+    Raises:
+        ParameterFileError: no such file, a folder, no permission, empty, or not a text file.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError as error:
+        raise ParameterFileError(f"{path}: no such file; give the path of a parameter file") from error
+    except IsADirectoryError as error:
+        raise ParameterFileError(f"{path} is a folder, expected a parameter file") from error
+    except OSError as error:
+        raise ParameterFileError(f"{path} cannot be read: {error.strerror}") from error
+    if b"\0" in data:
+        raise ParameterFileError(f"{path} is not a text file, expected a parameter file")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        # Old files carry accented names in their comments; the numbers are ASCII either way.
+        text = data.decode("latin-1")
+    if not text.strip():
+        raise ParameterFileError(f"{path} is empty, expected a parameter file")
+    # Not splitlines(): that also breaks at characters such as form feed, and editors count otherwise.
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def word_lines(lines: list[str]) -> Iterator[list[Word]]:
+    """Yield the words of each line that has any, with everything from a `#` on removed."""
+    for number, line in enumerate(lines, start=1):
+        words = [Word(text, number) for text in line.split("#", 1)[0].split()]
+        if words:
+            yield words
+
+
+def is_number(text: str) -> bool:
+    """Whether a word is a decimal number (`nan`, `inf` and Python's `1_000` are not)."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def shorten(text: str, limit: int = 40) -> str:
+    """Return the word in quotes, cut so that a message stays one readable line."""
+    return repr(text if len(text) <= limit else text[:limit] + "...")
+
+
+def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
+    """Convert one word to a finite number.
+
+    Args:
+        word: the word and its line.
+        field: name of the quantity, for the message.
+        path: the file, for the message.
+        note: what to add to the message, such as where the entry began.
+
+    Raises:
+        ParameterFileError: the word is not a finite decimal number.
+    """
+    if is_number(word.text):
+        value = float(word.text)
+        if math.isfinite(value):
+            return value
+    where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}"
+    if _FORTRAN_NUMBER.fullmatch(word.text):
+        fixed = re.sub("[dD]", "e", word.text)
+        raise ParameterFileError(f"{where}, expected a number: write the exponent with e, {fixed}{note}")
+    if word.text.lower().lstrip("+-") in ("nan", "inf", "infinity") or is_number(word.text):
+        raise ParameterFileError(f"{where}, expected a finite number{note}")
+    raise ParameterFileError(f"{where}, expected a number{note}")
+
+
+def is_symbol(label: str) -> bool:
+    """Whether a label is a chemical symbol: LAMMPS's Mo1 is none, and neither is ASE's placeholder X."""
+    return atomic_numbers.get(label, 0) > 0
+
+
+def check_element(word: Word, field: str, path: Path) -> None:
+    """Check that a word is a chemical symbol: species have no other names.
+
+    Args:
+        word: the word and its line.
+        field: name of the field, for the message.
+        path: the file, for the message.
+
+    Raises:
+        ParameterFileError: it is none.
+    """
+    if is_symbol(word.text):
+        return
+    where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical symbol"
+    near = word.text.capitalize()
+    if near in atomic_numbers and near != word.text:
+        raise ParameterFileError(f"{where} such as {near}")
+    raise ParameterFileError(f"{where}: species are chemical symbols, other labels are not read")

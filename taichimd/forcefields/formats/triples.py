@@ -1,0 +1,198 @@
+"""Files of entries with three elements and some numbers each: what `.tersoff` and `.sw` share.
+
+An entry may be spread over several lines but starts on a line of its own; `#` starts a comment anywhere.
+The first element is the atom that the triple is centred on. A structure of N elements needs all N*N*N
+entries; a file may define more than that, also for labels that are no chemical symbols.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Generic, Protocol, TypeVar
+
+from taichimd.core.errors import MissingParameterError, ParameterFileError
+from taichimd.forcefields.formats.header import Header, parse_header
+from taichimd.forcefields.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
+
+Triple = tuple[str, str, str]
+_LISTED = 12
+
+
+class Entry(Protocol):
+    """What every format's entries can say."""
+
+    @property
+    def cutoff(self) -> float:
+        """Longest distance of the entry (angstrom)."""
+
+
+E = TypeVar("E", bound=Entry)
+
+
+@dataclass(frozen=True)
+class Layout(Generic[E]):
+    """How one format is read.
+
+    Attributes:
+        kind: its name.
+        roles: what the elements i, j and k are.
+        fields: the numbers of an entry, in the file's order.
+        make: makes an entry of the numbers.
+        mistake: (triple, numbers by field) -> (field, what was expected of it), or None if all is well.
+        others: what is said of files with more columns.
+    """
+
+    kind: str
+    roles: Triple
+    fields: tuple[str, ...]
+    make: Callable[..., E]
+    mistake: Callable[[Triple, Mapping[str, float]], tuple[str, str] | None]
+    others: str
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Names of all the words of an entry."""
+        i, j, k = self.roles
+        return (f"element i ({i})", f"element j ({j})", f"element k ({k})", *self.fields)
+
+
+@dataclass(frozen=True)
+class TripleFile(Generic[E]):
+    """A parsed file.
+
+    Attributes:
+        path: where it was read from.
+        header: what it says about itself.
+        elements: every element that occurs in an entry, sorted.
+        entries: the entries by (i, j, k), i the centre.
+        roles: what i, j and k are.
+    """
+
+    path: Path
+    header: Header
+    elements: tuple[str, ...]
+    entries: dict[Triple, E]
+    roles: Triple
+
+    def require(self, symbols: Iterable[str]) -> dict[Triple, E]:
+        """Return the entries that a structure of these elements needs: all triples of them.
+
+        Args:
+            symbols: chemical symbols, repeated or not, in any order.
+
+        Raises:
+            MissingParameterError: the file lacks some triple; both lists are in the message.
+        """
+        elements = sorted(set(symbols))
+        needed: list[Triple] = [(i, j, k) for i, j, k in product(elements, repeat=3)]
+        missing = [triple for triple in needed if triple not in self.entries]
+        if missing:
+            raise MissingParameterError(
+                f"{self.path} has no entry for {_listing(missing)}; it defines {_listing(self.entries)}; "
+                f"a structure of {', '.join(elements)} needs every triple of its elements (i j k: "
+                f"{', '.join(self.roles)}): choose another file or add the entries"
+            )
+        return {triple: self.entries[triple] for triple in needed}
+
+    def cutoff(self, symbols: Iterable[str] | None = None) -> float:
+        """Largest cutoff (angstrom) among the entries of these elements, or among all entries.
+
+        Raises:
+            MissingParameterError: the file lacks some triple of the elements.
+        """
+        entries = self.entries if symbols is None else self.require(symbols)
+        return max(entry.cutoff for entry in entries.values())
+
+
+def read_triples(path: str | Path, layout: Layout[E]) -> TripleFile[E]:
+    """Read a file of this layout.
+
+    Raises:
+        ParameterFileError: unreadable or malformed; the message names file, line and field.
+        UnitsMismatchError: its header states other units than "metal".
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    header = parse_header(lines, path)
+    entries: dict[Triple, E] = {}
+    first_line: dict[Triple, int] = {}
+    for words in _entries(lines, layout, path):
+        triple, entry = _parse_entry(words, layout, path)
+        if triple in entries:
+            raise ParameterFileError(
+                f"{path} line {words[0].line}: second entry for {name_of(triple)}, the first is on line "
+                f"{first_line[triple]}; keep one of them"
+            )
+        entries[triple] = entry
+        first_line[triple] = words[0].line
+    if not entries:
+        raise ParameterFileError(
+            f"{path} has no entry, expected LAMMPS's {layout.kind} format: three elements and "
+            f"{len(layout.fields)} numbers"
+        )
+    elements = tuple(sorted({element for triple in entries for element in triple}))
+    return TripleFile(path, header, elements, entries, layout.roles)
+
+
+def name_of(triple: tuple[str, ...]) -> str:
+    """(i, j, k) as messages write it."""
+    return f"({', '.join(triple)})"
+
+
+def _entries(lines: list[str], layout: Layout[E], path: Path) -> Iterator[list[Word]]:
+    """Yield the words of each entry, at least as many as it needs, joining the lines it is spread over."""
+    entry: list[Word] = []
+    for words in word_lines(lines):
+        entry += words
+        if len(entry) >= len(layout.words):
+            yield entry
+            entry = []
+    if entry:
+        _check_words(entry, layout, path)
+        raise ParameterFileError(
+            f"{path} line {entry[-1].line}: field '{layout.words[len(entry)]}' is missing, the entry that "
+            f"began on line {entry[0].line} has {len(entry)} words, expected 3 elements and "
+            f"{len(layout.fields)} numbers"
+        )
+
+
+def _check_words(entry: list[Word], layout: Layout[E], path: Path) -> list[float]:
+    """Check that elements come first and numbers after; return the numbers."""
+    for word, field in zip(entry[:3], layout.words, strict=False):
+        if is_number(word.text):
+            raise ParameterFileError(
+                f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected a chemical "
+                f"symbol: an entry is 3 elements and {len(layout.fields)} numbers"
+            )
+    note = f" (in the entry that began on line {entry[0].line})"
+    return [
+        parse_number(word, field, path, note if word.line != entry[0].line else "")
+        for word, field in zip(entry[3:], layout.fields, strict=False)
+    ]
+
+
+def _parse_entry(words: list[Word], layout: Layout[E], path: Path) -> tuple[Triple, E]:
+    numbers = _check_words(words, layout, path)
+    count = len(layout.words)
+    if len(words) > count:
+        extra = words[count]
+        raise ParameterFileError(
+            f"{path} line {extra.line}: {shorten(extra.text)} is one word too many, an entry is "
+            f"3 elements and {len(layout.fields)} numbers ({layout.others})"
+        )
+    triple = (words[0].text, words[1].text, words[2].text)
+    if mistake := layout.mistake(triple, dict(zip(layout.fields, numbers, strict=True))):
+        field, expected = mistake
+        at = layout.fields.index(field)
+        raise ParameterFileError(
+            f"{path} line {words[3 + at].line}: field '{field}' of entry {name_of(triple)} is "
+            f"{numbers[at]:g}, expected {expected}"
+        )
+    return triple, layout.make(*numbers)
+
+
+def _listing(triples: Iterable[Triple]) -> str:
+    names = [name_of(triple) for triple in triples]
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")

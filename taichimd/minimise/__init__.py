@@ -1,1 +1,0 @@
-"""Minimisation on the device: FIRE, and the cell as further degrees of freedom."""

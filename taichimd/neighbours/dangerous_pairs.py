@@ -1,0 +1,93 @@
+"""Pairs that a Verlet list lacks: whether it still serves once some atoms have gone more than half the skin.
+
+That an atom has gone so far breaks no list by itself: a pair is missing once two atoms are within the cutoff that were not
+within cutoff + skin at the build, and one of them has gone half the skin then. Among a million atoms the fastest gets there
+long before any such pair exists. So those that have gone so far are noted, and after each step the atoms around each are
+looked through, by the bins of the build: those now within the cutoff must have been listed. No other pair can be missing.
+
+Bins are looked through one farther than the search does. An atom that has gone half the skin and half of that bin asks for a
+build, as do too many to look after.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.neighbours.control import FAST, REBUILD
+
+TOLERANCE = 4e-3
+"""Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""
+LANES = 32
+"""Threads that look around one atom."""
+ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
+MOST = {"cuda": (8, 64), "cpu": (4, 1000)}
+"""A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to be missing by then;
+on a CPU it costs less than to look around them all, step after step."""
+
+
+@ti.func
+def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: ti.template()):  # type: ignore[valid-type]
+    """Whether, of those that a thread looks at, some atom is near atom i and was not when the list was built."""
+    reach, bins = b.reach + 1, b.bins
+    low_z = b.bin_of[i] % bins[2] - reach[2]
+    high_z = low_z + 2 * reach[2]
+    if b.periodic[2] == 0:
+        low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
+    first_cell = low_z // bins[2]
+    # Where the cell ends, a column goes on in the next cell.
+    pieces = high_z // bins[2] - first_cell + 1
+    column_of = b.bin_of[i] // bins[2]
+    radius = ti.sqrt(b.radius2)
+    near, listed = radius - 2.0 * ti.sqrt(most2) + TOLERANCE, radius - TOLERANCE
+    lacks = 0
+    piece = lane
+    while piece < (2 * reach[0] + 1) * (2 * reach[1] + 1) * pieces:
+        column = piece // pieces
+        gx = column_of // bins[1] + column // (2 * reach[1] + 1) - reach[0]
+        gy = column_of % bins[1] + column % (2 * reach[1] + 1) - reach[1]
+        cells = ti.Vector([gx // bins[0], gy // bins[1], first_cell + piece % pieces])
+        if (cells[0] == 0 or b.periodic[0] != 0) and (cells[1] == 0 or b.periodic[1] != 0):
+            row = ((gx - cells[0] * bins[0]) * bins[1] + gy - cells[1] * bins[1]) * bins[2]
+            begin = b.starts[row + ti.max(low_z - cells[2] * bins[2], 0)]
+            end = b.starts[row + ti.min(high_z - cells[2] * bins[2], bins[2] - 1) + 1]
+            for j in range(begin, end):
+                image = cells - (b.turns[j] - b.turns[i])
+                shift = image[0] * b.grid[0] + image[1] * b.grid[1] + image[2] * b.grid[2]
+                now = pos[j] - pos[i] + shift
+                if now.dot(now) < near * near:
+                    then = built_at[j] - built_at[i] + shift
+                    if then.dot(then) > listed * listed:
+                        lacks = 1
+        piece += LANES
+    return lacks
+
+
+def dangerous_pairs_functions(backend: str) -> Any:
+    """Device functions `note`, and `look`, which asks for a build if the list lacks a pair, and holds its own loop."""
+    at_a_time = ATOMS_AT_A_TIME[backend]
+    some, one_in = MOST[backend]
+
+    @ti.func
+    def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):
+        """Note an atom that has gone sqrt(gone2), farther than half the skin sqrt(most2); 1 if that is too far, or one too many."""
+        at = ti.atomic_add(control[FAST], 1)
+        farthest = ti.sqrt(most2) + 0.5 * ti.sqrt(b.radius2) / ti.max(b.reach[0], b.reach[1], b.reach[2])
+        too_far = 1
+        # A comparison with NaN is false.
+        if at < ti.min(some + n // one_in, n) and gone2 < farthest * farthest:
+            b.order[at] = i
+            too_far = 0
+        return too_far
+
+    @ti.func
+    def look(n, most2, pos: ti.template(), built_at: ti.template(), b: ti.template(), control: ti.template(), frozen):  # fmt: skip
+        for thread in range(at_a_time * LANES):
+            number = ti.min(control[FAST], n) if control[REBUILD] == 0 else 0
+            at = thread // LANES
+            while at < number:
+                if lacks_pair(b.order[at], thread % LANES, most2, pos, built_at, b) == 1:
+                    control[REBUILD] = 1
+                    control[frozen] = 1
+                at += at_a_time
+
+    return SimpleNamespace(note=note, look=look)

@@ -1,0 +1,65 @@
+"""Rows of lists written in whole chunks by the threads of a warp, each of which fills a row of its own.
+
+Entries that threads write one by one go to memory one by one, each as a request of its own, and a GPU takes so many requests
+at a time: a search was kept waiting by that more than by all it computes. So a thread puts what it finds into a ring in shared
+memory; where it has a chunk together, as many threads as it has entries write it at once, for four rows at a time.
+"""
+
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.runtime import ti
+from taichimd.neighbours.masks import lowest, without_lowest
+from taichimd.neighbours.rows import CHUNK, WARP, slot, those
+
+RING = 16
+"""Entries that a thread may have found and not written yet."""
+BLOCK = 128
+"""Threads of a block."""
+
+
+class Outbox(Bundle):
+    """What the threads of a block have found, as one argument of device functions."""
+
+    ring: Any = Array("i32", "RING BLOCK", "in shared memory, an entry of all threads after the other")
+    thread: Any = Number("i32", "number of this thread")
+    row: Any = Number("i32", "the row that it fills")
+
+
+@ti.func
+def place_in_ring(thread, s):
+    """Where entry s of a thread's row is kept."""
+    return (s & (RING - 1)) * BLOCK + thread % BLOCK
+
+
+@ti.func
+def put(box: ti.template(), s, entry):  # type: ignore[valid-type]
+    """Keep entry s of this thread's row; there must be room."""
+    box.ring[place_in_ring(box.thread, s)] = entry
+
+
+@ti.func
+def send(box: ti.template(), found, written, least, n, width, entries: ti.template(), layout: ti.template()):  # type: ignore[valid-type]
+    """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it."""
+    lane = box.thread % WARP
+    done = written
+    ti.simt.subgroup.sync()
+    # What is left to another search sends nothing.
+    full = those(found - done >= least)
+    while full != 0:
+        mine, rest = full, full
+        for group in ti.static(range(WARP // CHUNK)):
+            if lane // CHUNK > group:
+                mine = without_lowest(mine)
+            rest = without_lowest(rest)
+        owner = ti.min(lowest(mine), WARP - 1)
+        s = ti.simt.subgroup.shuffle(done, ti.cast(owner, ti.u32)) + lane % CHUNK
+        end = ti.min(ti.simt.subgroup.shuffle(found, ti.cast(owner, ti.u32)), width)
+        row = ti.simt.subgroup.shuffle(box.row, ti.cast(owner, ti.u32))
+        if mine != 0 and s < end:
+            entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(box.thread - lane + owner, s)]
+        if ((full & ~rest) >> lane) & 1 == 1:
+            done = ti.min(done + CHUNK, found)
+        full = those(found - done >= least)
+    ti.simt.subgroup.sync()
+    return done

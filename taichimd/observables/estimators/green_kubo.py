@@ -1,0 +1,218 @@
+"""Green-Kubo integrals with error bars: the part that conductivity and viscosity share.
+
+Each run is cut into `blocks` pieces of equal length. A piece is one independent sample: it has its own
+autocorrelation and its own running integral, and the standard error of anything is the scatter of the
+samples, at each time. Integrals of autocorrelations get noisier with time, so where to read them off is a
+choice that belongs to the result:
+
+* `plateau=(t1, t2)`: the mean of the running integral from t1 to t2; every sample is averaged over the same
+  times, and the error is the scatter of these averages.
+* `plateau=None`: t1 is found from the data, t2 = 2 t1. t1 is the first time after which nothing significant
+  is added: for every t from t1 to 2 t1, the integral grows from t to 2 t by less than two standard errors of
+  that growth. So it needs a window of at least 4 t1. It sees slow tails as far as the noise lets it; what a
+  tail adds below the noise is lost. It looks at the data that it judges, so the error comes out about a
+  third too small (tests/test_green_kubo.py measures it): to publish a number, look at `running_mean` and give
+  the plateau. If no such time lies in the window, `settled` is False and the last third is used: then the
+  window is too short, or the noise too large.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.series import (
+    Array,
+    Mean,
+    autocorrelation,
+    check_window,
+    finite,
+    mean_of,
+    running_integral,
+)
+
+ENOUGH = 5
+"""Samples that the default number of blocks makes: fewer, and the error itself is too uncertain."""
+SIGNIFICANT = 2.0
+"""Standard errors that a growth must exceed to count."""
+NOTABLE = 0.1
+"""Share of the whole integral that its growth must exceed to be told."""
+REACH = 2.0
+"""A plateau from t1 goes to REACH * t1."""
+
+
+@dataclass(frozen=True)
+class GreenKubo:
+    """A running Green-Kubo integral and its value on a plateau.
+
+    Attributes:
+        time: (m,) internal units, from 0 to the window.
+        correlation: of the current, (m, channels), in the square of its unit.
+        running: integral up to each time, (m, channels), in the unit of the result; `running.error`
+            is the standard error at each time.
+        running_mean: the same for the mean of the channels, (m,).
+        channels: the value of each channel on the plateau, (channels,).
+        mean: the value of the mean of the channels on the plateau.
+        plateau: (t1, t2), internal units.
+        settled: False if the automatic choice found no plateau; True if it did or was given.
+        gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
+            the samples, without that of what came before.
+    """
+
+    time: Array
+    correlation: Mean
+    running: Mean
+    running_mean: Mean
+    channels: Mean
+    mean: Mean
+    plateau: tuple[float, float]
+    settled: bool
+    gain: Mean
+
+
+def runs_of(values: Any, name: str, axes: int) -> list[Array]:
+    """One run, or several, as a list of checked arrays of `axes` axes.
+
+    Raises:
+        AnalysisError: no run, wrong shape, numbers that are not finite.
+    """
+    several = isinstance(values, list | tuple) or np.ndim(values) == axes + 1
+    runs = [finite(run, name, axes) for run in values] if several else [finite(values, name, axes)]
+    if not runs:
+        raise AnalysisError(f"{name}: no run given, expected one or more")
+    return runs
+
+
+def positive(**values: float) -> None:
+    """Refuse what must be above zero.
+
+    Raises:
+        AnalysisError: the first that is not.
+    """
+    for name, value in values.items():
+        if not (np.isfinite(value) and value > 0):
+            raise AnalysisError(f"{name} = {value}: expected a number above 0")
+
+
+def pieces_of(runs: list[Array], blocks: int | None) -> list[Array]:
+    """Runs cut into equal blocks; without a number, as few as make five samples.
+
+    Raises:
+        AnalysisError: fewer than one block, or fewer samples in a run than blocks.
+    """
+    if blocks is None:
+        blocks = -(-ENOUGH // len(runs))
+    if blocks < 1:
+        raise AnalysisError(f"{blocks} blocks: expected 1 or more")
+    shortest = min(len(run) for run in runs)
+    if shortest < blocks:
+        raise AnalysisError(f"a run of {shortest} samples makes no {blocks} blocks; take a longer run")
+    # Samples of equal weight need pieces of equal length; what is over is cut off at the start.
+    length = shortest // blocks
+    return [run[len(run) - (k + 1) * length : len(run) - k * length] for run in runs for k in range(blocks)]
+
+
+def integrate(
+    runs: list[Array],
+    dt: float,
+    window: float,
+    factor: float,
+    plateau: tuple[float, float] | None = None,
+    blocks: int | None = None,
+) -> GreenKubo:
+    """Factor times the time integral of the autocorrelation of each channel.
+
+    Args:
+        runs: (steps, channels) each.
+        dt: time between samples.
+        window: longest correlation time.
+        factor: in front of the integral, unit conversion included.
+        plateau: times between which the running integral is averaged; None finds them (see above).
+        blocks: pieces of each run; None makes as many as give five samples.
+
+    Raises:
+        AnalysisError: window longer than a piece, plateau outside the window, a number that is not finite.
+    """
+    positive(dt=dt, window=window)
+    pieces = pieces_of(runs, blocks)
+    lags = round(window / dt)
+    check_window(lags, len(pieces[0]), "run" if len(pieces) == len(runs) else "block of a run")
+    correlation = np.array([autocorrelation(piece, lags) for piece in pieces])
+    return read_off(correlation, dt, factor, plateau)
+
+
+def read_off(
+    correlation: Array, dt: float, factor: float, plateau: tuple[float, float] | None = None
+) -> GreenKubo:
+    """Factor times the integral of correlation functions of independent samples.
+
+    Args:
+        correlation: (samples, m, channels) at the times 0, dt, 2 dt ...
+        dt: time between rows.
+        factor: in front of the integral, unit conversion included.
+        plateau: times between which the running integral is averaged; None finds them (see above).
+
+    Raises:
+        AnalysisError: plateau outside the window.
+    """
+    time: Array = dt * np.arange(correlation.shape[1], dtype=np.float64)
+    integral = factor * np.array([running_integral(c, dt) for c in correlation])
+    across = integral.mean(axis=2)
+    chosen, settled = (plateau, True) if plateau is not None else find_plateau(time, integral)
+    rows, quarter = _rows(time, chosen), max(1, len(time) // 4)
+    return GreenKubo(
+        time=time,
+        correlation=mean_of(correlation),
+        running=mean_of(integral),
+        running_mean=mean_of(across),
+        channels=mean_of(integral[:, rows].mean(axis=1)),
+        mean=mean_of(across[:, rows].mean(axis=1)),
+        plateau=(float(chosen[0]), float(chosen[1])),
+        settled=settled,
+        gain=mean_of(across[:, -quarter:].mean(axis=1) - across[:, -2 * quarter : -quarter].mean(axis=1)),
+    )
+
+
+def growing(found: GreenKubo) -> bool:
+    """Whether the mean running integral gains over its last quarters: two errors, and a tenth of its end."""
+    gain = abs(found.gain.value)
+    return bool(gain > SIGNIFICANT * found.gain.error and gain > NOTABLE * abs(found.running_mean.value[-1]))
+
+
+def _rows(time: Array, plateau: tuple[float, float]) -> slice:
+    step = time[1]
+    first, last = round(plateau[0] / step), round(plateau[1] / step)
+    if not 0 <= first <= last < len(time):
+        raise AnalysisError(
+            f"plateau from {plateau[0]:g} to {plateau[1]:g}: expected times in rising order within the "
+            f"correlation window of {time[-1]:g} (internal units)"
+        )
+    return slice(first, last + 1)
+
+
+def find_plateau(time: Array, integrals: Array) -> tuple[tuple[float, float], bool]:
+    """The default plateau: where the running integral has stopped to grow, as far as can be seen.
+
+    Args:
+        time: (m,) equidistant, from 0.
+        integrals: (samples, m, channels) running integrals.
+
+    Returns:
+        (t1, t2), and whether there is such a place.
+    """
+    last = len(time) - 1
+    early = np.arange(1, int(last / REACH) + 1)
+    if len(integrals) > 1 and early.size:
+        late = np.ceil(REACH * early).astype(int)
+        growth = integrals[:, late] - integrals[:, early]
+        # The scatter of all channels together: that of one mean, from few samples, is itself too uncertain.
+        error = np.sqrt(growth.var(axis=0, ddof=1).mean(axis=1) / (growth.shape[0] * growth.shape[2]))
+        still = np.abs(growth.mean(axis=(0, 2))) <= SIGNIFICANT * error
+        # Of equal numbers, the difference is no growth either, so a constant integral is settled.
+        unsettled = np.concatenate([[0], np.cumsum(~still)])
+        for t in early[: int(last / REACH**2)]:
+            # Entry t - 1 of `still` is about time t.
+            if unsettled[int(REACH * t)] == unsettled[t - 1]:
+                return (float(time[t]), float(time[int(REACH * t)])), True
+    return (float(time[last - last // 3]), float(time[last])), False

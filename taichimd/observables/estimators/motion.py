@@ -1,0 +1,326 @@
+"""What moving atoms tell: mean square displacement, diffusion, velocity autocorrelation, density of states.
+
+Trajectories are (frames, atoms, 3) at equal intervals, positions never wrapped. All time origins are used
+(windowed averages). The error is the scatter over `blocks` pieces of the trajectory, each a sample of its
+own; atoms of one piece are not independent of each other and do not count.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.green_kubo import GreenKubo, positive, read_off
+from taichimd.observables.estimators.series import Array, Mean, autocorrelation, check_window, finite, mean_of
+
+BALLISTIC = 2.0**1.5
+"""Growth of the displacement in twice the time that counts as ballistic: 4 in free flight, 2 in diffusion."""
+_CHUNK = 2_000_000
+"""Numbers that one FFT takes at a time, so that memory does not grow with the atoms."""
+
+
+@dataclass(frozen=True)
+class Diffusion:
+    """Mean square displacement and the slope of its linear part.
+
+    Attributes:
+        time: (m,) from 0.
+        msd: (m, 3) along x, y, z, angstrom^2.
+        total: (m,) their sum.
+        components: (3,) diffusion coefficients along x, y, z, angstrom^2 / time.
+        mean: D, the mean of the three.
+        fit: (t1, t2), where the line was fitted.
+        diffusive: False if the automatic choice found no end of the ballistic part; True if it did, or if
+            the times were given.
+    """
+
+    time: Array
+    msd: Mean
+    total: Mean
+    components: Mean
+    mean: Mean
+    fit: tuple[float, float]
+    diffusive: bool = True
+
+
+@dataclass(frozen=True)
+class DensityOfStates:
+    """Vibrations by frequency.
+
+    Attributes:
+        frequency: (m,) cycles (not radians) per time; multiply an angular one by 2 pi.
+        density: (m,) states per frequency; the trapezoid sum over all frequencies is 3N.
+    """
+
+    frequency: Array
+    density: Mean
+
+
+def _pieces(trajectory: Any, name: str, lags: int, blocks: int) -> Array:
+    """(blocks, frames, atoms, 3), what does not fill a block left out at the start."""
+    frames = finite(trajectory, name, 3)
+    if frames.shape[2] != 3 or frames.shape[1] == 0:
+        raise AnalysisError(f"{name} have the shape {frames.shape}, expected (frames, atoms, 3)")
+    if blocks < 1:
+        raise AnalysisError(f"{blocks} blocks: expected 1 or more")
+    length = len(frames) // blocks
+    check_window(lags, length, "run" if blocks == 1 else f"block ({blocks} of {len(frames)} frames)")
+    return frames[len(frames) - blocks * length :].reshape(blocks, length, *frames.shape[1:])
+
+
+def _over_atoms(piece: Array, lags: int, weights: Array, squares: bool) -> Array:
+    """Weighted sum over atoms of autocorrelations, or of mean square displacements; (lags + 1, 3)."""
+    total = np.zeros((lags + 1, 3))
+    chunk = max(1, _CHUNK // (6 * len(piece)))
+    for first in range(0, piece.shape[1], chunk):
+        x = piece[:, first : first + chunk]
+        if squares:
+            x = x - x.mean(axis=0)
+        values = autocorrelation(x, lags)
+        if squares:
+            values = _squares(x, lags) - 2.0 * values
+            values[0] = 0.0
+        total += np.einsum("kac,a->kc", values, weights[first : first + chunk])
+    return total
+
+
+def _squares(x: Array, lags: int) -> Array:
+    """Mean over i of x_i^2 + x_{i+k}^2, for all k (the part of the displacement that is no correlation)."""
+    n = len(x)
+    sums = np.concatenate([np.zeros_like(x[:1]), np.cumsum(x * x, axis=0)])
+    k = np.arange(lags + 1)
+    return np.asarray((sums[n - k] + sums[n] - sums[k]) / (n - k)[:, None, None])
+
+
+def mean_square_displacement(positions: Any, lags: int) -> Array:
+    """Mean over atoms and all time origins of (x(t0 + t) - x(t0))^2, by FFT.
+
+    V. Calandrini et al., Collection SFN 12, 201 (2011), doi:10.1051/sfn/201112010.
+
+    Args:
+        positions: (frames, atoms, 3) angstrom, never wrapped.
+        lags: largest number of frames between the two.
+
+    Returns:
+        (lags + 1, 3) angstrom^2, along x, y, z.
+
+    Raises:
+        AnalysisError: wrong shape, numbers that are not finite, lags not below the number of frames.
+    """
+    piece = _pieces(positions, "positions", lags, 1)[0]
+    n = piece.shape[1]
+    return _over_atoms(piece, lags, np.full(n, 1.0 / n), True)
+
+
+def diffusion_from_msd(
+    positions: Any,
+    dt: float,
+    window: float,
+    fit: tuple[float, float] | None = None,
+    blocks: int = 5,
+) -> Diffusion:
+    """D along x, y, z as half the slope of the mean square displacement (Einstein 1905), by a linear fit.
+
+    Args:
+        positions: (frames, atoms, 3) angstrom, never wrapped, of the atoms to average over.
+        dt: time between frames.
+        window: longest time.
+        fit: times between which the line is fitted; None: from 0.2 to 1 times the window, and from the end of
+            the ballistic part if that is later (`fit_diffusion`): look at the curve.
+        blocks: pieces of the run for the error.
+
+    Raises:
+        AnalysisError: window longer than a piece, fit outside the window, wrong shape or numbers.
+    """
+    positive(dt=dt, window=window)
+    lags = round(window / dt)
+    pieces = _pieces(positions, "positions", lags, blocks)
+    n = pieces.shape[2]
+    msd = np.array([_over_atoms(piece, lags, np.full(n, 1.0 / n), True) for piece in pieces])
+    return fit_diffusion(msd, dt, fit)
+
+
+def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = None) -> Diffusion:
+    """D from mean square displacements of independent samples; the fit as in `diffusion_from_msd`.
+
+    Args:
+        squares: (samples, m, 3) angstrom^2 along x, y, z at the times 0, dt, 2 dt ...
+        dt: time between rows.
+        fit: times between which the line is fitted; None: from 0.2 to 1 times the longest, without the
+            ballistic part, where atoms fly freely and displacements grow as t^2. It ends at the first time
+            t > 0 whose doubling multiplies the displacement by 2^1.5 or less, half-way between t^2 and t. If
+            there is none, the second half is fitted, and the result is not `diffusive`.
+
+    Raises:
+        AnalysisError: fit outside the times, or fewer than two of them beyond 0; numbers that are not finite.
+    """
+    msd = finite(squares, "mean square displacements", 3)
+    lags = msd.shape[1] - 1
+    time: Array = dt * np.arange(lags + 1, dtype=np.float64)
+    diffusive = True
+    if fit is None:
+        if lags < 2:
+            raise AnalysisError(
+                "no line through one time alone: expected two or more beyond 0; take a longer window"
+            )
+        end, diffusive = _ballistic_end(msd.sum(axis=2).mean(axis=0))
+        fit = (dt * max(round(0.2 * lags), end), time[-1])
+    first, last = fit
+    a, b = round(first / dt), round(last / dt)
+    if not 0 <= a < b <= lags:
+        raise AnalysisError(
+            f"line from {first:g} to {last:g}: expected two times in rising order within the window of "
+            f"{time[-1]:g}, at least one frame ({dt:g}) apart"
+        )
+    t = time[a : b + 1] - time[a : b + 1].mean()
+    slopes = np.einsum("t,stc->sc", t, msd[:, a : b + 1]) / (t @ t)
+    return Diffusion(
+        time=time,
+        msd=mean_of(msd),
+        total=mean_of(msd.sum(axis=2)),
+        components=mean_of(0.5 * slopes),
+        mean=mean_of(0.5 * slopes.mean(axis=1)),
+        fit=(float(time[a]), float(time[b])),
+        diffusive=diffusive,
+    )
+
+
+def _ballistic_end(total: Array) -> tuple[int, bool]:
+    """Where the displacement, (m,), stops growing as t^2, and whether it does; else half of the times."""
+    half = (len(total) - 1) // 2
+    k = np.arange(1, half + 1)
+    slower = np.flatnonzero(total[2 * k] <= BALLISTIC * total[k])
+    return (int(k[slower[0]]), True) if slower.size else (half, False)
+
+
+def velocity_autocorrelation(velocities: Any, lags: int, weights: Any = None, blocks: int = 1) -> Array:
+    """Mean over atoms and all time origins of w v(t0) v(t0 + t), by FFT.
+
+    Args:
+        velocities: (frames, atoms, 3).
+        lags: largest number of frames between the two.
+        weights: (atoms,), such as the masses; None: 1.
+        blocks: pieces of the run.
+
+    Returns:
+        (blocks, lags + 1, 3) in the unit of the velocity squared, times that of the weights.
+
+    Raises:
+        AnalysisError: wrong shape, numbers that are not finite, lags not below the frames of a piece.
+    """
+    pieces = _pieces(velocities, "velocities", lags, blocks)
+    n = pieces.shape[2]
+    w = np.ones(n) if weights is None else finite(weights, "weights", 1)
+    if len(w) != n:
+        raise AnalysisError(f"{len(w)} weights for {n} atoms")
+    return np.array([_over_atoms(piece, lags, w / n, False) for piece in pieces])
+
+
+def diffusion_from_vacf(
+    velocities: Any,
+    dt: float,
+    window: float,
+    plateau: tuple[float, float] | None = None,
+    blocks: int = 5,
+) -> GreenKubo:
+    """D along x, y, z as the integral of the velocity autocorrelation, in the unit of v^2 dt (Green 1954).
+
+    Plateau and errors as in `green_kubo`. Frames must lie closer than the shortest period.
+
+    Raises:
+        AnalysisError: window longer than a piece, plateau outside it, wrong shape or numbers.
+    """
+    positive(dt=dt, window=window)
+    correlation = velocity_autocorrelation(velocities, round(window / dt), blocks=blocks)
+    return read_off(correlation, dt, 1.0, plateau)
+
+
+def density_of_states(
+    velocities: Any, masses: Any, dt: float, window: float, blocks: int = 5
+) -> DensityOfStates:
+    """Vibrational density of states: cosine transform of the mass-weighted velocity autocorrelation.
+
+    J. M. Dickey and A. Paskin, Phys. Rev. 188, 1407 (1969). The correlation is multiplied by a Hann window,
+    cos^2(pi t / 2T), which makes lines 1/T wide instead of wiggly. Frequencies reach up to 1/(2 dt); faster
+    vibrations fold back.
+
+    Args:
+        velocities: (frames, atoms, 3).
+        masses: (atoms,).
+        dt: time between frames.
+        window: longest correlation time T.
+        blocks: pieces of the run for the error.
+
+    Raises:
+        AnalysisError: window longer than a piece, atoms at rest, wrong shape or numbers.
+    """
+    positive(dt=dt, window=window)
+    lags = round(window / dt)
+    correlation = velocity_autocorrelation(velocities, lags, masses, blocks).sum(axis=2)
+    return spectrum(correlation, len(np.asarray(masses)), dt)
+
+
+def spectrum(correlations: Array, n_atoms: int, dt: float) -> DensityOfStates:
+    """Density of states from velocity autocorrelations of independent samples, as in `density_of_states`.
+
+    Args:
+        correlations: (samples, m) mass-weighted, the three directions added up, at the times 0, dt, 2 dt ...;
+            their scale does not matter.
+        n_atoms: atoms that they are the mean of.
+        dt: time between rows.
+
+    Raises:
+        AnalysisError: atoms at rest, numbers that are not finite.
+    """
+    correlation = finite(correlations, "velocity autocorrelation", 2)
+    lags = correlation.shape[1] - 1
+    if not (correlation[:, 0] > 0).all():
+        raise AnalysisError("atoms at rest have no density of states")
+    normalised = correlation / correlation[:, :1] * np.cos(np.pi * np.arange(lags + 1) / (2 * lags)) ** 2
+    # Real part of the FFT of the even continuation; its trapezoid sum is 3N exactly.
+    even = np.concatenate([normalised, normalised[:, -2:0:-1]], axis=1)
+    density = 3 * n_atoms * 2.0 * dt * np.fft.rfft(even, axis=1).real
+    return DensityOfStates(np.arange(lags + 1) / (2.0 * lags * dt), mean_of(density))
+
+
+def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
+    """Undo the folding of atoms into the cell: between frames each atom takes the shortest way.
+
+    Right if no atom really moves by half a cell between frames.
+
+    Args:
+        positions: (frames, atoms, 3) angstrom.
+        cells: (frames, 3, 3) rows, angstrom.
+        pbc: (3,) periodic directions.
+
+    Returns:
+        Continuous positions, and how many jumps were undone.
+    """
+    x, boxes = finite(positions, "positions", 3).copy(), finite(cells, "cells", 3)
+    periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
+    jumps = 0
+    for k in range(1, len(x)):
+        if not periodic.any():
+            break
+        # Vectors of directions without periodicity may be anything; they take no part.
+        rows = boxes[k][periodic]
+        turns = np.round((x[k] - x[k - 1]) @ np.linalg.pinv(rows))
+        jumps += int(np.count_nonzero(turns.any(axis=1)))
+        x[k] -= turns @ rows
+    return x, jumps
+
+
+def without_drift(trajectory: Any, masses: Any) -> Array:
+    """Positions or velocities relative to the centre of mass, which neither diffuses nor vibrates.
+
+    Args:
+        trajectory: (frames, atoms, 3).
+        masses: (atoms,).
+
+    Raises:
+        AnalysisError: another shape, numbers that are not finite.
+    """
+    x = finite(trajectory, "trajectory", 3)
+    w = np.asarray(masses, float) / np.sum(masses)
+    return np.asarray(x - np.einsum("fac,a->fc", x, w)[:, None])

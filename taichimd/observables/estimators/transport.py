@@ -1,0 +1,216 @@
+"""Transport coefficients: thermal conductivity (Green-Kubo, HNEMD) and shear viscosity (Green-Kubo).
+
+Green-Kubo: R. Kubo, J. Phys. Soc. Jpn. 12, 570 (1957); M. S. Green, J. Chem. Phys. 22, 398 (1954); for
+many-body potentials Z. Fan et al., Phys. Rev. B 92, 094301 (2015). Plateau, window, samples and errors:
+`taichimd.observables.estimators.green_kubo`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.errors import AnalysisError
+from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
+from taichimd.observables.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
+from taichimd.observables.estimators.series import Array, Mean, block_means, mean_of
+
+BLOCKS = 10
+"""Pieces of a single driven run, for the error of its mean current."""
+
+
+def green_kubo_conductivity(
+    current: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    window: float,
+    plateau: tuple[float, float] | None = None,
+    blocks: int | None = None,
+) -> GreenKubo:
+    """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
+
+    The mean current is not subtracted: it is zero in equilibrium, and the mean of
+    a finite run is a part of the fluctuations.
+
+    Args:
+        current: (steps, 3) heat current of one run, or a list of them (or (runs, steps, 3)): of the whole
+            cell, not divided by its volume, eV angstrom / internal time; (steps, 2) in the plane of a sheet.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K.
+        window: longest correlation time, internal.
+        plateau: internal times between which the running integral is averaged; None finds them.
+        blocks: pieces of each run that count as independent; None makes as many as give five samples.
+
+    Returns:
+        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K).
+
+    Raises:
+        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+    """
+    positive(volume=volume, temperature=temperature)
+    runs = runs_of(current, "heat current", 2)
+    _check_width(runs, 3, "heat current", sheet=True)
+    factor = 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN
+    return integrate(runs, dt, window, factor, plateau, blocks)
+
+
+@dataclass(frozen=True)
+class Driven:
+    """Conductivity from driven runs.
+
+    Attributes:
+        time: (m,) internal, ends of the running average.
+        running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time,
+            with the standard error over the runs at that time; NaN of a single run.
+        kappa: W/(m K) along the driving force, with the standard error over the runs, or over pieces of one.
+        components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
+        of_runs: (runs,) W/(m K) along the driving force.
+    """
+
+    time: Array
+    running: Mean
+    kappa: Mean
+    components: Mean
+    of_runs: Array
+
+
+def hnemd_conductivity(
+    current: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    driving_force: Any,
+    skip: float = 0.0,
+    blocks: int | None = None,
+) -> Driven:
+    """Thermal conductivity from the mean heat current under a driving force: J_a / (T V) = kappa_ab F_b.
+
+    Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
+    Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
+    small enough for a linear response, which the reader checks by halving it. Where correlations outlive a
+    piece of a single run its error is too small: take several.
+
+    Args:
+        current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K, of the thermostat.
+        driving_force: (3,) 1/angstrom.
+        skip: internal time at the start of each run that is left out: the response needs time to build up.
+        blocks: samples that each run makes, for the error; None: one of several runs, ten of a single one.
+
+    Raises:
+        AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
+    """
+    positive(dt=dt, volume=volume, temperature=temperature)
+    runs = runs_of(current, "heat current", 2)
+    _check_width(runs, 3, "heat current")
+    force = np.asarray(driving_force, float)
+    size = float(np.linalg.norm(force)) if force.shape == (3,) else 0.0
+    if not (np.isfinite(size) and size > 0):
+        raise AnalysisError(
+            f"driving force {force.tolist()}: expected three numbers in 1/Å, not all of them 0"
+        )
+    first = round(skip / dt)
+    shortest = min(len(run) for run in runs)
+    if not 0 <= first < shortest:
+        raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
+    blocks = blocks or (BLOCKS if len(runs) == 1 else 1)
+    kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
+    direction = force / size
+    of_runs = np.array([run.mean(axis=0) for run in kappa])
+    samples = of_runs
+    if blocks != 1 or len(runs) == 1:
+        samples = np.concatenate([block_means(run, blocks) for run in kappa])
+    along = np.array([run[: shortest - first] @ direction for run in kappa])
+    count: Array = np.arange(1.0, along.shape[1] + 1)
+    return Driven(
+        time=dt * (first + count),
+        running=mean_of(np.cumsum(along, axis=1) / count),
+        kappa=mean_of(samples @ direction),
+        components=mean_of(samples),
+        of_runs=of_runs @ direction,
+    )
+
+
+@dataclass(frozen=True)
+class Viscosity:
+    """Shear viscosity in two ways, Pa s.
+
+    Attributes:
+        off_diagonal: of xy, xz, yz and their mean.
+        symmetrised: of the symmetric traceless stress: five independent components, so smaller errors.
+    """
+
+    off_diagonal: GreenKubo
+    symmetrised: GreenKubo
+
+
+def green_kubo_viscosity(
+    stress: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    window: float,
+    plateau: tuple[float, float] | None = None,
+    blocks: int | None = None,
+) -> Viscosity:
+    """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, in Pa s.
+
+    Symmetrised: V/(10 k_B T) times the integral of the sum over all nine components of the symmetric
+    traceless part, P. J. Daivis and D. J. Evans, J. Chem. Phys. 100, 541 (1994); isotropic fluids
+    only.
+
+    Args:
+        stress: (steps, 6) of one run, or a list of them: xx yy zz yz xz xy (ASE's order), eV/angstrom^3, of
+            the whole cell and *with* the kinetic part; the sign does not matter. (steps, 3, 3) as well.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K.
+        window: longest correlation time, internal.
+        plateau: internal times between which the running integrals are averaged; None finds them.
+        blocks: as in `green_kubo_conductivity`.
+
+    Raises:
+        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+    """
+    positive(volume=volume, temperature=temperature)
+    runs = [_as_voigt(run) for run in _stress_runs(stress)]
+    factor = volume / (KB * temperature) / PASCAL_SECOND
+    shear = [run[:, 3:][:, ::-1] for run in runs]
+    off_diagonal = integrate(shear, dt, window, factor, plateau, blocks)
+    # With these weights, the mean of the six correlations is a tenth of the sum over nine components.
+    weights = np.sqrt(6.0 / 10.0 * np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]))
+    traceless = []
+    for run in runs:
+        deviator = run.copy()
+        deviator[:, :3] -= run[:, :3].mean(axis=1, keepdims=True)
+        traceless.append(weights * deviator)
+    return Viscosity(off_diagonal, integrate(traceless, dt, window, factor, plateau, blocks))
+
+
+def _stress_runs(stress: Any) -> list[Array]:
+    """One run or several of (steps, 6) or (steps, 3, 3)."""
+    if not isinstance(stress, list | tuple):
+        shape = np.shape(stress)
+        one = len(shape) == 2 or (len(shape) == 3 and shape[1:] == (3, 3))
+        stress = [stress] if one else list(stress)
+    return [run for part in stress for run in runs_of([part], "stress", np.ndim(part))]
+
+
+def _as_voigt(run: Array) -> Array:
+    if run.ndim == 3 and run.shape[1:] == (3, 3):
+        run = 0.5 * (run + run.transpose(0, 2, 1))
+        return np.stack([run[:, a, b] for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], axis=1)
+    if run.ndim != 2:
+        raise AnalysisError(f"stress has the shape {run.shape}, expected (steps, 6) or (steps, 3, 3)")
+    _check_width([run], 6, "stress")
+    return run
+
+
+def _check_width(runs: list[Array], width: int, name: str, sheet: bool = False) -> None:
+    for run in runs:
+        if run.shape[1] != width and not (sheet and run.shape[1] == width - 1):
+            raise AnalysisError(f"{name} has {run.shape[1]} components, expected {width}")

@@ -1,0 +1,111 @@
+"""What `taichimd run` observes, from settings to files; a restart that completes a run goes on with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ase import Atoms
+
+from taichimd.app.config import RunSettings
+from taichimd.app.setting_types import DRAW, parse_time
+from taichimd.app.simulation import Simulation
+from taichimd.core.errors import SettingsError
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.observables.estimators.structure import check_reach
+from taichimd.observables.plan import Plan, check_system, make_plan, names_of, parse_kinds
+from taichimd.system.constraints import fixed_atoms
+
+if TYPE_CHECKING:
+    from taichimd.observables.live import Observations
+    from taichimd.program.engine import Engine
+
+
+def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
+    """The plan that settings ask for, or None.
+
+    Raises:
+        SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
+    """
+    if settings.observe is None:
+        for key in ("observe_every", "observe_window", "observe_r_max"):
+            if getattr(settings, key) != RunSettings.model_fields[key].default:
+                raise SettingsError(
+                    f"{key} = {getattr(settings, key)}: nothing is observed; expected with it observe, "
+                    'such as "rdf,msd"'
+                )
+        return None
+    window = None if settings.observe_window is None else parse_time(settings.observe_window)
+    kinds = parse_kinds(settings.observe)
+    timestep, every = settings.timestep, settings.observe_every
+    return make_plan(kinds, first_step, steps, timestep, every, window, settings.observe_r_max)
+
+
+def plan_of_restart(
+    settings: RunSettings, checkpoint: Checkpoint, steps: int
+) -> tuple[Plan | None, list[str]]:
+    """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
+    saved = saved_plan(checkpoint)
+    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
+    if saved is not None and settings.observe is not None and same:
+        whole = checkpoint.step + steps - saved.first_step
+        if plan_of(settings, saved.first_step, whole) == saved:
+            return saved, []
+    plan = plan_of(settings, checkpoint.step, steps)
+    if saved is None or plan is None:
+        return plan, []
+    return plan, [f"observations start anew at step {checkpoint.step:,}: another length or other settings"]
+
+
+def saved_plan(checkpoint: Checkpoint) -> Plan | None:
+    """What a checkpoint's run observes; None without."""
+    import json
+
+    saved = checkpoint.observed
+    return Plan.from_json(json.loads(str(saved["plan"]))) if saved else None
+
+
+def check(plan: Plan | None, atoms: Atoms) -> None:
+    """Raise a SettingsError or AnalysisError if the structure does not allow what is to be observed."""
+    if plan is not None:
+        check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc, fixed_atoms(atoms))
+        if "rdf" in plan.kinds:
+            check_reach(len(atoms), atoms.cell.volume, plan.r_max)
+
+
+def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
+    """Names of the files that a run will write."""
+    return () if plan is None else tuple(n for kind in plan.kinds for n in names_of(kind, plot_format))
+
+
+def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":
+    """Samplers of a run, with what a checkpoint of the same plan has.
+
+    Raises:
+        SettingsError, AnalysisError: as `Observations`.
+    """
+    if plan is None:
+        return None
+    from taichimd.observables.live import Observations
+
+    observations = Observations(cast("Engine", simulation.engine), plan)
+    if checkpoint is not None and saved_plan(checkpoint) == plan:
+        observations.load(checkpoint.observed)
+    return observations
+
+
+def finish(
+    observations: "Observations | None", folder: Path, title: str, plot_format: str = "png"
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Write the results if the run is complete: rows for the summary, and the entry of run.json."""
+    if observations is None:
+        return [], {}
+    plan = observations.plan
+    entry: dict[str, Any] = {"plan": plan.to_json(), "samples_taken": observations.taken}
+    if not observations.complete:
+        rows = [
+            ("observed", f"{observations.taken} of {plan.samples} samples; tables when the run is complete")
+        ]
+    else:
+        rows = observations.write(folder, title, plot_format)
+        rows += [("note", note) for note in observations.notes]
+        entry |= {"results": rows, "values": observations.values}
+    return rows, {"observed": {**entry, "notes": observations.notes}}

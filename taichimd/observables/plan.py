@@ -1,0 +1,222 @@
+"""What a run observes while it goes on: when samples are taken, in which blocks, for which window."""
+
+import difflib
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import SettingsError
+from taichimd.observables.request import BLOCKS, FEWEST, TWO_ORIGINS
+
+OBSERVABLES = ("rdf", "msd", "vacf", "heat", "viscosity")
+"""What a run can observe."""
+CORRELATED = OBSERVABLES[1:]
+"""Those with a correlation window."""
+ORIGINS = 100
+"""Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
+
+
+TABLES = {
+    "rdf": ("rdf",),
+    "msd": ("msd",),
+    "vacf": ("vacf", "dos"),
+    "heat": ("heat_current", "kappa"),
+    "viscosity": ("stress", "viscosity"),
+}
+"""Tables that each kind writes."""
+_PICTURES = {"heat": "kappa"}
+"""Names of pictures, where they are not those of the kind."""
+OF_BULK = ("heat", "viscosity")
+"""Those that need momentum to be conserved."""
+NEED_VOLUME = ("rdf", "heat", "viscosity")
+"""Those that are per volume of the cell."""
+
+
+def names_of(kind: str, plot_format: str = "png") -> list[str]:
+    """Names of the files that a kind writes: tables, and the picture last."""
+    return [*(f"{name}.csv" for name in TABLES[kind]), f"{_PICTURES.get(kind, kind)}.{plot_format}"]
+
+
+def _between_origins(lags: int) -> int:
+    return max(1, lags // ORIGINS)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Samples of one run, in equal blocks for the errors.
+
+    Attributes:
+        kinds: of OBSERVABLES.
+        every: steps between samples.
+        first_step: where the run begins.
+        samples: in the whole run, at the multiples of `every`.
+        interval: ps between samples.
+        blocks: pieces of the run.
+        lags: samples that the correlation window spans.
+        r_max: angstrom, of the RDF. bins: of the RDF.
+    """
+
+    kinds: tuple[str, ...]
+    every: int
+    first_step: int
+    samples: int
+    interval: float
+    blocks: int
+    lags: int
+    r_max: float
+    bins: int
+
+    @property
+    def length(self) -> int:
+        """Samples of a block of the correlations; what does not fill the blocks is left out at the start."""
+        return self.samples // self.blocks
+
+    @property
+    def origin_every(self) -> int:
+        """Samples between time origins of msd and vacf."""
+        return _between_origins(self.lags)
+
+    @property
+    def correlated(self) -> bool:
+        """Whether anything has a window."""
+        return any(kind in CORRELATED for kind in self.kinds)
+
+    def to_json(self) -> dict[str, Any]:
+        """For checkpoints and reports."""
+        return {**asdict(self), "kinds": list(self.kinds)}
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "Plan":
+        """What `to_json` gave."""
+        return cls(**{**saved, "kinds": tuple(saved["kinds"])})
+
+
+def parse_kinds(text: str) -> tuple[str, ...]:
+    """Observables of a text such as "rdf,msd", in the order of OBSERVABLES.
+
+    Raises:
+        SettingsError: a word that is none of them.
+    """
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    for word in words:
+        if word not in OBSERVABLES:
+            near = difflib.get_close_matches(word, OBSERVABLES, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(OBSERVABLES)}"
+            raise SettingsError(f"observe = {text!r}: unknown {word!r}; {hint}")
+    if not words:
+        raise SettingsError(
+            f"observe = {text!r}: expected some of {', '.join(OBSERVABLES)}, with commas between"
+        )
+    return tuple(kind for kind in OBSERVABLES if kind in words)
+
+
+def make_plan(
+    kinds: tuple[str, ...],
+    first_step: int,
+    steps: int,
+    timestep: float,
+    every: int,
+    window: float | None = None,
+    r_max: float = 8.0,
+    bins: int = 200,
+) -> Plan:
+    """Plan the samples of a run.
+
+    The run is cut into five blocks; fewer, if the window would not fit into one.
+
+    Args:
+        kinds: of OBSERVABLES.
+        first_step: step counter at the start.
+        steps: of the run.
+        timestep: fs.
+        every: steps between samples.
+        window: longest correlation time, fs; None: half of a block.
+        r_max: angstrom, of the RDF.
+        bins: of the RDF.
+
+    Raises:
+        SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
+            samples.
+    """
+    samples = (first_step + steps) // every - -(-first_step // every) + 1
+    length = f"the run of {steps} steps ({steps * timestep / 1000.0:g} ps)"
+    interval = every * timestep
+    correlated = any(kind in CORRELATED for kind in kinds)
+    fewest = FEWEST if correlated else 1
+    if samples < fewest:
+        raise SettingsError(
+            f"observe_every = {every}: {length} would take {max(samples, 0)} samples; expected {fewest} "
+            "or more: take them more often, or a longer run"
+        )
+    lags = 0 if window is None else round(window / interval)
+    if correlated and window is not None:
+        if lags < 1:
+            raise SettingsError(
+                f"observe_window = {window:g} fs is shorter than the {interval:g} fs between samples "
+                f"(observe_every = {every}): expected one sample or more"
+            )
+        if lags > (longest := _most_lags(samples)):
+            raise SettingsError(
+                f"observe_window = {window / 1000.0:g} ps is too long for {length}, which takes {samples} "
+                f"samples; expected at most {longest * interval / 1000.0:g} ps, which leaves {TWO_ORIGINS}: "
+                "shorten the window or lengthen the run"
+            )
+        if "msd" in kinds and lags < 2:
+            raise SettingsError(
+                f"observe_window = {window:g} fs spans one sample: msd needs two or more for the slope of "
+                f"its line, {2 * interval:g} fs; take a longer window, or samples more often"
+            )
+    blocks = max(1, min(BLOCKS, samples // 4))
+    while correlated and lags > _most_lags(samples // blocks):
+        blocks -= 1
+    if window is None:
+        lags = max(1, samples // blocks // 2)
+    return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins)
+
+
+def _most_lags(samples: int) -> int:
+    """The longest window of a block whose samples leave two time origins, of msd and vacf, too."""
+    return next((lags for lags in range(samples - 2, 0, -1) if lags + _between_origins(lags) < samples), 0)
+
+
+def check_system(
+    plan: Plan,
+    symbols: list[str],
+    masses: NDArray[np.float64],
+    pbc: NDArray[np.bool_],
+    fixed: NDArray[np.bool_] | None = None,
+) -> None:
+    """Raise if a system does not allow what a plan asks; before there is an engine that compiles.
+
+    Args:
+        plan: of the run.
+        symbols: of the n atoms.
+        masses: (n,) amu.
+        pbc: (3,) along which cell vectors the system repeats.
+        fixed: (n,) which atoms are fixed; None if none is.
+
+    Raises:
+        SettingsError: a volume is needed where there is none, one mass where a species has several, or all
+            atoms moving where some are fixed.
+    """
+    bulk = [kind for kind in plan.kinds if kind in OF_BULK]
+    if bulk and fixed is not None and fixed.any():
+        raise SettingsError(
+            f"observe = {', '.join(bulk)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
+            "Green-Kubo integral is no property of the material; let all move, or observe rdf, msd or vacf"
+        )
+    for kind in plan.kinds:
+        if kind in NEED_VOLUME and not np.all(pbc):
+            raise SettingsError(
+                f"observe = {kind}: needs a cell that is periodic in three directions, pbc is "
+                f"{np.asarray(pbc).tolist()}"
+            )
+    for symbol in sorted(set(symbols)) if "vacf" in plan.kinds else ():
+        different = len(np.unique(masses[np.array(symbols) == symbol]))
+        if different > 1:
+            raise SettingsError(
+                f"observe = vacf: atoms of {symbol} have {different} different masses; expected one: "
+                "observe something else, and use taichimd analyze --vacf on the trajectory"
+            )

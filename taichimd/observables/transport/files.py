@@ -1,0 +1,109 @@
+"""Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taichimd.core.errors import OutputError
+from taichimd.core.units import PS
+from taichimd.io.analysis_files import PICTURES, curves, draw, write_table
+from taichimd.io.files import writing
+from taichimd.io.report import host, versions, write_report
+from taichimd.observables.estimators.green_kubo import growing
+from taichimd.observables.tables import Rows, plus_minus, write_green_kubo
+from taichimd.observables.transport.kappa import Kappa
+from taichimd.observables.transport.settings import KappaSettings
+
+if TYPE_CHECKING:
+    from taichimd.observables.estimators.transport import Driven
+
+
+def paths(folder: Path, plot_format: str) -> list[Path]:
+    """Report, table and picture."""
+    return [folder / f"kappa.{suffix}" for suffix in ("json", "csv", plot_format)]
+
+
+def prepare(folder: Path, overwrite: bool) -> None:
+    """Check the folder; with `overwrite`, remove earlier runs and results.
+
+    Raises:
+        OutputError: it cannot be written, or holds results of something else.
+    """
+    if overwrite:
+        with writing(folder):
+            for file in [
+                *folder.glob("run-[0-9][0-9]*.npz"),
+                *(file for fmt in PICTURES for file in paths(folder, fmt)),
+            ]:
+                file.unlink(missing_ok=True)
+    strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
+    if strange:
+        raise OutputError(f"{folder} holds a run of taichimd run ({strange[0]}); choose another --output")
+
+
+def write(
+    files: list[Path], found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str
+) -> Rows:
+    """Write the results to `paths`; rows for the summary.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    if found.green_kubo is not None:
+        rows = write_green_kubo(found.green_kubo, settings.axes, "kappa", "W/(m K)", files[1:], title)
+        details: dict[str, Any] = {
+            "plateau_ps": [t / PS for t in found.green_kubo.plateau],
+            "still_growing": growing(found.green_kubo),
+            "window_ps": settings.window_fs / 1000.0,
+        }
+    else:
+        assert found.driven is not None
+        rows = _write_driven(found.driven, settings, files[1:], title)
+        details = {
+            "driving_force_per_A": settings.driving_force,
+            "direction": settings.direction,
+            "of_runs_W_per_mK": found.driven.of_runs,
+        }
+    write_report(files[0], {
+        "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
+        "directions": {"value": found.channels.value, "error": found.channels.error},
+        "error_is": error_is(found),
+        "runs": found.runs,
+        "temperature_K": {"value": found.temperature.value, "error": found.temperature.error},
+        "volume_A3": found.volume,
+        "n_atoms": found.n_atoms,
+        "decompositions": found.decompositions,
+        **details,
+        "settings": settings.__dict__,
+        "potential": potential,
+        "versions": versions(),
+        "host": host(),
+    })  # fmt: skip
+    return rows
+
+
+def error_is(found: Kappa) -> str:
+    """What the error of a conductivity comes from."""
+    if found.runs > 1:
+        return "standard error, over independent runs"
+    if np.isnan(found.mean.error):
+        return "unknown: one run, whose fifths are too short for the window"
+    return "over pieces of one run"
+
+
+def _write_driven(found: "Driven", settings: KappaSettings, files: list[Path], title: str) -> Rows:
+    time = found.time / PS
+    error = found.running.error
+    write_table(files[0], {"time_ps": time, "kappa_W_per_mK": found.running.value, "error_W_per_mK": error})
+    panel: Callable[[Any], None] = lambda axis: curves(  # noqa: E731
+        axis,
+        time,
+        {"": (found.running.value, np.nan_to_num(error))},
+        "time (ps)",
+        "running mean of kappa (W/(m K))",
+    )
+    draw(files[1], title, [panel])
+    along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"
+    return [("kappa", f"{plus_minus(found.kappa)} W/(m K), {along}")]

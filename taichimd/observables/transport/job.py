@@ -1,0 +1,141 @@
+"""The command `taichimd kappa` behind its options: header, progress, files, summary."""
+
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from rich.console import Console
+
+from taichimd.app.notes import of_timestep
+from taichimd.app.progress import duration
+from taichimd.app.summary import print_analysis
+from taichimd.core.signals import StopRequest
+from taichimd.core.units import PS
+from taichimd.forcefields.load import load_forcefield
+from taichimd.io.analysis_files import check_picture
+from taichimd.io.lock import locked
+from taichimd.io.structures import numbers_for_elements, read_structure
+from taichimd.observables.job import Outcome
+from taichimd.observables.tables import growth_notes
+from taichimd.observables.transport import files
+from taichimd.observables.transport.kappa import Kappa, supercell, thermal_conductivity
+from taichimd.observables.transport.runs import EarlierRuns
+from taichimd.observables.transport.settings import KappaSettings
+
+_OFF = 0.05
+"""Share of the temperature by which runs may be off it without a remark."""
+_RECORD = 5.0
+"""Times the end of the plateau that a run should last: as many pieces of it are independent."""
+_SOLID = 2.0
+"""Angstrom that atoms may move in a run of a solid: they swing by a tenth of a bond, and drift a little."""
+
+
+def run_kappa(
+    structure: str,
+    potential: str | list[str],
+    settings: KappaSettings,
+    folder: Path,
+    overwrite: bool,
+    console: Console,
+    plot_format: str = "png",
+) -> int:
+    """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
+
+    Returns:
+        Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
+
+    Raises:
+        TaichimdError: anything that stops it; finished runs are kept.
+    """
+    check_picture(plot_format)
+    atoms = read_structure(structure)
+    forcefield = load_forcefield(potential)
+    system = supercell(atoms, settings)
+    with locked(folder):
+        files.prepare(folder, overwrite)
+        return _run_in_folder(
+            Path(structure), atoms, system, forcefield, settings, files.paths(folder, plot_format), console
+        )
+
+
+def _run_in_folder(
+    structure: Path, atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
+    paths: list[Path], console: Console,
+) -> int:  # fmt: skip
+    """`run_kappa` in a folder that is ours."""
+    formula = system.get_chemical_formula(empirical=True)
+    title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
+    each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
+    console.print(
+        f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
+    )
+    for note in (*of_timestep(settings.timestep), *numbers_for_elements(structure, atoms)):
+        console.print(f"note: {note}", highlight=False, markup=False)
+    begin = time.perf_counter()
+    with StopRequest() as stop, console.status("compiling") as status:
+
+        def tell(run: int, what: str, fraction: float) -> None:
+            took = duration(time.perf_counter() - begin)
+            status.update(f"run {run + 1} of {settings.runs}: {what} {100 * fraction:.0f}%, {took}")
+
+        with warnings.catch_warnings(record=True) as caught:
+            found = thermal_conductivity(
+                atoms, forcefield, settings, folder=paths[0].parent, should_stop=stop, progress=tell
+            )
+    earlier = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, EarlierRuns)))
+    for other in (w for w in caught if not (console.quiet or issubclass(w.category, EarlierRuns))):
+        warnings.showwarning(other.message, other.category, other.filename, other.lineno)
+    if found is not None:
+        rows = files.write(paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
+        temperature = found.temperature
+        rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
+        rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
+        rows.append(("error", files.error_is(found)))
+        notes = earlier + _notes(found, system, settings)
+        print_analysis(console, Outcome(rows, notes, paths))
+    if stop.received is None:
+        return 0
+    kept = 0 if found is None else found.runs
+    console.print(
+        f"stopped with {kept} of {settings.runs} runs finished, and the one under way is kept; the same "
+        "command goes on with it",
+        highlight=False,
+    )
+    return 128 + stop.received
+
+
+def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
+    """What makes the result doubtful."""
+    notes = []
+    if found.green_kubo is not None:
+        end, length = found.green_kubo.plateau[1] / PS, settings.time / 1000.0
+        if length < _RECORD * end:
+            notes.append(
+                f"plateau ends at {end:.3g} ps, and a run is only {length:.3g} ps long: expected "
+                f"{_RECORD:g} times as long or longer; take a longer --time, or a shorter --window"
+            )
+        notes += growth_notes(found.green_kubo, "kappa", "--window")
+    mean, wanted = found.temperature, settings.temperature
+    if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
+        note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "
+        if settings.method == "hnemd":
+            note += "so large a --driving-force heats them, and the response is not linear; try a tenth of it"
+        else:
+            note += "take a longer --equilibrate, or relax the structure first"
+        notes.append(note)
+    if settings.method == "hnemd" and found.moved > _SOLID:
+        notes.append(
+            f"atoms moved by {found.moved:.2g} Å: what they carry along, as in a liquid, is neither driven "
+            "nor counted; take --method green-kubo"
+        )
+    if settings.thickness is not None:
+        across = float(np.ptp(system.positions[:, 2]))
+        if across > settings.thickness:
+            notes.append(
+                f"the atoms reach over {across:.3g} Å across the sheet, more than --thickness; of what "
+                "fills its cell leave that out"
+            )
+    return notes

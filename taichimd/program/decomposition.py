@@ -1,0 +1,49 @@
+"""Particle or tuple decomposition: which threads do the work of a force field's tuples."""
+
+from collections.abc import Sequence
+
+from taichimd.core.errors import SettingsError
+from taichimd.forcefields.terms import ByTuple, Terms
+
+PARTICLE, TUPLE, AUTO = DECOMPOSITIONS = ("particle", "tuple", "auto")
+TUPLE_PAIRS = "tuple for pairs"
+"""What "auto" may choose besides: pairs by tuple, three-body terms by particle."""
+
+
+def check(decomposition: str) -> str:
+    """The decomposition itself.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if decomposition not in DECOMPOSITIONS:
+        raise SettingsError(
+            f"decomposition is {decomposition!r}, expected one of {', '.join(DECOMPOSITIONS)}"
+        )
+    return decomposition
+
+
+def choose(decomposition: str, groups: Sequence[Terms], all_pairs: bool, backend: str) -> str:
+    """What a user gets who asks for this: "particle", "tuple" or `TUPLE_PAIRS`.
+
+    "auto" is the fastest of those that have the bits of particle decomposition, which are the same on every
+    backend: on a CPU a pair term that costs much is better evaluated once for each pair, side by side; on a
+    GPU particle decomposition was faster in all that was measured.
+
+    Raises:
+        SettingsError: a name that is none; tuples without neighbour lists.
+    """
+    if check(decomposition) == TUPLE and all_pairs:
+        raise SettingsError(
+            'decomposition "tuple" needs neighbour lists; the enumeration "all-pairs" has none'
+        )
+    if decomposition != AUTO:
+        return decomposition
+    return TUPLE_PAIRS if any(t.short_body for t in groups) and backend == "cpu" else PARTICLE
+
+
+def by_tuple(chosen: str, terms: Terms) -> ByTuple:
+    """The terms of a group of which lists of tuples are made."""
+    by_pairs = chosen == TUPLE or (chosen == TUPLE_PAIRS and terms.short_body)
+    pairs = by_pairs and terms.pair is not None
+    return ByTuple(pairs, chosen == TUPLE and terms.many_body)

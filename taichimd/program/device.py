@@ -1,0 +1,268 @@
+"""The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
+from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.verlet import LoopFlags, step_kernels
+from taichimd.enumerate.group import Group
+from taichimd.neighbours.box import Frame, make_frame
+from taichimd.neighbours.control import REBUILD
+from taichimd.program.compiled import Reach
+from taichimd.program.forces import Outputs, outputs_for
+from taichimd.program.groups import Choice
+from taichimd.program.results import Array
+from taichimd.program.totals import totals
+from taichimd.system.checks import check_positions, check_turns
+from taichimd.system.state import State
+
+FULL_DEVICE = 300_000
+"""Atoms from which one thread per atom keeps a large GPU busy."""
+SHORT_STEPS = 40_000
+"""Atoms up to which a round of a loop on the device takes a time that counts beside that of its steps."""
+
+
+def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupling: Coupling) -> int:
+    """Steps that one kernel call, or one round of a loop on the device, unrolls.
+
+    A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
+    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. Of Tersoff on an H100 two steps
+    a round take 3 % less time than one for 8,000 and 27,000 atoms, as much for 64,000, 2 % more for 512,000.
+    Nine steps between two actions of a barostat are three rounds of three, but five of two, the last with an
+    idle step. On a full device the host's part of a call passes while the device works. A barostat's serial
+    part takes as long to compile as everything else.
+    """
+    full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
+    if DEVICE_LOOPS:
+        of = groups[0].terms
+        swap = len(groups) == 1 and (not many_body or of.angle is not None or of.short_body)
+        if backend == "cpu" or not (swap or n_atoms < SHORT_STEPS):
+            return 1
+        between = coupling.period - 1
+        return 3 if not swap and coupling.moves_cell and between > 0 and between % 3 == 0 else 2
+    if coupling.moves_cell or (many_body and (backend == "cpu" or full)):
+        return 1
+    if backend == "cpu" or full:
+        return 2 if QUICK_COMPILE else 4
+    return 4 if many_body else 12
+
+
+class Device:
+    """Queues kernels for one system and knows what of their results is still true.
+
+    Args:
+        state: the atoms, with positions.
+        choice: the force field, bound to their species, and how it is done.
+        bath: thermostat and barostat.
+        cell: (3, 3) angstrom.
+        pbc: (3,) bool.
+        fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
+
+    Attributes:
+        state, bath: as given.
+        groups: of terms, how each is done. lists: what the force loops read.
+        unroll: steps per kernel call.
+        reach: how far atoms may go.
+        forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
+        blown: whether the state is that of a failed step.
+    """
+
+    def __init__(
+        self,
+        state: State,
+        choice: Choice,
+        bath: Bath,
+        *,
+        cell: Array,
+        pbc: NDArray[np.bool_],
+        fused: bool = True,
+    ) -> None:
+        self.state, self.bath = state, bath
+        self._pbc = pbc
+        self._cell_known = True
+        self.set_cell(cell)
+        self.groups = groups = choice.groups(state.n)
+        self.unroll = steps_per_pass(choice.backend, state.n, groups, bath.coupling)
+        self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
+        self.lists = choice.lists(state, groups, self.unroll)
+        energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
+        self._total = Outputs(energy=energy, virial=virial)
+        self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
+        self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
+        self.forces_known = self.evaluated = self.blown = False
+        precision = state.real, state.term
+        self._variant = groups, *precision, choice.backend, self.unroll, self._blocks, bath.coupling
+        self._fused = fused
+        self._compiled_for: Any = None
+        self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
+        self.settle()
+
+    @property
+    def outputs(self) -> tuple[Any, Any]:
+        """Energies (n) and virials (9n), in spatial order, of the last forces."""
+        return self._total.energy, self._total.virial
+
+    # The cell.
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) angstrom; after steps with a barostat it waits for the device."""
+        if not self._cell_known:
+            self._cell, self._cell_known = self.bath.cell, True
+            self._frame = make_frame(self._cell, self._pbc)
+        return self._cell
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice of the present cell."""
+        _ = self.cell
+        return self._frame
+
+    def set_cell(self, cell: Array) -> None:
+        """Take another cell; the caller sees to the lists.
+
+        Raises:
+            StructureError: it has no volume along the periodic directions.
+        """
+        self._frame = make_frame(cell, self._pbc)
+        self._cell, self._cell_known = np.array(cell, float), True
+        if self.bath.moves_cell:
+            self.bath.cell = self._cell
+
+    def cell_moved(self) -> None:
+        """With a barostat, the host's copies of the cell, and of what comes from it, are void."""
+        if self.bath.moves_cell:
+            self._cell_known = False
+            self.lists.verlet.forget_cell()
+
+    # Lists.
+
+    def renew(self) -> bool:
+        """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
+        if not self.lists.due():
+            return False
+        self.lists.renew(self.frame)
+        self._choose_kernels()
+        if self._run.listed is not None:
+            self.call(self._run.listed, *self.lists.reaches(), self.bath)
+        return True
+
+    def _choose_kernels(self) -> None:
+        """Kernels for what the lists search with; it hardly ever changes."""
+        verlet = self.lists.verlet
+        if verlet.search != self._compiled_for:
+            search = verlet.search if DEVICE_LOOPS else None
+            self._run = step_kernels(*self._variant, search, self._fused, len(self.state.carried))
+            self._compiled_for = verlet.search
+
+    def explode(self) -> None:
+        """The last step has failed: its lists are void."""
+        self.blown = True
+        self.lists.outdate()
+
+    def settle(self) -> None:
+        """Lists that are fit; the state of a failed step has some only if its positions make sense.
+
+        Raises:
+            StructureError, CapacityError: see `VerletList.grow`.
+        """
+        if self.blown:
+            positions = self.state.get("pos")
+            check_positions(positions, self.state.n)
+            check_turns(positions, self.frame)
+        while self.renew():
+            self.lists.look()
+
+    def moved(self) -> None:
+        """Positions came from outside: outdate the list if they break it."""
+        self.forces_known = self.evaluated = self.blown = False
+        self.call(
+            self._run.moved, self.state, self.lists.listed_at, self.lists.control, self.bath, self._reached()
+        )
+
+    # Forces.
+
+    def queue_forces(self, timestep: float = 0.0) -> None:
+        """Queue one call of `finish`; does not wait for it.
+
+        It does nothing with an outdated list or, with a time step, where a run is not at its end.
+        """
+        self.call(self._run.evaluate, *self._system(), self._total, self._group_outputs, int(timestep > 0.0))
+        if timestep > 0.0:
+            self.call(self._run.last_kick, self.state, self.lists.control, timestep)
+
+    def _reached(self) -> Reach:
+        self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
+        return self.reach
+
+    def _system(self) -> tuple[Any, ...]:
+        """What most kernels take."""
+        lists = self.lists
+        return (
+            self.state, lists.verlet, lists.listed_at, lists.near, lists.control, self.bath, self._reached(),
+        )  # fmt: skip
+
+    def finish(self) -> None:
+        """Forces, energies and virials of the present positions."""
+        while True:
+            self.settle()
+            self.queue_forces()
+            if not self.lists.look()[REBUILD]:
+                break
+        self.forces_known = self.evaluated = True
+
+    def need_forces(self) -> None:
+        """Forces of the present positions."""
+        if not self.forces_known:
+            self.finish()
+
+    def need_outputs(self) -> None:
+        """Energies and virials of the present positions."""
+        if not self.evaluated:
+            self.finish()
+
+    def totals(self) -> tuple[float, float, Array]:
+        """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
+        return totals(self.state, *self.outputs)
+
+    # Steps.
+
+    def open_step(self, step: int, to_do: int, timestep: float) -> None:
+        """Queue the first half kick and drift of a run that begins at a step."""
+        lists = self.lists
+        self.call(
+            self._run.open_step, self.state, lists.verlet, lists.listed_at, lists.control, self.bath,
+            self._reached(), to_do, step, timestep,
+        )  # fmt: skip
+        self.forces_known = self.evaluated = False
+        self.cell_moved()
+
+    def step_batch(self, timestep: float, calls: int = 1) -> None:
+        """Queue some calls of `steps`."""
+        self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
+        state = self.state
+        spare: tuple[Any, ...] = (state.spare,)
+        if DEVICE_LOOPS:
+            spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
+        with literals(state.real), grid(self._blocks):
+            self._run.steps.repeat(calls, *self._system(), self._group_outputs, *spare, self._loops, timestep)
+
+    def close_step(self, n: int, step: int, timestep: float) -> None:
+        """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
+        if self._run.tally_virial is not None:
+            self.call(self._run.tally_virial, *self._system(), self._total, self._group_outputs, n)
+        self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
+
+    def launch(self, kernel: Any, *args: Any) -> None:
+        """Queue a kernel that may move atoms: what was known of the forces is void."""
+        self.forces_known = self.evaluated = False
+        self.call(kernel, *args)
+
+    def call(self, kernel: Any, *args: Any) -> None:
+        """Queue a kernel, compiled for this system's precision and size."""
+        with literals(self.state.real), grid(self._blocks):
+            kernel(*args)

@@ -1,0 +1,29 @@
+"""What is said of a run that has left physics."""
+
+from typing import Any
+
+from taichimd.core.errors import BlowUpError
+from taichimd.dynamics.barostats.base import CURE_OF_CELLS
+from taichimd.dynamics.barostats.layout import MOST_STRETCH, RAN_AWAY
+
+_CURE = "use a smaller time step, or relax the structure first"
+
+
+def of_step(engine: Any, atom: int) -> BlowUpError:
+    """The error of a step in which an atom went too far, or the cell changed too fast.
+
+    Args:
+        engine: an `Engine`, with the state of the failed step.
+        atom: its number, or `RAN_AWAY`.
+    """
+    if atom == RAN_AWAY:
+        what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
+        return exploded(engine.step, what, 0, CURE_OF_CELLS)
+    jump, x = engine.device.reach.most_step2**0.5, engine.positions()[atom].round(3).tolist()
+    moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
+    return exploded(engine.step, f"atom {atom} ({engine.symbols[atom]}) {moved}", atom)
+
+
+def exploded(step: int, what: str, atom: int, cure: str = _CURE) -> BlowUpError:
+    """The error of a run that exploded at a step."""
+    return BlowUpError(f"the run exploded at step {step}: {what}; {cure}", step, atom)

@@ -1,0 +1,166 @@
+"""Totals over atoms in one defined order: the user's numbers, whatever the spatial sort or the thread count."""
+
+from functools import cache
+from math import fsum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import SettingsError
+from taichimd.core.matrix3 import Array, determinant
+from taichimd.core.runtime import literals, ti
+from taichimd.system.state import LEAST_INVERSE_MASS, State
+
+PIECE = 256
+"""Atoms that one thread adds up, one after the other."""
+COLUMNS = {"totals": 11, "heat": 7, "stress": 7}
+"""Numbers an atom adds to. totals: potential energy, kinetic energy, nine components of the virial. heat: potential
+and kinetic part of the heat current, three components each, and the kinetic energy. stress: symmetric virial and
+m v v together, xx yy zz yz xz xy (minus volume times stress), and the kinetic energy."""
+
+
+VOIGT = ((0, 1, 2, 1, 0, 0), (0, 1, 2, 2, 2, 1))
+
+
+class Centre(NamedTuple):
+    """Where the centre of mass is, angstrom, and its velocity, angstrom per internal time."""
+
+    position: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    velocity: tuple[float, float, float] = (0.0, 0.0, 0.0)
+
+
+LABORATORY = Centre()
+"""For samplers: take positions and velocities as they are."""
+
+
+@cache
+def piece_sums(real: Any, what: str) -> Any:
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms, written from place `first` on.
+
+    Velocities count relative to (vx, vy, vz).
+    """
+    columns = COLUMNS[what]
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
+    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.func
+    def add_totals(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+        total[0] += energy[i]
+        total[1] += kinetic
+        for c in ti.static(range(9)):
+            total[2 + c] += virial[9 * i + c]
+
+    @ti.func
+    def add_heat(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+        e = kinetic + energy[i]
+        for a in ti.static(range(3)):
+            for c in ti.static(range(3)):
+                total[a] += virial[9 * i + 3 * a + c] * v[c]
+            total[3 + a] += e * v[a]
+        total[6] += kinetic
+
+    @ti.func
+    def add_stress(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+        for k in ti.static(range(6)):
+            a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
+            w = ti.cast(virial[9 * i + 3 * a + c], ti.f64) + ti.cast(virial[9 * i + 3 * c + a], ti.f64)
+            total[k] += 0.5 * w + v[a] * v[c] / inverse
+        total[6] += kinetic
+
+    add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
+
+    @ti.kernel
+    def add_up(n: ti.i32, first: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, vx: ti.f64, vy: ti.f64, vz: ti.f64, sums: doubles):  # fmt: skip
+        for b in range((n + PIECE - 1) // PIECE):
+            total = ti.Vector.zero(ti.f64, columns)
+            for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
+                i = sorted_of[k]
+                v = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz])
+                inverse = ti.max(ti.cast(inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
+                add(total, i, v, inverse, v.dot(v) / (2 * inverse), energy, virial)
+            for c in ti.static(range(columns)):
+                sums[first + b * columns + c] = total[c]
+
+    return add_up
+
+
+@cache
+def _centre_sums(real: Any) -> Any:
+    """Kernel: mass, mass times position and mass times velocity over pieces of PIECE atoms."""
+    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
+    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
+    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+    @ti.kernel
+    def add_up(n: ti.i32, sorted_of: ints, pos: vecs, vel: vecs, inverse_mass: reals, sums: doubles):
+        for b in range((n + PIECE - 1) // PIECE):
+            total = ti.Vector.zero(ti.f64, 7)
+            for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
+                i = sorted_of[k]
+                mass = 1.0 / ti.cast(inverse_mass[i], ti.f64)
+                x, v = ti.cast(pos[i], ti.f64), ti.cast(vel[i], ti.f64)
+                total[0] += mass
+                for a in ti.static(range(3)):
+                    total[1 + a] += mass * x[a]
+                    total[4 + a] += mass * v[a]
+            for c in ti.static(range(7)):
+                sums[7 * b + c] = total[c]
+
+    return add_up
+
+
+def centre_of_mass(state: State) -> Centre:
+    """Of all atoms, with the same bits for any spatial order.
+
+    Raises:
+        SettingsError: fixed atoms, whose system has no centre of mass that moves freely.
+    """
+    if state.n_fixed:
+        raise SettingsError(
+            "a system with fixed atoms has no free centre of mass; use the laboratory's frame"
+        )
+    pieces = -(-state.n // PIECE)
+    sums = ti.ndarray(ti.f64, 7 * pieces)
+    with literals(ti.f64):
+        _centre_sums(state.real)(state.n, state.sorted_of, state.pos, state.vel, state.inverse_mass, sums)
+    mass, *rest = [fsum(column) for column in sums.to_numpy().reshape(pieces, 7).T.tolist()]
+    x, y, z, vx, vy, vz = (value / mass for value in rest)
+    return Centre((x, y, z), (vx, vy, vz))
+
+
+def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
+    """Sums over all atoms; to the host come the COLUMNS of `what` for each `PIECE` atoms."""
+    pieces, columns = -(-state.n // PIECE), COLUMNS[what]
+    sums = ti.ndarray(ti.f64, pieces * columns)
+    with literals(state.real):
+        piece_sums(state.real, what)(
+            state.n, 0, state.sorted_of, state.vel, state.inverse_mass, energy, virial, 0.0, 0.0, 0.0, sums
+        )
+    found = sums.to_numpy().reshape(pieces, columns)
+    return [fsum(found[:, c]) for c in range(columns)]
+
+
+def totals(state: State, energy: Any, virial: Any) -> tuple[float, float, NDArray[np.float64]]:
+    """Potential and kinetic energy (eV) and the virial (3, 3) (eV) of all atoms, added up in float64."""
+    total = _sums(state, energy, virial, "totals")
+    return total[0], total[1], np.array(total[2:]).reshape(3, 3)
+
+
+def momentum_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
+    """Pressure times volume, xx yy zz yz xz xy, with the kinetic part, (6,) eV, added up in float64."""
+    return np.array(_sums(state, energy, virial, "stress")[:6])
+
+
+def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
+    """The heat current of `taichimd.program.heat`, (2, 3): its potential and its kinetic part, added up in float64."""
+    return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)
+
+
+def stress_of(virial: Array, cell: Array) -> Array | None:
+    """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None."""
+    volume = abs(determinant(cell))
+    return None if volume == 0.0 else -0.5 * (virial + virial.T)[VOIGT] / volume

@@ -1,0 +1,1 @@
+"""Atoms: arrays on the device, velocities, constraints, checks, lattices to start from."""

@@ -1,0 +1,174 @@
+"""The atoms on the device: one array per quantity, kept in spatial order.
+
+The user's order survives as `ident` (the user's number of the atom at a sorted place) and `sorted_of` (its
+inverse); everything that leaves this class is in the user's order.
+"""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.errors import SettingsError
+from taichimd.core.runtime import PRECISIONS, TERM_PRECISIONS, literals, ti
+
+LEAST_INVERSE_MASS = 1e-30
+"""1/amu, below that of any atom: divides in place of the 0 of a fixed one, which has no velocity, so that 0/0
+becomes 0. It is a number of single precision, too."""
+
+
+class Atoms(Bundle):
+    """The arrays of a `State`, in spatial order."""
+
+    n: Any = Number("i32", "number of atoms")
+    pos: Any = Array("vec", "n", "positions, angstrom, never folded into the cell")
+    vel: Any = Array("vec", "n", "velocities, angstrom per internal time unit")
+    force: Any = Array("vec", "n", "forces, eV/angstrom")
+    inverse_mass: Any = Array("real", "n", "1/amu; 0 of a fixed atom")
+    ident: Any = Array("i32", "n", "the user's number of the atom at a place")
+    kind: Any = Array("i32", "n", "number of the species")
+
+
+SORTED = tuple(name for name in Atoms.fields if name != "n")
+"""Arrays that a spatial sort puts in order."""
+SPARE_ATOMS = Atoms.only(*SORTED)
+"""Of the copies that it goes through."""
+CARRIED = Array("real", "n", "a state of the atoms that a contribution keeps")
+
+
+@cache
+def _copy_kernels(real: Any) -> tuple[Any, Any]:
+    types = types_of(real)
+    vectors = Array("vec", "n", "one vector for each atom")
+
+    @kernel(types, atoms=Atoms.only("n", "ident"), source=vectors, target=vectors)
+    def to_user(atoms, source, target):
+        for i in range(atoms.n):
+            target[atoms.ident[i]] = source[i]
+
+    @kernel(types, atoms=Atoms.only("n", "ident"), source=vectors, target=vectors)
+    def from_user(atoms, source, target):
+        for i in range(atoms.n):
+            target[i] = source[atoms.ident[i]]
+
+    return to_user, from_user
+
+
+class State:
+    """Positions, velocities, forces, masses and species of n atoms.
+
+    Attributes:
+        pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
+        inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
+        sorted_of: place of each user's number.
+        n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
+        spare: other arrays of the same names, which a spatial sort goes through.
+        types: of what kernels take, by the words of `core.arguments`.
+        alike, one_species: whether all have one inverse mass; whether all are of one species.
+        real, term: types of these quantities, and of what force fields compute from distances.
+    """
+
+    pos: Any
+    vel: Any
+    force: Any
+    inverse_mass: Any
+    ident: Any
+    kind: Any
+
+    def __init__(
+        self,
+        kinds: NDArray[np.int32],
+        masses: NDArray[np.float64],
+        precision: str,
+        fixed: NDArray[np.bool_] | None = None,
+    ) -> None:
+        self.real, self.numpy_real = PRECISIONS[precision]
+        self.term, self._numpy_term = TERM_PRECISIONS[precision]
+        self.n = n = len(kinds)
+        self.vec = vec = ti.types.vector(3, self.real)
+        self.types = types_of(self.real, self.term)
+        self.spare = Atoms()
+        for name in SORTED:
+            kind = self.types[Atoms.fields[name].type]
+            setattr(self, name, ti.ndarray(kind, n))
+            setattr(self.spare, name, ti.ndarray(kind, n))
+        self._carried: dict[str, tuple[Any, Any]] = {}
+        self.sorted_of = ti.ndarray(ti.i32, n)
+        self._user = ti.ndarray(vec, n)
+        numbers = np.arange(n, dtype=np.int32)
+        self.ident.from_numpy(numbers)
+        self.sorted_of.from_numpy(numbers)
+        inverse = 1.0 / masses
+        if fixed is not None:
+            inverse = np.where(fixed, 0.0, inverse)
+        self.n_fixed = int(np.count_nonzero(inverse == 0.0))
+        # A spatial sort leaves where they are what is the same for all atoms.
+        self.alike = bool((inverse == inverse[:1]).all())
+        self.one_species = bool((kinds == kinds[:1]).all())
+        self.kind.from_numpy(np.asarray(kinds, np.int32))
+        self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
+
+    def carry(self, name: str) -> Any:
+        """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first."""
+        if name not in self._carried:
+            self._carried[name] = ti.ndarray(self.real, self.n), ti.ndarray(self.real, self.n)
+            self._carried[name][0].fill(0.0)
+        return self._carried[name][0]
+
+    @property
+    def carried(self) -> tuple[Any, ...]:
+        """The arrays of `carry`, as kernels of sorts take them."""
+        return tuple(array for array, _ in self._carried.values())
+
+    @property
+    def spare_carried(self) -> tuple[Any, ...]:
+        """Other arrays of the same number, which a spatial sort goes through."""
+        return tuple(array for _, array in self._carried.values())
+
+    def carried_values(self) -> dict[str, NDArray[np.float64]]:
+        """What `carry` has made, by name: (n,) float64 in the user's order."""
+        order = self.sorted_of.to_numpy()
+        return {name: array.to_numpy()[order].astype(float) for name, (array, _) in self._carried.items()}
+
+    def set_carried(self, values: dict[str, NDArray[np.float64]]) -> None:
+        """Set them from (n,) values in the user's order.
+
+        Raises:
+            SettingsError: other names than those of `carry`, or another length.
+        """
+        if values.keys() != self._carried.keys():
+            raise SettingsError(
+                f"states of atoms: {', '.join(sorted(values)) or 'none'}; the force field keeps "
+                f"{', '.join(sorted(self._carried)) or 'none'}"
+            )
+        ident = self.ident.to_numpy()
+        for name, numbers in values.items():
+            if np.shape(numbers) != (self.n,):
+                raise SettingsError(f"state {name} has shape {np.shape(numbers)}, expected ({self.n},)")
+            self._carried[name][0].from_numpy(np.asarray(numbers, self.numpy_real)[ident])
+
+    def get(self, name: str) -> NDArray[np.float64]:
+        """A vector quantity in the user's order, (n, 3) float64."""
+        return self.to_user(getattr(self, name))
+
+    def to_user(self, array: Any) -> NDArray[np.float64]:
+        """Any device array of n vectors in the user's order, (n, 3) float64."""
+        to_user, _ = _copy_kernels(self.real)
+        with literals(self.real):
+            to_user(self, array, self._user)
+        return np.asarray(self._user.to_numpy(), np.float64)
+
+    def set(self, name: str, values: NDArray[np.float64]) -> None:
+        """Set a vector quantity from (n, 3) values in the user's order."""
+        _, from_user = _copy_kernels(self.real)
+        self._user.from_numpy(np.ascontiguousarray(values, self.numpy_real))
+        with literals(self.real):
+            from_user(self, self._user, getattr(self, name))
+
+    def table(self, values: NDArray[np.float64]) -> Any:
+        """A flat table of parameters on the device, in the precision of the terms."""
+        array = ti.ndarray(self.term, values.size)
+        array.from_numpy(np.ascontiguousarray(values, self._numpy_term))
+        return array
