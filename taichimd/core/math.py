@@ -7,7 +7,7 @@ float32 kernels run the same code with float32 literals.
 
 Largest errors in units in the last place, without fused multiply-add, as tests/test_math.py asserts them
 against mpmath: exp 1.0, log 0.9, power 2 + 2 |y log x|; in float64 sin and cos 1.5 for |x| < 10, 1.9 up to
-1e4 (at their zeros, too), 2.5 up to 1e5. In float32 sin and cos have 1.6 for |x| < 0.75, and up to 1e4 an
+1e4 (at their zeros, too), 2.5 up to 1e5, angle 1.5. In float32 sin and cos have 1.6 for |x| < 0.75, and up to 1e4 an
 absolute error of 6.6e-8, which near a zero is many units. Arguments and results below the smallest normal
 number count as zero on the CPU: both runtimes set the processor to flush them.
 
@@ -45,6 +45,14 @@ terms fewer than a Taylor polynomial needs."""
 _SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
 _COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
 _ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
+_ATAN = [
+    -0.3333333333333333, 0.19999999999999804, -0.14285714285659779, 0.11111111105150588, -0.09090908753259112,
+    0.07692296368042296, -0.0666642476020052, 0.05878927554473807, -0.05230443640686948, 0.045515447340221615,
+    -0.03456931506332609, 0.016284375050043393,
+]  # fmt: skip
+"""Of (atan t - t)/t^3 in t^2 for |t| <= tan(pi/8): 3e-18, by interpolation at Chebyshev's nodes."""
+_TAN_PI_8 = 0.41421356237309503
+_PI = 3.141592653589793
 
 
 def _single() -> bool:
@@ -186,6 +194,21 @@ def cos(x):
     s, c, quadrant = _sine_cosine(x)
     y = c if quadrant % 2 == 0 else s
     return -y if quadrant == 1 or quadrant == 2 else y
+
+
+@ti.func
+def angle(x, y):
+    """Angle in [0, pi] of a vector (x, y) with y >= 0; 0 where both are 0."""
+    a = ti.abs(x)
+    large = ti.max(a, y)
+    t = ti.select(large > 0.0, ti.min(a, y) / ti.max(large, 1e-30), 0.0)
+    # atan t = pi/4 + atan((t - 1)/(t + 1)).
+    steep = t > _TAN_PI_8
+    u = ti.select(steep, (t - 1.0) / (t + 1.0), t)
+    z = u * u
+    v = ti.select(steep, 0.25 * _PI, 0.0) + (u + u * z * _twelve(z, _ATAN))
+    v = ti.select(y > a, 0.5 * _PI - v, v)
+    return ti.select(x < 0.0, _PI - v, v)
 
 
 @ti.func

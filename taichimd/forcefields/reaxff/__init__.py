@@ -1,0 +1,1 @@
+"""ReaxFF: reactive force field with bond orders and charge equilibration."""

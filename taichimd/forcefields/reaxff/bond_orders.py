@@ -1,0 +1,190 @@
+"""Bonds and their orders: which pairs are bonded, BO', the corrected BO, and what atoms make of them.
+
+    BO'_s = (1 + bo_cut) exp(p_bo1 (r/r_sigma)^p_bo2) - bo_cut,  BO'_p, BO'_pp alike without bo_cut
+    Delta'_i = sum_j BO'_ij - Val_i
+    BO = BO' f1 f4 f5,  BO_p = BO'_p f1^2 f4 f5,  BO_pp alike
+
+A. C. T. van Duin, S. Dasgupta, F. Lorant, W. A. Goddard, J. Phys. Chem. A 105, 9396 (2001), and K. Chenoweth, A. C. T.
+van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), equations 2 to 4. A pair is bonded where BO' before the
+subtraction is at least bo_cut and r at most 5 angstrom. Both halves of a bond compute the same bits: sums and products
+of what belongs to the two atoms are written so that they commute.
+"""
+
+from functools import cache
+from typing import Any
+
+from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.math import exp, log, power
+from taichimd.core.runtime import ti
+from taichimd.enumerate.access import distance_vector
+from taichimd.forcefields.reaxff.arrays import (
+    ANY_TIME,
+    GO,
+    MOST_BONDS,
+    STATUS,
+    STEP,
+    A,
+    Bonds,
+    H,
+    Tables,
+    bond_functions,
+)
+from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
+from taichimd.neighbours.control import BLOWN, CONTROL, NONE, REBUILD, REMAINING, STALE
+from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, slot
+from taichimd.system.state import Atoms
+
+LONGEST_BOND = 5.0
+"""angstrom"""
+LEAST = 1e-10
+"""Smaller bond orders are 0."""
+
+
+@cache
+def bond_order_kernels(backend: str, n_kinds: int) -> Any:
+    """Kernel `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
+    types, layout = types_of(ti.f64), body_layout(backend)
+    place, owner = bond_functions(backend)
+
+    @ti.func
+    def part(r, radius, factor, exponent):
+        """exp(factor (r/radius)^exponent) and its derivative to r; 0 without a radius."""
+        value, slope = 0.0, 0.0
+        if radius > 0.0:
+            z = factor * power(r / radius, exponent)
+            value = exp(z)
+            slope = value * z * exponent / r
+        return value, slope
+
+    @ti.func
+    def raw(r, q, cut, pair: ti.template()):
+        """BO' before the subtraction in parts, and their derivatives, for the parameters from q on."""
+        s, ds = part(r, pair[q + OfPair.r_sigma], pair[q + OfPair.p_bo1], pair[q + OfPair.p_bo2])
+        p, dp = part(r, pair[q + OfPair.r_pi], pair[q + OfPair.p_bo3], pair[q + OfPair.p_bo4])
+        pp, dpp = part(r, pair[q + OfPair.r_pipi], pair[q + OfPair.p_bo5], pair[q + OfPair.p_bo6])
+        return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
+
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"))  # fmt: skip
+    def bond_orders(atoms, verlet, near, bonds, tables, control, status, when):
+        n, width, shift_bits = atoms.n, bonds.width, verlet.shift_bits
+        m = n * width
+        for _ in range(1):
+            status[GO] = goes(when, control)
+            status[MOST_BONDS] = 0
+        for i in range(n):
+            if status[GO] == 1:
+                x, a, found = atoms.pos[i], atoms.kind[i], 0
+                cut = tables.general[G.bo_cut]
+                total = 0.0
+                for s in range(near.count[i]):
+                    entry = near.entries[slot(i, s, n, near.width, layout)]
+                    d = distance_vector(entry, shift_bits, x, atoms.pos, verlet.shifts)
+                    r2 = d.dot(d)
+                    q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
+                    reach = tables.pair[q + OfPair.reach]
+                    if r2 <= reach * reach:
+                        r = ti.sqrt(r2)
+                        s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
+                        order = s0 + p0 + pp0
+                        if order >= cut:
+                            order -= cut
+                            total += order
+                            if found < width:
+                                t = place(i, found, n, width)
+                                bonds.partner[t] = entry
+                                bonds.half[H.DX * m + t] = d[0]
+                                bonds.half[H.DY * m + t] = d[1]
+                                bonds.half[H.DZ * m + t] = d[2]
+                                bonds.half[H.R * m + t] = r
+                                bonds.half[H.RAW * m + t] = order
+                                bonds.half[H.RAW_P * m + t] = p0
+                                bonds.half[H.RAW_PP * m + t] = pp0
+                                bonds.half[H.SLOPE * m + t] = ds + dp + dpp
+                                bonds.half[H.SLOPE_P * m + t] = dp
+                                bonds.half[H.SLOPE_PP * m + t] = dpp
+                            found += 1
+                bonds.count[i] = ti.min(found, width)
+                if found > status[MOST_BONDS]:
+                    ti.atomic_max(status[MOST_BONDS], found)
+                g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
+                delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
+                bonds.atom[A.DELTA * n + i] = delta
+                bonds.atom[A.DELTA_BOC * n + i] = total - tables.atom[a * N_ATOM + OfAtom.Val_boc]
+                bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
+                bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
+        for _ in range(1):
+            if status[MOST_BONDS] > width:
+                status[GO] = 0
+        for t in range(m):
+            i, s = owner(t, n, width)
+            if status[GO] == 1 and s < bonds.count[i]:
+                entry = bonds.partner[t]
+                j, mask = entry >> shift_bits, (1 << shift_bits) - 1
+                mirrored = (i << shift_bits) | (-(entry & mask) & mask)
+                for u in range(bonds.count[j]):
+                    if bonds.partner[place(j, u, n, width)] == mirrored:
+                        bonds.twin[t] = place(j, u, n, width)
+                a, b = atoms.kind[i], atoms.kind[j]
+                q = (a * n_kinds + b) * N_PAIR
+                f1, f45 = 1.0, 1.0
+                order = bonds.half[H.RAW * m + t]
+                if tables.pair[q + OfPair.ovcorr] > 0.0:
+                    va, vb = tables.atom[a * N_ATOM + OfAtom.Val], tables.atom[b * N_ATOM + OfAtom.Val]
+                    f2 = bonds.atom[A.F2_PART * n + i] + bonds.atom[A.F2_PART * n + j]
+                    f3 = -log(0.5 * (bonds.atom[A.F3_PART * n + i] + bonds.atom[A.F3_PART * n + j])) / (
+                        tables.general[G.p_boc2]
+                    )
+                    f1 = 0.5 * ((va + f2) / (va + f2 + f3) + (vb + f2) / (vb + f2 + f3))
+                if tables.pair[q + OfPair.v13corr] > 0.0:
+                    f45 = f4(order, bonds.atom[A.DELTA_BOC * n + i], q, tables.pair) * f4(
+                        order, bonds.atom[A.DELTA_BOC * n + j], q, tables.pair
+                    )
+                f = f1 * f45
+                pi = bonds.half[H.RAW_P * m + t] * (f1 * f)
+                pipi = bonds.half[H.RAW_PP * m + t] * (f1 * f)
+                sum_of = order * f
+                bonds.half[H.BO * m + t] = clipped(sum_of)
+                bonds.half[H.BO_S * m + t] = clipped(sum_of - pi - pipi)
+                bonds.half[H.BO_P * m + t] = clipped(pi)
+                bonds.half[H.BO_PP * m + t] = clipped(pipi)
+        for i in range(n):
+            if status[GO] == 1:
+                total = 0.0
+                for s in range(bonds.count[i]):
+                    total += bonds.half[H.BO * m + place(i, s, n, width)]
+                q = atoms.kind[i] * N_ATOM
+                val_e = tables.atom[q + OfAtom.Val_e]
+                excess = total - val_e
+                pairs = ti.cast(ti.cast(0.5 * excess, ti.i32), ti.f64)
+                left = excess - 2.0 * pairs
+                g16 = tables.general[G.p_lp1]
+                e = exp(-g16 * (2.0 + left) * (2.0 + left))
+                lone = e - pairs
+                negative = ti.select(left < 0.0, 1.0, 0.0)
+                bonds.atom[A.T * n + i] = total
+                bonds.atom[A.LP * n + i] = 0.5 * (val_e - tables.atom[q + OfAtom.Val]) - lone
+                bonds.atom[A.LP_SLOPE * n + i] = 2.0 * g16 * (2.0 + left) * e
+                bonds.atom[A.NLP * n + i] = negative * lone
+                bonds.atom[A.NEGATIVE * n + i] = negative
+
+    @ti.func
+    def goes(when, control: ti.template()):
+        """Whether lists are fit, and a run that asks is where it asks for."""
+        no = control[REBUILD] != 0 or control[STALE] != 0
+        if when != ANY_TIME:
+            no = no or control[BLOWN] != NONE or (control[REMAINING] == 0) == (when == STEP)
+        return ti.cast(not no, ti.i32)
+
+    @ti.func
+    def clipped(order):
+        return ti.select(order < LEAST, 0.0, order)
+
+    return bond_orders
+
+
+@ti.func
+def f4(order, delta_boc, q, pair: ti.template()):
+    """1/(1 + exp(-p_boc3 (p_boc4 BO'^2 - Delta'_boc) + p_boc5))."""
+    return 1.0 / (
+        1.0 + exp(-pair[q + OfPair.p_boc3] * (pair[q + OfPair.p_boc4] * order * order - delta_boc) + pair[q + OfPair.p_boc5])
+    )
