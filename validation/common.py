@@ -24,8 +24,8 @@ RUNTIMES = ("taichi", "quadrants")
 
 
 def use_tests_folder() -> None:
-    """Make the structures and the LAMMPS oracle of tests/ importable (they are test code, not installed)."""
-    folder = str(ROOT / "tests")
+    """Make the structures and the LAMMPS oracle of tests/support importable (they are not installed)."""
+    folder = str(ROOT / "tests" / "support")
     if folder not in sys.path:
         sys.path.insert(0, folder)
 

@@ -8,7 +8,7 @@ Melts, silica and Stillinger-Weber silicon of 8 to 500 atoms, in a tenth of the 
 a skin, open directions, six calls of 1 to 13 steps. SHA-256 of positions, velocities and cell after each
 call, and how a run ended that exploded. On a GPU systems so small would use neither long lists nor the search
 of large ones: half of the runs are told to. "emulated" compiles for a CPU what only a GPU has
-(tests/gpu_code.py).
+(tests/support/gpu_code.py).
 
 Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`enumerate.reproducible_sum`).
 Runs that differ are listed with the largest force that was seen after a call.

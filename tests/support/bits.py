@@ -46,7 +46,7 @@ def math_functions():
 
 def random_numbers():
     """Uniform numbers and normal variates of 4,096 atoms, as the device draws them."""
-    from test_random import draw
+    from random_draws import draw
 
     atoms = np.arange(4096)
     return [draw(1, 4, atoms, 3, 2**40, 1, 0), draw(2, 3, atoms, 3, 2**40, 1, precision="float32")]
@@ -54,7 +54,7 @@ def random_numbers():
 
 def samplers():
     """Distances, displacements and velocity products of a synthetic run; sums of a real one."""
-    from test_observe import correlation, radial
+    from samples import correlation, radial
 
     msd, vacf, _ = correlation(20, 3, shuffle=True).results()
     return [radial(structures.silicon_carbide_512(), 8.0, 500), msd, vacf, *sums()]
@@ -102,7 +102,7 @@ def sum_of_three():
     """64 silicon atoms with a file, a declared pair and a potential of passes: three groups of terms."""
     from declared import MORSE_VALUES, morse
 
-    example = Path(__file__).parent.parent / "examples" / "own_many_body.py"
+    example = Path(__file__).parents[2] / "examples" / "own_many_body.py"
     terms = ["Si.sw", morse(**MORSE_VALUES), f"{example}:copper"]
     return _trajectory(bulk("Si", cubic=True).repeat(2), load_forcefield(terms), 1.0, 50, 1)
 

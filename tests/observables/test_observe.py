@@ -7,44 +7,13 @@ from ase import Atoms
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
 from bits import elsewhere, here, needs_other_runtime, under_taichi
-from processes import ornstein_uhlenbeck
+from samples import FRAMES, KINDS, POS, VEL, correlation, device, kinds_of, radial
 
 from taichimd.core.errors import AnalysisError
-from taichimd.core.runtime import PRECISIONS, start, ti
+from taichimd.core.runtime import start
 from taichimd.observables.samplers.radial import RadialHistogram
 from taichimd.observables.samplers.time_correlation import TimeCorrelation
 from taichimd.system.state import State
-
-
-def device(values, precision="float64"):
-    """An array of integers or of vectors on the device."""
-    start()
-    real, dtype = PRECISIONS[precision]
-    values = np.asarray(values)
-    if values.ndim == 1:
-        array = ti.ndarray(ti.i32, len(values))
-        array.from_numpy(values.astype(np.int32))
-    else:
-        array = ti.ndarray(ti.types.vector(3, real), len(values))
-        array.from_numpy(np.ascontiguousarray(values, dtype))
-    return array
-
-
-def kinds_of(atoms):
-    return np.unique(atoms.numbers, return_inverse=True)[1].astype(np.int32)
-
-
-def radial(atoms, r_max, bins, order=None, precision="float64", frames=1):
-    """Counts of a structure whose atoms lie in the given spatial order."""
-    start()
-    order = np.arange(len(atoms)) if order is None else order
-    kinds = kinds_of(atoms)
-    histogram = RadialHistogram(len(atoms), kinds.max() + 1, r_max, bins, precision)
-    arrays = device(atoms.positions[order], precision), device(kinds[order]), device(order)
-    for _ in range(frames):
-        histogram.sample(*arrays, atoms.cell[:])
-    assert histogram.frames == frames
-    return histogram.counts()
 
 
 def thin():
@@ -118,26 +87,6 @@ def test_what_a_radial_histogram_refuses():
     histogram = RadialHistogram(1, 1, 5.0, 10)
     with pytest.raises(AnalysisError, match="needs a cell with a volume"):
         histogram.sample(device(np.zeros((1, 3))), device([0]), device([0]), np.zeros((3, 3)))
-
-
-N, FRAMES = 150, 140
-RNG = np.random.default_rng(5)
-KINDS = RNG.integers(0, 3, N).astype(np.int32)
-VEL = 0.02 * ornstein_uhlenbeck(RNG, (FRAMES, N, 3), 10.0)
-POS = RNG.uniform(0, 20, (N, 3)) + np.cumsum(VEL, axis=0)
-
-
-def correlation(window, every, shuffle=False, frames=range(FRAMES), made=None, **options):
-    """Samples of the synthetic run; with `shuffle`, in another spatial order each time."""
-    start()
-    found = made or TimeCorrelation(KINDS, 3, window, every, **options)
-    rng = np.random.default_rng(1)
-    for k in frames:
-        order = rng.permutation(N) if shuffle else np.arange(N)
-        arrays = POS[k][order], VEL[k][order], KINDS[order], order
-        precision = options.get("precision", "float64")
-        found.sample(*(device(a, precision) for a in arrays))
-    return found
 
 
 def plain(window, every):

@@ -20,7 +20,7 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MOST_GROUPS
 from taichimd.program.engine import Engine
 
-MANY_BODY = f"{Path(__file__).parent.parent / 'examples' / 'own_many_body.py'}:copper"
+MANY_BODY = f"{Path(__file__).parents[2] / 'examples' / 'own_many_body.py'}:copper"
 WEAK = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.5, truncation="force-shifted")
 SUMS = {
     "a pair, two triplets": [

@@ -3,15 +3,12 @@
 import json
 import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from taichimd import Simulation
 from taichimd.core.units import GPA, PS

@@ -1,14 +1,10 @@
 """The benchmarks' systems, figures and reductions: a wrong one would be evidence for something false."""
 
 import json
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from validation import (
     common,

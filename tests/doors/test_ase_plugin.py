@@ -11,7 +11,7 @@ from ase.calculators.calculator import get_calculator_class, names
 
 from taichimd import TaichiMD
 
-PROJECT = Path(__file__).parent.parent / "pyproject.toml"
+PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 @pytest.fixture

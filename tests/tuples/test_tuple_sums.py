@@ -30,7 +30,7 @@ from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products
 from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm, choose
 
-RESULTS = Path(__file__).parents[1] / "validation" / "results"
+RESULTS = Path(__file__).parents[2] / "validation" / "results"
 PRODUCTS = bond_order_products(0.1, 0.01)
 ANY = Condition()
 

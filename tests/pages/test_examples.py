@@ -11,7 +11,7 @@ import pytest
 
 from taichimd.cli.app import main
 
-EXAMPLES = Path(__file__).parent.parent / "examples"
+EXAMPLES = Path(__file__).parents[2] / "examples"
 SCREEN = 80  # lines
 
 

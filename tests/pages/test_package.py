@@ -10,7 +10,7 @@ from pages import PAGES
 
 import taichimd
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 try:
     import tomllib
 except ModuleNotFoundError:

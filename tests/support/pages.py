@@ -12,7 +12,7 @@ import pytest
 
 from taichimd.cli.app import main
 
-ROOT = Path(__file__).parent.parent
+ROOT = Path(__file__).parents[2]
 PAGES = ["README.md", *sorted(str(file.relative_to(ROOT)) for file in (ROOT / "docs").rglob("*.md"))]
 NO_CODE = ("text", "math")
 TINY = {
@@ -27,7 +27,7 @@ TINY = {
     "taichimd run job.toml": "taichimd run job.toml --steps 40",
 }
 NOT_RUN = ("make ", "pip install ", "export ", ". .venv", "taichimd demo")
-"""Beginnings of commands; the demo is run in tests/test_cli.py."""
+"""Beginnings of commands; the demo is run in tests/doors/test_cli.py."""
 
 
 def text_of(page):

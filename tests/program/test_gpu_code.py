@@ -6,6 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import bits
 from bits import elsewhere, needs_other_runtime
 
 
@@ -14,7 +15,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
     """Rows in chunks, threads that share atoms, kicks; lists for them; a barostat's part in registers."""
     names = ["melt", "silicon", "silica", "npt-scr"]
     environment = {**os.environ, "TAICHIMD_RUNTIME": "quadrants"}
-    command = [sys.executable, str(Path(__file__).with_name("gpu_code.py")), *names]
+    command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
     output = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr
     assert "Warning" not in output.stderr

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import structures
 from ase import Atoms
+from every_forcefield import FORCEFIELDS, PERIODIC
 from lammps_heat import lammps_heat
 from oracle import lammps_available, lammps_reason
-from test_forces import FORCEFIELDS, PERIODIC
 
 from taichimd import TaichiMD
 from taichimd.core.errors import StructureError

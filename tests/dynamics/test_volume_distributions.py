@@ -1,14 +1,9 @@
 """What the barostats sample: mean stresses, and volumes as the isothermal-isobaric ensemble has them."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 import structures
 from ase.build import bulk
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling

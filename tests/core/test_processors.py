@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import structures
 
 from taichimd.core.matrix3 import determinant, inverse, product, projector
 
@@ -46,7 +47,7 @@ def bits():
     found = []
     for kind in KINDS:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env={**os.environ, **kind}, cwd=Path(__file__).parent,
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **kind}, cwd=Path(structures.__file__).parent,
             capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
