@@ -7,14 +7,20 @@ from numpy.typing import NDArray
 
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.arrays import Columns, Tables
-from taichimd.forcefields.reaxff.parameters import ATOM, GENERAL, PAIR, Parameters
+from taichimd.forcefields.reaxff.columns import GENERAL
+from taichimd.forcefields.reaxff.parameters import ANGLE, ATOM, HYDROGEN, PAIR, TORSION, Parameters
 
 MORE = ("reach",)
 """Of a pair, besides what the file says: distance up to which it can be bonded, angstrom."""
 N_ATOM, N_PAIR = len(ATOM), len(PAIR) + len(MORE)
 OfAtom = Columns({name: k for k, name in enumerate(ATOM)})
 OfPair = Columns({name: k for k, name in enumerate((*PAIR, *MORE))})
-G = Columns({name: k for k, name in enumerate(GENERAL)})
+OfAngle, OfTorsion, OfHydrogen = (
+    Columns({"columns": len(names)} | {name: k for k, name in enumerate(names)})
+    for names in (ANGLE, TORSION, HYDROGEN)
+)
+OF_ALL = (*(name for name in GENERAL if not name.startswith("unused") and name not in {"cutoff", "triple"}), "bo_cut")
+G = Columns({name: k for k, name in enumerate(OF_ALL)})
 LONGEST_BOND = 5.0
 """angstrom, of all published codes of this force field."""
 
@@ -24,7 +30,7 @@ def device_tables(parameters: Parameters, real: Any) -> Tables:
     pair = np.concatenate([parameters.pair, bond_reaches(parameters)[..., None]], axis=2)
     rows = (parameters.angle_first, parameters.torsion_row, parameters.hydrogen_row)
     made = {
-        "general": parameters.general, "atom": parameters.atom, "pair": pair, "angle": parameters.angle,
+        "general": np.array([parameters.general[name] for name in OF_ALL]), "atom": parameters.atom, "pair": pair, "angle": parameters.angle,
         "torsion": parameters.torsion, "hydrogen": parameters.hydrogen,
     }  # fmt: skip
     arrays = {name: _array(values, real) for name, values in made.items()}
@@ -44,7 +50,7 @@ def bond_reaches(parameters: Parameters) -> NDArray[np.float64]:
     """(kinds, kinds) distance beyond which a pair has no bond, angstrom: BO' < bo_cut from there to 5."""
     r = np.linspace(LONGEST_BOND, 0.005, 1000)
     p = {name: parameters.pair[..., k] for k, name in enumerate(PAIR)}
-    cut = parameters.general[GENERAL.index("bo_cut")]
+    cut = parameters.general["bo_cut"]
     total = np.zeros((*p["r_pi"].shape, len(r)))
     for radius, factor, power, scale in (
         ("r_sigma", "p_bo1", "p_bo2", 1.0 + cut),
