@@ -84,8 +84,8 @@ class Tables(Bundle):
 
 SHIFT_BITS = Number("i32", "low bits of an entry that hold the code of its image")
 STATUS = Array("i32", "STATUS_SIZE", "what the kernels of ReaxFF tell each other and the host")
-GO, MOST_BONDS, HISTORY = range(3)
-"""Whether an evaluation is done; the longest row of bonds."""
+GO, HELD, MOST_BONDS = range(3)
+"""Whether an evaluation is done; whether it is not; the longest row of bonds."""
 STATUS_SIZE = 16
 STEP, END, ANY_TIME = range(3)
 """When an evaluation is done: in a step, at the end of a run, or whatever the run does."""

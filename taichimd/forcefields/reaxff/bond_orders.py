@@ -20,6 +20,7 @@ from taichimd.enumerate.access import distance_vector
 from taichimd.forcefields.reaxff.arrays import (
     ANY_TIME,
     GO,
+    HELD,
     MOST_BONDS,
     STATUS,
     STEP,
@@ -30,7 +31,7 @@ from taichimd.forcefields.reaxff.arrays import (
     bond_functions,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
-from taichimd.neighbours.control import BLOWN, CONTROL, NONE, REBUILD, REMAINING, STALE
+from taichimd.neighbours.control import BLOWN, CONTROL, NONE, OVERFULL, REBUILD, REMAINING, STALE
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, slot
 from taichimd.system.state import Atoms
 
@@ -64,12 +65,13 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
         pp, dpp = part(r, pair[q + OfPair.r_pipi], pair[q + OfPair.p_bo5], pair[q + OfPair.p_bo6])
         return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"))  # fmt: skip
-    def bond_orders(atoms, verlet, near, bonds, tables, control, status, when):
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"), group=Number("i32", "number of the group of terms"))  # fmt: skip
+    def bond_orders(atoms, verlet, near, bonds, tables, control, status, when, group):
         n, width, shift_bits = atoms.n, bonds.width, verlet.shift_bits
         m = n * width
         for _ in range(1):
             status[GO] = goes(when, control)
+            status[HELD] = 1 - status[GO]
             status[MOST_BONDS] = 0
         for i in range(n):
             if status[GO] == 1:
@@ -114,7 +116,10 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
         for _ in range(1):
             if status[MOST_BONDS] > width:
-                status[GO] = 0
+                # The host grows the rows, and the step is done anew.
+                status[GO], status[HELD] = 0, 1
+                control[OVERFULL + group] = 1
+                control[REBUILD] = 1
         for t in range(m):
             i, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[i]:

@@ -6,7 +6,7 @@ from typing import Any
 from taichimd.core.memory import FEWER, array
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.angles import angle_kernel
-from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, MOST_BONDS, TERMS, Bonds, Tables
+from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, TERMS, Bonds, Tables
 from taichimd.forcefields.reaxff.bond_orders import bond_order_kernels
 from taichimd.forcefields.reaxff.chain import chain_kernel
 from taichimd.forcefields.reaxff.coordination import coordination_kernel
@@ -51,11 +51,11 @@ class Bonded:
         self._reserve()
         return True
 
-    def queue(self, call: Any, atoms: Any, verlet: Any, near: Any, control: Any, status: Any, tables: Tables, out: Any, when: int, *, energies: bool, virials: bool) -> None:  # fmt: skip
+    def queue(self, call: Any, atoms: Any, verlet: Any, near: Any, control: Any, status: Any, tables: Tables, out: Any, when: int, group: int, *, energies: bool, virials: bool) -> None:  # fmt: skip
         """Queue the kernels: bond orders, terms, forces."""
         run, bonds = self._kernels(energies, virials), self.bonds
         shift_bits = verlet.shift_bits
-        call(run.bond_orders, atoms, verlet, near, bonds, tables, control, status, when)
+        call(run.bond_orders, atoms, verlet, near, bonds, tables, control, status, when, group)
         call(run.coordination, atoms, shift_bits, bonds, tables, status)
         call(run.angles, atoms, shift_bits, bonds, tables, status)
         call(run.torsions, atoms, shift_bits, bonds, tables, status)
@@ -84,5 +84,3 @@ class Bonded:
         bonds.half = array(ti.f64, len(HALF) * rows, what, size, FEWER)
         bonds.ends = array(ti.f64, ENDS * rows * bonds.width, what, size, FEWER)
 
-
-__all__ = ["MOST_BONDS", "Bonded"]

@@ -1,0 +1,162 @@
+"""All of ReaxFF for one system: what the host queues to evaluate it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.forcefields.reaxff.arrays import END, GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, STEP, TERMS, Bonds
+from taichimd.forcefields.reaxff.bonded import Bonded
+from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
+from taichimd.forcefields.reaxff.nonbonded import Form, Nonbonded, Results, pair_table
+from taichimd.forcefields.reaxff.options import CONSTANTS, Options
+from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
+from taichimd.forcefields.reaxff.tables import device_tables
+from taichimd.neighbours.near_list import NearList
+from taichimd.neighbours.rows import body_layout
+from taichimd.program.forces import Outputs
+from taichimd.system.state import State
+
+FIRST_NONBONDED = TERMS.index("van der Waals")
+
+
+@kernel(types_of(ti.f64), bonds=Bonds.only("terms"), results=Results.only("van_der_waals", "coulomb", "polarisation"), bonded=Array("real", "n", "energy of bonded terms, eV"), nonbonded=Array("real", "n", "energy of the others, eV"), status=STATUS)  # fmt: skip
+def _sum_terms(bonds, results, bonded, nonbonded, status):  # type: ignore[no-untyped-def]
+    n = bonded.shape[0]
+    for i in range(n):
+        if status[GO] == 1:
+            total = bonds.terms[i]
+            for k in ti.static(range(1, FIRST_NONBONDED)):
+                total += bonds.terms[k * n + i]
+            bonded[i] = total
+            bonds.terms[FIRST_NONBONDED * n + i] = results.van_der_waals[i]
+            bonds.terms[(FIRST_NONBONDED + 1) * n + i] = results.coulomb[i]
+            bonds.terms[(FIRST_NONBONDED + 2) * n + i] = results.polarisation[i]
+            nonbonded[i] = results.van_der_waals[i] + results.coulomb[i] + results.polarisation[i]
+
+
+class BondRoom:
+    """Room for rows of bonds, which a near list asks to grow."""
+
+    def __init__(self) -> None:
+        self.bonded: Bonded | None = None
+        self.status: Any = None
+
+    def grow(self) -> None:
+        """Make room for the longest row of the last evaluation.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        if self.bonded is not None:
+            self.bonded.grow(int(self.status.to_numpy()[MOST_BONDS]))
+
+    def statistics(self) -> dict[str, Any]:
+        """Memory, for reports."""
+        return {}
+
+
+class ReaxEvaluator:
+    """Evaluates ReaxFF for one system.
+
+    Args:
+        parameters: for the species of the state, in its order.
+        options: see there.
+        state: the atoms.
+        near: near lists of bonds and hydrogen bonds, and of all pairs.
+        outputs: what both of these groups leave: this class takes the arrays of the second for its own.
+        backend: "cuda" or "cpu".
+    """
+
+    def __init__(
+        self,
+        parameters: Parameters,
+        options: Options,
+        state: State,
+        near: tuple[NearList, NearList],
+        outputs: tuple[Outputs, Outputs],
+        backend: str,
+    ) -> None:
+        n_kinds = len(parameters.species)
+        self._state, self._near, self._outputs = state, near, outputs
+        self._tables = device_tables(parameters, state.real)
+        self._status = ti.ndarray(ti.i32, STATUS_SIZE)
+        self._status.fill(0)
+        self._bonded = Bonded(state.n, n_kinds, backend, options.lammps_forces)
+        room: Any = near[0].tuples
+        room.bonded, room.status = self._bonded, self._status
+        general, pair = parameters.general, {name: parameters.pair[..., k] for k, name in enumerate(PAIR)}
+        of_kinds = {name: parameters.atom[:, k] for k, name in enumerate(ATOM)}
+        kinds = state.kind.to_numpy()
+        self.charges = Charges(
+            state,
+            ChargeParameters(
+                of_kinds["chi"], of_kinds["eta"], pair["gamma3"], general["swa"], general["swb"]
+            ),
+            kinds,
+            backend,
+            body_layout(backend),
+            tolerance=options.charge_tolerance,
+            net_charge=options.net_charge,
+        )
+        form = Form(parameters.shielded, parameters.wall, parameters.lg)
+        exponent, constants = general["p_vdW1"], CONSTANTS[options.constants]
+        self._nonbonded = Nonbonded(
+            state, self.charges, pair_table(pair, form, exponent), form, exponent, backend,
+            coulomb=constants.coulomb, polarisation=constants.polarisation,
+        )  # fmt: skip
+        results = self._nonbonded.results
+        outputs[1].force, outputs[1].virial = results.force, results.virial
+
+    def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
+        """Queue an evaluation with lists that are fit, or one that does nothing.
+
+        Args:
+            call: queues a kernel for this system.
+            verlet: the Verlet list.
+            control: see `neighbours.control`.
+            when: `STEP`, `END` or `ANY_TIME`.
+            want: `FORCE`, or anything else for energies and virials, too.
+
+        Raises:
+            ChargeError: charges that do not converge, where the host waits for them.
+            CapacityError: lists that do not fit the memory.
+        """
+        all_of_it, state, bonded = want != FORCE, self._state, self._bonded
+        bonded.queue(
+            call, state, verlet, self._near[0].near, control, self._status, self._tables, self._outputs[0], when,
+            energies=all_of_it, virials=all_of_it,
+        )  # fmt: skip
+        self.charges.queue(
+            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when in (STEP, END)
+        )
+        if not DEVICE_LOOPS:
+            self.charges.settle()
+        self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
+        if all_of_it:
+            first, second = self._outputs
+            call(
+                _sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status
+            )
+
+    def check(self) -> None:
+        """Wait for the device, and refuse charges that did not converge.
+
+        Raises:
+            ChargeError: with residual and tolerance.
+        """
+        self.charges.settle()
+
+    def terms(self) -> dict[str, float]:
+        """Energy of each term (eV) of the last evaluation that wanted energies."""
+        values = self._bonded.bonds.terms.to_numpy().reshape(len(TERMS), self._state.n)
+        # In the user's order: the sum has the same bits whatever the spatial sort.
+        order = self._state.sorted_of.to_numpy()
+        return {name: float(row[order].sum()) for name, row in zip(TERMS, values, strict=True)}
+
+    def atom_values(self) -> dict[str, NDArray[np.float64]]:
+        """(n,) charges (e), in the user's order."""
+        return {"charges": self.charges.charges()}

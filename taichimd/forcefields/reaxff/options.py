@@ -1,0 +1,54 @@
+"""How a ReaxFF potential is evaluated, besides what its file says."""
+
+from dataclasses import dataclass
+
+from taichimd.core.errors import SettingsError
+from taichimd.core.units import KCAL_PER_MOL
+
+COUPLING = 14.4
+"""Of the charge equilibration, eV angstrom/e^2: the same in all programs of this family."""
+EV = 23.02
+"""kcal/mol that these programs take for 1 eV."""
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Constants of the charges' energy.
+
+    Attributes:
+        coulomb: of the Coulomb energy, eV angstrom/e^2.
+        polarisation: eV of energy for 1 eV of chi and eta.
+    """
+
+    coulomb: float
+    polarisation: float
+
+
+CONSTANTS = {
+    "lammps": Constants(332.06371 * KCAL_PER_MOL, EV * KCAL_PER_MOL),
+    "puremd": Constants(332.0638 * KCAL_PER_MOL, EV * KCAL_PER_MOL),
+    "consistent": Constants(COUPLING * EV * KCAL_PER_MOL, EV * KCAL_PER_MOL),
+}
+"""By the name that users type. With "consistent" the energy is stationary where charges are equilibrated."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `ReaxFF` takes besides the file.
+
+    Raises:
+        SettingsError: a name of constants that is none, or a tolerance out of range.
+    """
+
+    constants: str = "lammps"
+    charge_tolerance: float = 1e-6
+    net_charge: float = 0.0
+    lammps_forces: bool = False
+
+    def __post_init__(self) -> None:
+        if self.constants not in CONSTANTS:
+            raise SettingsError(f"constants is {self.constants!r}, expected one of {', '.join(CONSTANTS)}")
+        if not 1e-14 <= self.charge_tolerance < 1.0:
+            raise SettingsError(
+                f"charge_tolerance is {self.charge_tolerance}, expected 1e-14 to 1; try 1e-6"
+            )
