@@ -9,40 +9,27 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.runtime import DEVICE_LOOPS, ti
-from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.drift import drift_function
 from taichimd.dynamics.global_coupling import close_function
-from taichimd.enumerate.group import Group
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.neighbours.control import FROZEN, SPARE
 from taichimd.neighbours.dangerous_pairs import dangerous_pairs_functions
 from taichimd.program.compiled import at_positions
 
 
-def step_functions(
-    program: Any,
-    groups: tuple[Group, ...],
-    vec: Any,
-    backend: str,
-    unroll: int,
-    coupling: Coupling,
-    fused: bool,
-) -> Any:
+def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     """Device functions `some_steps`, `bring_back`, `acting_step` and `drift`.
 
     Args:
         program: `compiled_groups`.
-        groups: the terms and how they are done.
-        vec: type of a vector.
-        backend: "cuda" or "cpu".
-        unroll: steps of a pass.
-        coupling: what acts on atoms and cell besides forces.
+        variant: what kernels are compiled for.
         fused: use the fused stepper where there is one group.
     """
     forces, seldom, flags, thermostat, tally = (
         program.forces, program.seldom, program.flags, program.thermostat, program.tally,
     )  # fmt: skip
-    number, near_list = len(groups), groups[0].near_list
+    groups, coupling, unroll, vec = variant.groups, variant.coupling, variant.unroll, variant.types["vec"]
+    number, near_list = len(groups), variant.near_list
     cell, driven = coupling.moves_cell, coupling.driven
     fused = fused and number == 1 and not groups[0].terms.passes
     many_body, apart = groups[0].terms.many_body, fused and forces[0].apart
@@ -54,9 +41,9 @@ def step_functions(
     drifts_apart = (apart or kicked) and not swaps
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or groups[0].all_pairs or cell)
-    dangerous_pairs = dangerous_pairs_functions(backend)
+    dangerous_pairs = dangerous_pairs_functions(variant.backend)
     drift = drift_function(coupling, thermostat, near_list, dangerous_pairs.note if to_the_end else None)
-    close = close_function(coupling, thermostat, flags, drift, backend == "cuda")
+    close = close_function(coupling, thermostat, flags, drift, variant.on_gpu)
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):

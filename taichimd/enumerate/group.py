@@ -95,26 +95,23 @@ class GroupView(View):
 
 
 @device_helper
-def view(
-    n: Any, atoms: Any, verlet: Any, listed_at: Any, group: Any, ends: Any, stepping: Any = 1
-) -> GroupView:
+def view(n: Any, system: Any, group: Any, ends: Any, stepping: Any = 1) -> GroupView:
     """A group's arrays on the device, at the compilation of a kernel.
 
     Args:
         n: number of atoms.
-        atoms: their arrays.
-        verlet: the Verlet list.
-        listed_at: positions at the last cut.
+        system: atoms, Verlet list, and positions at the last cut.
         group: `GroupArrays`.
         ends: the last three numbers of `GroupView`.
         stepping: whether the forces are those of a step.
     """
+    atoms, verlet = system.atoms, system.verlet
     rows = Rows(atoms.pos, atoms.kind, verlet.count, verlet.entries, verlet.shifts, verlet.built_at)
     rows.width, rows.shift_bits = verlet.width, verlet.shift_bits
     near = rows
     if group.near is not None:
         near = rows.at(atoms.pos)
-        near.made_at = listed_at
+        near.made_at = system.listed_at
         for name in NearRows.fields:
             setattr(near, name, getattr(group.near, name))
     places_end, cut_end, pairs_end = ends

@@ -16,7 +16,7 @@ from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group
-from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
 from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
 from taichimd.neighbours.prune import prune_functions
 from taichimd.neighbours.rows import body_layout
@@ -26,9 +26,11 @@ class OfAtom(View):
     """The numbers of an atom, as attributes."""
 
 
-def passes_functions(group: Group, real: Any, term: Any, backend: str, thermostat: Any, driven: bool) -> Any:
+def passes_functions(group: Group, variant: Any, thermostat: Any) -> Any:
     """Device functions of a term of passes, with the names and arguments of `program.forces`."""
     assert group.terms.passes is not None
+    real, term, backend = variant.real, variant.term, variant.backend
+    store = store_function(thermostat, variant.coupling.driven)
     program = group.terms.passes.program
     names, count = program.arrays, len(program.arrays)
     layout = body_layout(backend)
@@ -120,13 +122,8 @@ def passes_functions(group: Group, real: Any, term: Any, backend: str, thermosta
         for i in range(g.n):
             if control[frozen] == 0:
                 f, w, u = pair_forces(i, g, want)
-                if ti.static(driven):
-                    f += thermostat.drive(w, bath)
-                elif ti.static(want != FORCE and want != ALL):
-                    thermostat.add_virial(i, g.n, w, ledger)
-                out.force[i] = f
+                store(i, g.n, f, w, out, want, ledger, bath)
                 if ti.static(want == ALL):
-                    store_matrix(out.virial, i, w)
                     add(i, u, first, out)
 
     @ti.func

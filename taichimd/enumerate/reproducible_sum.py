@@ -130,3 +130,27 @@ def pair_sums(real: Any) -> Any:
     return SimpleNamespace(
         empty=empty, add=add, store=store, results=results, virial=virial, length=2 * _TERMS[FORCE],
     )  # fmt: skip
+
+
+def store_function(thermostat: Any, driven: bool) -> Any:
+    """Device function that takes force and virial of an atom where they belong.
+
+    Args:
+        thermostat: functions of what acts on atoms and cell; takes the sums of virials.
+        driven: whether there is a driving force, which is added.
+    """
+
+    @ti.func
+    def store(
+        i, n, f, w, out: ti.template(), want: ti.template(), ledger: ti.template(), bath: ti.template()
+    ):
+        force = f
+        if ti.static(driven):
+            force += thermostat.drive(w, bath)
+        elif ti.static(want != FORCE and want != ALL):
+            thermostat.add_virial(i, n, w, ledger)
+        out.force[i] = force
+        if ti.static(want == ALL):
+            store_matrix(out.virial, i, w)
+
+    return store

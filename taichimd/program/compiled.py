@@ -4,30 +4,21 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, device_helper, kernel, types_of
-from taichimd.core.runtime import DEVICE_LOOPS, fills_device, ti
+from taichimd.core.arguments import Number, View, device_helper, kernel
+from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.dynamics.bath_arrays import BathArrays
-from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.dynamics.coupling import coupling_functions
 from taichimd.dynamics.step_flags import pass_functions
 from taichimd.enumerate.access import load_matrix, store_matrix
-from taichimd.enumerate.group import Group, view
+from taichimd.enumerate.group import GroupView, view
 from taichimd.enumerate.passes import passes_functions
 from taichimd.enumerate.reproducible_sum import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
-from taichimd.neighbours.control import CONTROL, HELD, REBUILD, STALE
+from taichimd.neighbours.control import HELD, REBUILD, STALE
 from taichimd.neighbours.prune import close_cut_function
-from taichimd.neighbours.rows import VerletRows, whole_warps
+from taichimd.neighbours.rows import whole_warps
 from taichimd.program.forces import Outputs, force_functions
+from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import Atoms
-
-LISTED_AT = Array("vec", "n", "positions from which displacements count, angstrom")
-
-
-class Reach(Bundle):
-    """How far atoms may go: squares of distances, angstrom^2."""
-
-    most_step2: Any = Number("real", "in one step")
-    most_near2: Any = Number("real", "since the last cut, with the near lists")
-    most_drift2: Any = Number("real", "since the last build, where near lists are cut")
 
 
 class StepView(View):
@@ -47,22 +38,13 @@ class StepView(View):
 
 
 @device_helper
-def step_view(
-    atoms: Any,
-    verlet: Any,
-    listed_at: Any,
-    groups: Any,
-    control: Any,
-    bath: Any,
-    reach: Any,
-    dt: Any,
-    sort: Any,
-) -> StepView:
+def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepView:
     """A `StepView` of a kernel's arguments, at its compilation."""
+    atoms, verlet, bath = system.atoms, system.verlet, system.bath
     return StepView(
-        n=atoms.n, dt=dt, reach=reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
-        listed_at=listed_at, control=control, ledger=bath and bath.ledger, bath=bath and bath.bath, sort=sort,
-        groups=groups, out=Outputs(force=atoms.force),
+        n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
+        listed_at=system.listed_at, control=system.control, ledger=bath and bath.ledger,
+        bath=bath and bath.bath, sort=sort, groups=groups, out=Outputs(force=atoms.force),
     )  # fmt: skip
 
 
@@ -79,50 +61,30 @@ def at_positions(s: StepView, pos: Any) -> StepView:
 
 
 @cache
-def compiled_groups(
-    groups: tuple[Group, ...],
-    real: Any,
-    term: Any,
-    backend: str,
-    unroll: int,
-    blocks: int,
-    coupling: Coupling,
-) -> Any:
-    """Device functions of all groups, and what kernels take for them.
-
-    Args:
-        groups: the terms and how they are done.
-        real: ti.f64 or ti.f32, of positions, velocities, forces.
-        term: the same or ti.f32, of what is computed from distances.
-        backend: "cuda" or "cpu".
-        unroll: steps per pass of `steps`.
-        blocks: most blocks of a CUDA grid.
-        coupling: what acts on atoms and cell besides forces.
+def compiled_groups(variant: Variant) -> Any:
+    """Device functions of all groups.
 
     Returns:
-        forces: of each group, those of steps; seldom: those of evaluations, which compile sooner. cut, ends_of: device
-        functions. unfit: whether near lists have too little room. thermostat, flags: functions of both. tally: what of the
-        virial steps need. arguments: those of kernels that evaluate. near_list: whether there are near lists.
+        forces: of each group, those of steps; seldom: those of evaluations, which compile sooner. cut: a device function.
+        unfit: whether near lists have too little room. thermostat, flags: functions of both. tally: what of the virial
+        steps need. views: makes `GroupView`s of a kernel's arguments, at its compilation.
     """
-    on_gpu = backend == "cuda"
-    near_list = groups[0].near_list
-    thermostat = coupling_functions(coupling, real, on_gpu)
-    cell, driven = coupling.moves_cell, coupling.driven
+    groups, coupling, unroll = variant.groups, variant.coupling, variant.unroll
+    thermostat = coupling_functions(coupling, variant.real, variant.on_gpu)
+    cell, driven, near_list = coupling.moves_cell, coupling.driven, variant.near_list
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
-    full = fills_device(blocks)
 
     def functions(straight: bool) -> list[Any]:
-        made = []
-        for g in groups:
-            if g.terms.passes:
-                made.append(passes_functions(g, real, term, backend, thermostat, driven))
-            else:
-                made.append(force_functions(g, real, term, backend, thermostat, driven, straight, full))
-        return made
+        return [
+            passes_functions(group, variant, thermostat)
+            if group.terms.passes
+            else force_functions(group, variant, thermostat, straight)
+            for group in groups
+        ]
 
     forces = functions(DEVICE_LOOPS or unroll == 1)
     # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
-    seldom = forces if on_gpu else functions(False)
+    seldom = forces if variant.on_gpu else functions(False)
     number = len(groups)
     close_cut = close_cut_function(thermostat, cell)
 
@@ -131,6 +93,11 @@ def compiled_groups(
         """The last three numbers of a `GroupView`, worked out at the top: elsewhere each costs a GPU a kernel of one thread."""
         threads, lanes = ti.static(forces[k].cutters, groups[k].threads_per_atom)
         return n + images, whole_warps(n * threads) if ti.static(threads > 1) else n, whole_warps(n * lanes)
+
+    @device_helper
+    def views(system: Any, n: Any, stepping: Any = 1) -> list[GroupView]:
+        ends = [ends_of(k, n, system.verlet.shifts.shape[0]) for k in range(number)]
+        return [view(n, system, system.groups[k], ends[k], stepping) for k in range(number)]
 
     @ti.func
     def unfit(s: ti.template()):
@@ -148,88 +115,65 @@ def compiled_groups(
                 those[k].cut(s.groups[k], s.reach.most_drift2, s.control, s.bath)
             close_cut(unfit(s), s.control, s.bath)
 
-    one_species = all(g.terms.one_species for g in groups)
-    atoms_of = [name for name in Atoms.fields if not (name == "kind" and one_species)]
-    arguments = {
-        "atoms": Atoms.only(*atoms_of),
-        "verlet": VerletRows,
-        "listed_at": LISTED_AT,
-        "groups": tuple(g.arguments for g in groups),
-        "control": CONTROL,
-        "bath": None if coupling.none and not driven else BathArrays,
-        "reach": Reach,
-    }
     return SimpleNamespace(
-        forces=forces, seldom=seldom, cut=cut, unfit=unfit, ends_of=ends_of, thermostat=thermostat, tally=tally,
-        flags=pass_functions(coupling, thermostat, near_list, unroll), arguments=arguments, near_list=near_list,
+        forces=forces, seldom=seldom, cut=cut, unfit=unfit, thermostat=thermostat, tally=tally, views=views,
+        flags=pass_functions(coupling, thermostat, near_list, unroll),
     )  # fmt: skip
 
 
 @cache
-def evaluation_kernels(
-    groups: tuple[Group, ...],
-    real: Any,
-    term: Any,
-    backend: str,
-    unroll: int,
-    blocks: int,
-    coupling: Coupling,
-    want: int = ALL,
-) -> Any:
+def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
     """Kernels that know no step: `evaluate`, `tally_virial`, `moved`.
 
     Args:
-        groups: the terms and how they are done.
-        real: ti.f64 or ti.f32, of positions, velocities, forces.
-        term: the same or ti.f32, of what is computed from distances.
-        backend: "cuda" or "cpu".
-        unroll: steps per pass of `steps`.
-        blocks: most blocks of a CUDA grid.
-        coupling: what acts on atoms and cell besides forces.
-        want: of `enumerate.exact`: `ALL`, or `FORCE` for forces alone.
+        variant: what they are compiled for.
+        want: of `enumerate.reproducible_sum`: `ALL`, or `FORCE` for forces alone.
     """
-    types, number, groups_of = types_of(real, term), len(groups), groups
-    program = compiled_groups(groups, real, term, backend, unroll, blocks, coupling)
+    groups, coupling, near_list, types = variant.groups, variant.coupling, variant.near_list, variant.types
+    program, number = compiled_groups(variant), len(groups)
     forces, seldom, tally, flags, thermostat = (
         program.forces, program.seldom, program.tally, program.flags, program.thermostat,
     )  # fmt: skip
-    cut, ends_of, near_list = program.cut, program.ends_of, program.near_list
+    cut, views = program.cut, program.views
     cell, driven = coupling.moves_cell, coupling.driven
     outdated = STALE if near_list else REBUILD
-    many_body = [g.terms.many_body for g in groups]
+    # What leaves the virial of steps with each atom.
+    many_body = [g.terms.many_body or g.terms.passes for g in groups]
     bathed = {"bath": BathArrays if cell or driven else None}
-    system = program.arguments
     results = {
         "total": Outputs.only("energy", "virial"),
         "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
     }
 
-    @kernel(types, **(system | bathed), **results, ends_run=Number("i32", "1 where the forces end a run"))
-    def evaluate(atoms, verlet, listed_at, groups, control, bath, reach, total, outputs, ends_run):
+    @device_helper
+    def outputs_of(system: Any, total: Any, outputs: Any) -> Any:
+        return outputs if number > 1 else (Outputs(total.energy, system.atoms.force, total.virial),)
+
+    @kernel(
+        types,
+        system=variant.system(**bathed),
+        **results,
+        ends_run=Number("i32", "1 where the forces end a run"),
+    )
+    def evaluate(system, total, outputs, ends_run):
         """Energy, force and 3x3 virial of each atom at the present positions; nothing with an outdated list."""
-        ends = [ends_of(k, atoms.n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
-        views = [
-            view(atoms.n, atoms, verlet, listed_at, groups[k], ends[k], ends_run)
-            for k in ti.static(range(number))
-        ]
-        s = step_view(atoms, verlet, listed_at, views, control, bath, reach, 0, None)
-        all_of = Outputs(total.energy, atoms.force, total.virial)
-        outs = outputs if ti.static(number > 1) else (all_of,)
-        if ti.static(not groups_of[0].foreign):
+        s = step_view(system, views(system, system.atoms.n, ends_run))
+        outs = outputs_of(system, total, outputs)
+        if ti.static(not groups[0].foreign):
             cut(seldom, s)
-        flags.open_finish(ends_run, control)
+        flags.open_finish(ends_run, s.control)
         for k in ti.static(range(number)):
-            seldom[k].both_passes(views[k], outs[k], control, HELD, want, s.bath, s.bath)
+            seldom[k].both_passes(s.groups[k], outs[k], s.control, HELD, want, s.bath, s.bath)
             if ti.static(driven and not many_body[k]):
                 # Of pairs steps sum another virial, which rounds in another way: as they do.
-                forces[k].first_pass(views[k], outs[k], control, HELD, tally, s.bath, s.bath)
+                forces[k].first_pass(s.groups[k], outs[k], s.control, HELD, tally, s.bath, s.bath)
         if ti.static(number > 1):
-            for i in range(atoms.n):
-                if control[HELD] == 0:
+            for i in range(s.n):
+                if s.control[HELD] == 0:
                     f = outputs[0].force[i]
                     for k in ti.static(range(1, number)):
                         f += outputs[k].force[i]
-                    atoms.force[i] = f
+                    s.atoms.force[i] = f
                     if ti.static(want == ALL):
                         e, w = outputs[0].energy[i], load_matrix(outputs[0].virial, i)
                         for k in ti.static(range(1, number)):
@@ -238,27 +182,29 @@ def evaluation_kernels(
                         total.energy[i] = e
                         store_matrix(total.virial, i, w)
 
-    @kernel(types, **system, **results, n=Number("i32", "number of atoms; 0: only compile"))
-    def tally_virial(atoms, verlet, listed_at, groups, control, bath, reach, total, outputs, n):
+    @kernel(types, system=variant.system(), **results, n=Number("i32", "number of atoms; 0: only compile"))
+    def tally_virial(system, total, outputs, n):
         """The virial that `close_step` acts upon, behind `evaluate`: of pairs with the sums of a step, which round in another way."""
-        ends = [ends_of(k, n, verlet.shifts.shape[0]) for k in ti.static(range(number))]
-        views = [view(n, atoms, verlet, listed_at, groups[k], ends[k]) for k in ti.static(range(number))]
-        outs = outputs if ti.static(number > 1) else (Outputs(total.energy, atoms.force, total.virial),)
+        s = step_view(system, views(system, n))
+        outs = outputs_of(system, total, outputs)
         for k in ti.static(range(number)):
             if ti.static(many_body[k]):
                 for i in range(n):
-                    thermostat.add_virial(i, n, load_matrix(outs[k].virial, i), bath.ledger)
+                    thermostat.add_virial(i, n, load_matrix(outs[k].virial, i), s.ledger)
             else:
-                forces[k].first_pass(views[k], outs[k], control, REBUILD, tally, bath.ledger, bath.bath)
+                forces[k].first_pass(s.groups[k], outs[k], s.control, REBUILD, tally, s.ledger, s.bath)
 
-    @kernel(types, atoms=Atoms.only("n", "pos"), listed_at=LISTED_AT, control=CONTROL, **bathed, reach=Reach.only("most_near2"))  # fmt: skip
-    def moved(atoms, listed_at, control, bath, reach):
+    somewhere = System.only(
+        "listed_at", "control", atoms=Atoms.only("n", "pos"), **bathed, reach=Reach.only("most_near2")
+    )
+
+    @kernel(types, system=somewhere)
+    def moved(system):
         """Displacement test after positions were set from outside."""
+        atoms, most2 = system.atoms, system.reach.most_near2
         for i in range(atoms.n):
-            if (
-                thermostat.strayed(atoms.pos[i], listed_at[i], reach.most_near2, near_list, bath_of(bath))
-                == 1
-            ):
-                control[outdated] = 1
+            x, x0 = atoms.pos[i], system.listed_at[i]
+            if thermostat.strayed(x, x0, most2, near_list, bath_of(system.bath)) == 1:
+                system.control[outdated] = 1
 
     return SimpleNamespace(evaluate=evaluate, tally_virial=tally_virial if cell else None, moved=moved)

@@ -12,11 +12,11 @@ from taichimd.dynamics.verlet import LoopFlags, step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.box import Frame, make_frame
 from taichimd.neighbours.control import REBUILD
-from taichimd.program.compiled import Reach
 from taichimd.program.forces import Outputs, outputs_for
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
 from taichimd.program.totals import totals
+from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
@@ -94,11 +94,16 @@ class Device:
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
         self.forces_known = self.evaluated = self.blown = False
-        precision = state.real, state.term
-        self._variant = groups, *precision, choice.backend, self.unroll, self._blocks, bath.coupling
+        self._variant = Variant(
+            groups, state.real, state.term, choice.backend, self.unroll, self._blocks, bath.coupling
+        )
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
+        lists = self.lists
+        self._arrays = System(
+            state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, self.reach
+        )
         self.settle()
 
     @property
@@ -156,7 +161,7 @@ class Device:
         verlet = self.lists.verlet
         if verlet.search != self._compiled_for:
             search = verlet.search if DEVICE_LOOPS else None
-            self._run = step_kernels(*self._variant, search, self._fused, len(self.state.carried))
+            self._run = step_kernels(self._variant, search, self._fused, len(self.state.carried))
             self._compiled_for = verlet.search
 
     def explode(self) -> None:
@@ -180,9 +185,7 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
-        self.call(
-            self._run.moved, self.state, self.lists.listed_at, self.lists.control, self.bath, self._reached()
-        )
+        self.call(self._run.moved, self._system())
 
     # Forces.
 
@@ -191,20 +194,14 @@ class Device:
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
-        self.call(self._run.evaluate, *self._system(), self._total, self._group_outputs, int(timestep > 0.0))
+        self.call(self._run.evaluate, self._system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
-            self.call(self._run.last_kick, self.state, self.lists.control, timestep)
+            self.call(self._run.last_kick, self._arrays, timestep)
 
-    def _reached(self) -> Reach:
-        self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
-        return self.reach
-
-    def _system(self) -> tuple[Any, ...]:
+    def _system(self) -> System:
         """What most kernels take."""
-        lists = self.lists
-        return (
-            self.state, lists.verlet, lists.listed_at, lists.near, lists.control, self.bath, self._reached(),
-        )  # fmt: skip
+        self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
+        return self._arrays
 
     def finish(self) -> None:
         """Forces, energies and virials of the present positions."""
@@ -233,11 +230,7 @@ class Device:
 
     def open_step(self, step: int, to_do: int, timestep: float) -> None:
         """Queue the first half kick and drift of a run that begins at a step."""
-        lists = self.lists
-        self.call(
-            self._run.open_step, self.state, lists.verlet, lists.listed_at, lists.control, self.bath,
-            self._reached(), to_do, step, timestep,
-        )  # fmt: skip
+        self.call(self._run.open_step, self._system(), to_do, step, timestep)
         self.forces_known = self.evaluated = False
         self.cell_moved()
 
@@ -249,12 +242,12 @@ class Device:
         if DEVICE_LOOPS:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         with literals(state.real), grid(self._blocks):
-            self._run.steps.repeat(calls, *self._system(), self._group_outputs, *spare, self._loops, timestep)
+            self._run.steps.repeat(calls, self._system(), self._group_outputs, *spare, self._loops, timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
-            self.call(self._run.tally_virial, *self._system(), self._total, self._group_outputs, n)
+            self.call(self._run.tally_virial, self._system(), self._total, self._group_outputs, n)
         self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
 
     def launch(self, kernel: Any, *args: Any) -> None:

@@ -9,15 +9,14 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, device_helper
-from taichimd.core.runtime import ti
-from taichimd.enumerate.access import store_matrix
+from taichimd.core.runtime import fills_device, ti
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.live import marked
 from taichimd.enumerate.moments import moment_functions
-from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, symmetric
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, store_function, symmetric
 from taichimd.enumerate.threads_per_atom import shared_pairs
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
@@ -47,16 +46,7 @@ def rows_of_pairs(g: Any) -> Rows:
     return Rows(g.verlet.pos, g.verlet.kind, g.tuples.firsts, g.tuples.tuples, g.verlet.shifts)
 
 
-def force_functions(
-    group: Group,
-    real: Any,
-    term: Any,
-    backend: str,
-    thermostat: Any,
-    driven: bool,
-    straight: bool,
-    full: bool,
-) -> Any:
+def force_functions(group: Group, variant: Any, thermostat: Any, straight: bool) -> Any:
     """Device functions of a group: `cut`, `unfit`, `first_pass`, `in_lanes`, `gathered`, `complete`, and what callers must know.
 
     That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs; `apart`: `gathered`
@@ -65,16 +55,13 @@ def force_functions(
 
     Args:
         group: the terms and how they are done.
-        real: ti.f64 or ti.f32, of positions, velocities, forces.
-        term: the same or ti.f32, of what is computed from distances.
-        backend: "cuda" or "cpu".
+        variant: what kernels are compiled for.
         thermostat: functions of what acts on atoms and cell; takes the sums of virials.
-        driven: whether there is a driving force.
         straight: whether unrolled code may be used (`gather_functions`).
-        full: whether there are more atoms than a GPU does at a time.
     """
+    real, term, backend, driven = variant.real, variant.term, variant.backend, variant.coupling.driven
     terms, lanes, by_tuple, both = group.terms, group.threads_per_atom, group.by_tuple, group.apart
-    on_gpu = backend == "cuda"
+    on_gpu, full = variant.on_gpu, fills_device(variant.blocks)
     many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
     functions = functools.partial(gather_functions, straight=straight)
     if in_moments:
@@ -88,7 +75,7 @@ def force_functions(
     triplet_list = triplet_tuples(of_bodies, real, term, body_layout(backend)) if by_tuple.bodies else None
     list_tuples = tuple_lists_function(group, real, term, backend) if by_tuple else None
     visit_all = all_pairs_function(terms, real, term, backend) if group.all_pairs else None
-    sums = pair_sums(real)
+    sums, store = pair_sums(real), store_function(thermostat, driven)
     # Threads that share an atom do its pairs beforehand.
     helped = both and by_lanes
     with_reverse = many_body and not in_moments
@@ -198,15 +185,9 @@ def force_functions(
             for i in range(g.n):
                 if control[frozen] == 0:
                     f, w, e = gathered(i, g, out.force, ti.static(want != FORCE))
-                    if ti.static(driven):
-                        f += thermostat.drive(w, bath)
-                    elif ti.static(want != FORCE and want != ALL):
-                        thermostat.add_virial(i, g.n, w, ledger)
-                    out.force[i] = f
-                    if ti.static(want == ALL):
-                        store_matrix(out.virial, i, w)
-                        if ti.static(both):
-                            out.energy[i] += e
+                    store(i, g.n, f, w, out, want, ledger, bath)
+                    if ti.static(want == ALL and both):
+                        out.energy[i] += e
 
     @ti.func
     def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import blocks_for, grid, literals, start, ti
-from taichimd.dynamics.coupling import Coupling
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import Bound, ForceField
@@ -22,9 +21,10 @@ from taichimd.neighbours.control import control_size
 from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width
 from taichimd.neighbours.tuple_arrays import Tuples
-from taichimd.program.compiled import Reach, evaluation_kernels
+from taichimd.program.compiled import evaluation_kernels
 from taichimd.program.forces import Outputs, outputs_for
 from taichimd.program.results import Array, Evaluation
+from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import State
 
 Ints = NDArray[np.int64]
@@ -119,13 +119,12 @@ class ForceProgram:
         total = _empty(state)
         outputs = tuple(_empty(state) for _ in arrays) if len(arrays) > 1 else ()
         blocks = blocks_for(n)
-        kernels = evaluation_kernels(
-            self._groups, state.real, state.term, self.backend, 1, blocks, Coupling(),
-            ALL if want == "all" else FORCE,
-        )  # fmt: skip
+        variant = Variant(self._groups, state.real, state.term, self.backend, blocks=blocks)
+        kernels = evaluation_kernels(variant, ALL if want == "all" else FORCE)
         reach = Reach(most_step2=0.0, most_near2=0.0, most_drift2=0.0)
+        system = System(state, verlet, state.pos, arrays, control, None, reach)
         with literals(state.real), grid(blocks):
-            kernels.evaluate(state, verlet, state.pos, arrays, control, None, reach, total, outputs, 0)
+            kernels.evaluate(system, total, outputs, 0)
         energies = total.energy.to_numpy().astype(float)
         virials = total.virial.to_numpy().reshape(-1, 3, 3).astype(float)
         return Evaluation(

@@ -6,7 +6,7 @@ import pytest
 import structures
 from ase import units
 
-from taichimd import ManyBody, Simulation, each_atom, neighbour_sum, pair_forces
+from taichimd import ManyBody, MartynaTobiasKlein, Simulation, each_atom, neighbour_sum, pair_forces
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.program.engine import Engine
@@ -75,8 +75,9 @@ def test_states_do_not_show_when_lists_are_built_nor_how_steps_are_called():
         np.testing.assert_array_equal(numbers, other.atom_states()[name])
 
 
-def test_a_restart_has_the_bits_of_a_straight_run(tmp_path):
-    straight, first = (Simulation(atoms(), TOY, timestep=4.0) for _ in range(2))
+@pytest.mark.parametrize("ensemble", [None, MartynaTobiasKlein(600.0)])
+def test_a_restart_has_the_bits_of_a_straight_run(tmp_path, ensemble):
+    straight, first = (Simulation(atoms(), TOY, timestep=4.0, ensemble=ensemble) for _ in range(2))
     straight.run(60)
     first.run(25)
     first.save(tmp_path / "checkpoint.npz")

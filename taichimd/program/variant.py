@@ -1,0 +1,97 @@
+"""What kernels are compiled for, and the arguments that follow from it."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
+from taichimd.dynamics.bath_arrays import BathArrays
+from taichimd.dynamics.coupling import Coupling
+from taichimd.enumerate.group import Group
+from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.near_list import GroupArrays
+from taichimd.neighbours.rows import VerletRows
+from taichimd.system.state import Atoms
+
+
+class Reach(Bundle):
+    """How far atoms may go: squares of distances, angstrom^2."""
+
+    most_step2: Any = Number("real", "in one step")
+    most_near2: Any = Number("real", "since the last cut, with the near lists")
+    most_drift2: Any = Number("real", "since the last build, where near lists are cut")
+
+
+class System(Bundle):
+    """All that most kernels take of one system."""
+
+    atoms: Any = Atoms
+    verlet: Any = VerletRows
+    listed_at: Any = Array("vec", "n", "positions from which displacements count, angstrom")
+    groups: Any = GroupArrays
+    control: Any = CONTROL
+    bath: Any = BathArrays
+    reach: Any = Reach
+
+
+NOTHING = Coupling()
+"""But forces acts."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What kernels are compiled for.
+
+    Attributes:
+        groups: the terms and how they are done.
+        real: ti.f64 or ti.f32, of positions, velocities, forces.
+        term: the same or ti.f32, of what is computed from distances.
+        backend: "cuda" or "cpu".
+        unroll: steps per pass of `steps`.
+        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
+            are different ones.
+        coupling: what acts on atoms and cell besides forces.
+    """
+
+    groups: tuple[Group, ...]
+    real: Any
+    term: Any
+    backend: str
+    unroll: int = 1
+    blocks: int = 0
+    coupling: Coupling = NOTHING
+
+    @property
+    def on_gpu(self) -> bool:
+        """Whether a thread waits long for memory."""
+        return self.backend == "cuda"
+
+    @property
+    def near_list(self) -> bool:
+        """Whether force loops read near lists, or the Verlet list itself."""
+        return self.groups[0].near_list
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The types behind the words of tables."""
+        return types_of(self.real, self.term)
+
+    @property
+    def outside_steps(self) -> "Variant":
+        """One for all ensembles with the same kernels outside of steps."""
+        return replace(self, coupling=self.coupling.outside_steps)
+
+    @property
+    def bath(self) -> type[Bundle] | None:
+        """The arrays of what acts besides forces, if something does."""
+        return None if self.coupling.none and not self.coupling.driven else BathArrays
+
+    def system(self, **others: Any) -> Selection:
+        """What a kernel of all groups takes of `System`; `others` in place of some of it."""
+        one_species = all(group.terms.one_species for group in self.groups)
+        parts: dict[str, Any] = {
+            **System.fields,
+            "atoms": Atoms.only(*(name for name in Atoms.fields if not (name == "kind" and one_species))),
+            "groups": tuple(group.arguments for group in self.groups),
+            "bath": self.bath,
+        }
+        return System.only(**(parts | others))
