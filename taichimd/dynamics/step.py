@@ -31,7 +31,7 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     groups, coupling, unroll, vec = variant.groups, variant.coupling, variant.unroll, variant.types["vec"]
     number, near_list = len(groups), variant.near_list
     cell, driven = coupling.moves_cell, coupling.driven
-    fused = fused and number == 1 and not groups[0].terms.passes
+    fused = fused and number == 1 and not (groups[0].terms.passes or variant.queued)
     many_body, apart = groups[0].terms.many_body, fused and forces[0].apart
     every, sometimes = flags.every, flags.sometimes
     # Of pairs alone steps take the force straight to the velocity, unless they want virials, too.

@@ -83,7 +83,9 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
     drift, sometimes, all_pairs = stepping.drift, flags.sometimes, groups[0].all_pairs
     # A group alone leaves its forces with the atoms.
-    outputs_of = tuple(Outputs.only("force") for _ in groups) if number > 1 else ()
+    of_queued = ("force", "virial") if cell else ("force",)
+    outputs_of = tuple(Outputs.only(*(of_queued if g.terms.queued else ("force",))) for g in groups)
+    outputs_of = outputs_of if number > 1 else ()
     more = (CARRIED,) * carried
     dt_of = Number("real", "time step")
     begins = variant.system(
@@ -119,7 +121,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             atoms.vel[i] = v
             drift(i, v, 0, deforming, s, atoms.pos, FROZEN)
 
-    if DEVICE_LOOPS:
+    if variant.loops:
 
         @kernel(types, graph=True, system=variant.system(), outputs=outputs_of, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
         def steps(system, outputs, sort, own, old, old_own, loops, dt):
@@ -181,7 +183,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             flags.open_pass(s.control, loops.going, None, s.ledger)
             some_steps(s, old.pos, outs)
             bring_back(s, old.pos)
-            if ti.static(sometimes):
+            if ti.static(sometimes and not variant.queued):
                 flags.open_pass(s.control, loops.going, None, s.ledger)
             acting_step(s, outs)
 
@@ -204,6 +206,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         evaluate=outside.evaluate,
         last_kick=last_kick,
         moved=outside.moved,
+        cut_lists=evaluation_kernels(variant).cut_lists,
         tally_virial=evaluation_kernels(variant).tally_virial if cell else None,
         close_step=thermostat.close_step,
         listed=thermostat.listed if cell else None,

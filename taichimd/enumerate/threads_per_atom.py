@@ -22,7 +22,7 @@ atoms; 56, 43, 43, 42 for 32,000; 224, 211, 220, 232 for 256,000; 721, 690, 740,
 
 def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
     """Threads that share an atom when pair forces are added up, whatever the terms and however tuples are visited."""
-    if row_layout(backend) != CHUNKED:
+    if row_layout(backend) != CHUNKED or terms.queued or terms.passes:
         return 1
     if by_tuple.pairs:
         return CHUNK

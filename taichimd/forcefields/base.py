@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
-from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Source, Term
+from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, QUEUED, TRIPLET, Source, Term
 from taichimd.forcefields.terms import AngleTerm, BondOrderTerm, PairTerm, PassesTerm, Terms, TripletTerm
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 from taichimd.neighbours.control import MOST_GROUPS
@@ -34,6 +34,9 @@ class Bound:
         cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
         near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
         pair_cutoffs: the same of the pair term alone.
+        room: of a queued group, makes what a near list asks to grow.
+        evaluator: of the first of some queued groups, makes what queues their kernels, from state, near lists, outputs
+            and backend; span: how many groups these are.
     """
 
     terms: Terms
@@ -43,6 +46,9 @@ class Bound:
     near_cutoffs: NDArray[np.float64]
     pair_cutoffs: NDArray[np.float64]
     name: str
+    room: Any = None
+    evaluator: Any = None
+    span: int = 0
 
 
 @dataclass(frozen=True)
@@ -242,7 +248,7 @@ class ForceField:
         groups: list[list[Contribution]] = []
         for one in self.contributions:
             one.check_species(species)
-            if groups and _complete_each_other(groups[-1], one):
+            if one.term(QUEUED) is None and groups and _complete_each_other(groups[-1], one):
                 groups[-1].append(one)
             else:
                 groups.append([one])
@@ -251,13 +257,17 @@ class ForceField:
                 f"{self.name}: a sum of {len(groups)} potentials; expected at most {MOST_GROUPS}: write some "
                 "of them as one function"
             )
-        return tuple(bound([term for one in group for term in one.terms], species) for group in groups)
+        found: list[Bound] = []
+        for group in groups:
+            terms = [term for one in group for term in one.terms]
+            found += terms[0].bind(species) if terms[0].kind == QUEUED else [bound(terms, species)]
+        return tuple(found)
 
 
 def _complete_each_other(group: list[Contribution], other: Contribution) -> bool:
     """Whether a pair term alone meets a three-body term alone."""
     kinds = [term.kind for one in (*group, other) for term in one.terms]
-    return len(group) == 1 and len(kinds) == 2 and kinds.count(PAIR) == 1 and PASSES not in kinds
+    return len(group) == 1 and len(kinds) == 2 and kinds.count(PAIR) == 1 and not {PASSES, QUEUED} & {*kinds}
 
 
 def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:

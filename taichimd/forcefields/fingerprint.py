@@ -30,19 +30,7 @@ def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
     """
     computed = {
         "species": list(species),
-        "terms": _sorted(
-            {
-                "kind": term.kind,
-                "truncation": term.truncation,
-                "columns": term.table.columns,
-                "rows": [
-                    [float(row[column]).hex() for column in term.table.columns]
-                    for row in term.table.values(species, term.name)
-                ],
-                "code": term.code.digest,
-            }
-            for term in terms
-        ),
+        "terms": _sorted(term.computed(species) for term in terms),
     }
     return MARK + hashlib.sha256(json.dumps(computed, sort_keys=True).encode()).hexdigest()
 

@@ -13,6 +13,8 @@ from taichimd.forcefields.table import Table
 from taichimd.forcefields.truncate import truncated
 
 PAIR, TRIPLET, BOND_ORDER, ANGLE, PASSES = "pair", "triplet", "bond order", "angle", "passes"
+QUEUED = "queued"
+"""A term with kernels of its own, which the host queues: it has a method `bind` (`reaxff.forcefield`)."""
 _DOI = re.compile(r"\b10\.\d{4,9}/[^\s,;]+[^\s,;.)]")
 
 
@@ -79,6 +81,23 @@ class Term:
     def code(self) -> Code:
         """What is computed with the parameters: this function and all that it uses."""
         return code_of(truncated(self.function, self.truncation) if self.truncation else self.function)
+
+    def computed(self, species: Sequence[str]) -> dict[str, Any]:
+        """What a fingerprint covers of this term, on these species in the order of the kernels.
+
+        Raises:
+            MissingParameterError: species without parameters.
+        """
+        return {
+            "kind": self.kind,
+            "truncation": self.truncation,
+            "columns": self.table.columns,
+            "rows": [
+                [float(row[column]).hex() for column in self.table.columns]
+                for row in self.table.values(species, self.name)
+            ],
+            "code": self.code.digest,
+        }
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this term: a JSON-able dictionary.

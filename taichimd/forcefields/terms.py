@@ -126,6 +126,7 @@ class Terms:
 
     Attributes:
         short_body: the three-body term ends so much before the pair term that each has a list of its own.
+        queued: forces are found by kernels that the host queues before those of a step.
     """
 
     pair: PairTerm | None
@@ -135,6 +136,7 @@ class Terms:
     angle: AngleTerm | None = None
     short_body: bool = False
     passes: PassesTerm | None = None
+    queued: bool = False
 
     @property
     def alone(self) -> tuple["Terms", "Terms"]:

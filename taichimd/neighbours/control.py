@@ -34,6 +34,8 @@ For each group of terms the longest row of its near list, and whether its lists 
 From FROZEN on, one flag per step of a pass, and behind the last one: the step is not to be done. Behind those as many for a
 barostat's step."""
 
+STEP, END, ANY_TIME = range(3)
+"""When kernels of a queued group do something: in a step, at the end of a run, or whatever the run does."""
 NONE = 2147483647
 """No atom."""
 

@@ -43,6 +43,7 @@ class Lists:
         unroll: steps per kernel call.
         skins: to begin with.
         long_rows: whether rows of the Verlet list are much longer than those of near lists.
+        loops: whether steps loop on the device.
 
     Attributes:
         verlet: the Verlet list. near: the near list of each group, with what its terms keep.
@@ -63,10 +64,11 @@ class Lists:
         unroll: int,
         skins: Skins,
         long_rows: bool,
+        loops: bool = DEVICE_LOOPS,
     ) -> None:
         self._state, self.near, self.skins = state, groups, skins
         self._all_pairs = all_pairs
-        self.cutoff, self.near_list = cutoff, near_list
+        self.cutoff, self.near_list, self._loops = cutoff, near_list, loops
         self.verlet = VerletList(state, long_rows=long_rows)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
@@ -175,7 +177,7 @@ class Lists:
 
         A list that lasts longer than others did is asked now and then.
         """
-        if DEVICE_LOOPS:
+        if self._loops:
             return 1
         ahead = max(self.expected - self.age, 0.25 * self.expected, self._pace)
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))

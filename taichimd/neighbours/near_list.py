@@ -54,7 +54,7 @@ class NearList:
         own: arrays of a term of passes.
 
     Attributes:
-        near, kept, tuples, own: the arrays, as kernels take them.
+        number: as given. near, kept, tuples, own: the arrays, as kernels take them.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class NearList:
         tuples: TupleRoom | PairRows,
         own: tuple[Any, ...] = (),
     ) -> None:
-        self._state, self._number, self._kept = state, number, fields["kept"]
+        self._state, self.number, self._kept = state, number, fields["kept"]
         self._cutoffs, self._pair_cutoffs = cutoffs, pair_cutoffs
         self.present = bool(fields["near"])
         self.near, self.kept, self.tuples = NearRows(width=row_width(1)), Kept(), tuples
@@ -104,11 +104,11 @@ class NearList:
         Raises:
             CapacityError: it does not fit the memory.
         """
-        if seen[OVERFULL + self._number]:
+        if seen[OVERFULL + self.number]:
             self.tuples.grow()
-            seen[OVERFULL + self._number] = 0
+            seen[OVERFULL + self.number] = 0
             return True
-        need = int(seen[LONGEST + self._number])
+        need = int(seen[LONGEST + self.number])
         if not self.present or need <= self.near.width:
             return False
         self.near.width = row_width(need + need // 8)

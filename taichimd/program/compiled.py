@@ -12,6 +12,7 @@ from taichimd.dynamics.step_flags import pass_functions
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.group import GroupView, view
 from taichimd.enumerate.passes import passes_functions
+from taichimd.enumerate.queued import queued_functions
 from taichimd.enumerate.reproducible_sum import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.neighbours.control import HELD, REBUILD, STALE
 from taichimd.neighbours.prune import close_cut_function
@@ -75,12 +76,15 @@ def compiled_groups(variant: Variant) -> Any:
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
 
     def functions(straight: bool) -> list[Any]:
-        return [
-            passes_functions(group, variant, thermostat)
-            if group.terms.passes
-            else force_functions(group, variant, thermostat, straight)
-            for group in groups
-        ]
+        made = []
+        for group in groups:
+            if group.terms.queued:
+                made.append(queued_functions(group, variant, thermostat))
+            elif group.terms.passes:
+                made.append(passes_functions(group, variant, thermostat))
+            else:
+                made.append(force_functions(group, variant, thermostat, straight))
+        return made
 
     forces = functions(DEVICE_LOOPS or unroll == 1)
     # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
@@ -123,7 +127,7 @@ def compiled_groups(variant: Variant) -> Any:
 
 @cache
 def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
-    """Kernels that know no step: `evaluate`, `tally_virial`, `moved`.
+    """Kernels that know no step: `evaluate`, `tally_virial`, `moved`, `cut_lists`.
 
     Args:
         variant: what they are compiled for.
@@ -138,7 +142,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
     cell, driven = coupling.moves_cell, coupling.driven
     outdated = STALE if near_list else REBUILD
     # What leaves the virial of steps with each atom.
-    many_body = [g.terms.many_body or g.terms.passes for g in groups]
+    many_body = [g.terms.many_body or g.terms.passes or g.terms.queued for g in groups]
     bathed = {"bath": BathArrays if cell or driven else None}
     results = {
         "total": Outputs.only("energy", "virial"),
@@ -194,6 +198,11 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
             else:
                 forces[k].first_pass(s.groups[k], outs[k], s.control, REBUILD, tally, s.ledger, s.bath)
 
+    @kernel(types, system=variant.system())
+    def cut_lists(system):
+        """Near lists that are fit for the positions, for kernels that are queued before those of a step."""
+        cut(forces, step_view(system, views(system, system.atoms.n)))
+
     somewhere = System.only(
         "listed_at", "control", atoms=Atoms.only("n", "pos"), **bathed, reach=Reach.only("most_near2")
     )
@@ -207,4 +216,6 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
             if thermostat.strayed(x, x0, most2, near_list, bath_of(system.bath)) == 1:
                 system.control[outdated] = 1
 
-    return SimpleNamespace(evaluate=evaluate, tally_virial=tally_virial if cell else None, moved=moved)
+    return SimpleNamespace(
+        evaluate=evaluate, tally_virial=tally_virial if cell else None, moved=moved, cut_lists=cut_lists
+    )

@@ -11,7 +11,8 @@ from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import LoopFlags, step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.neighbours.box import Frame, make_frame
-from taichimd.neighbours.control import REBUILD
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
 from taichimd.program.forces import Outputs, outputs_for
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
@@ -37,6 +38,8 @@ def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupli
     part takes as long to compile as everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
+    if any(group.terms.queued for group in groups):
+        return 1
     if DEVICE_LOOPS:
         of = groups[0].terms
         swap = len(groups) == 1 and (not many_body or of.angle is not None or of.short_body)
@@ -93,6 +96,13 @@ class Device:
         self._total = Outputs(energy=energy, virial=virial)
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
+        self.evaluators = [
+            bound.evaluator(
+                state, self.lists.near[k : k + bound.span], self._group_outputs[k : k + bound.span], choice.backend
+            )
+            for k, bound in enumerate(choice.bounds)
+            if bound.evaluator
+        ]
         self.forces_known = self.evaluated = self.blown = False
         self._variant = Variant(
             groups, state.real, state.term, choice.backend, self.unroll, self._blocks, bath.coupling
@@ -160,7 +170,7 @@ class Device:
         """Kernels for what the lists search with; it hardly ever changes."""
         verlet = self.lists.verlet
         if verlet.search != self._compiled_for:
-            search = verlet.search if DEVICE_LOOPS else None
+            search = verlet.search if self._variant.loops else None
             self._run = step_kernels(self._variant, search, self._fused, len(self.state.carried))
             self._compiled_for = verlet.search
 
@@ -194,9 +204,26 @@ class Device:
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
+        self._queue_groups(END if timestep > 0.0 else ANY_TIME, ALL)
         self.call(self._run.evaluate, self._system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
+
+    def _queue_groups(self, when: int, want: int) -> None:
+        """Queue the kernels of groups that have their own."""
+        if self.evaluators:
+            self.call(self._run.cut_lists, self._system())
+        for one in self.evaluators:
+            one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
+
+    def check(self) -> None:
+        """Wait for the device, and refuse what kernels of groups have not found.
+
+        Raises:
+            TaichimdError: what it was.
+        """
+        for one in self.evaluators:
+            one.check()
 
     def _system(self) -> System:
         """What most kernels take."""
@@ -208,7 +235,9 @@ class Device:
         while True:
             self.settle()
             self.queue_forces()
-            if not self.lists.look()[REBUILD]:
+            seen = self.lists.look()
+            self.check()
+            if not seen[REBUILD]:
                 break
         self.forces_known = self.evaluated = True
 
@@ -239,10 +268,13 @@ class Device:
         self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
         state = self.state
         spare: tuple[Any, ...] = (state.spare,)
-        if DEVICE_LOOPS:
+        if self._variant.loops:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
-        with literals(state.real), grid(self._blocks):
-            self._run.steps.repeat(calls, self._system(), self._group_outputs, *spare, self._loops, timestep)
+        each = 1 if self.evaluators else calls
+        for _ in range(calls // each):
+            self._queue_groups(STEP, ALL if self.bath.moves_cell else FORCE)
+            with literals(state.real), grid(self._blocks):
+                self._run.steps.repeat(each, self._system(), self._group_outputs, *spare, self._loops, timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""

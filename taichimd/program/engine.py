@@ -352,6 +352,7 @@ class Engine(NotCopied):
                 # Behind steps of which the host does not know yet whether they end the run: it waits once.
                 device.queue_forces(timestep)
                 seen = lists.look()
+                device.check()
                 if calls:
                     device.cell_moved()
                     lists.count(int(seen[DONE]) - done, calls)

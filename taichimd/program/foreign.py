@@ -55,7 +55,7 @@ class ForceProgram:
         self.species = sorted(set(species))
         self.backend, self.precision = start(backend), precision
         self._bounds = forcefield.bind(self.species)
-        if any(bound.terms.passes for bound in self._bounds):
+        if any(bound.terms.passes or bound.terms.queued for bound in self._bounds):
             raise SettingsError(
                 f"{forcefield.name}: a term of passes needs sums over the neighbours of ghosts, which nobody "
                 "gives; use a potential of pairs, angles or bond orders"

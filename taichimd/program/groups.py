@@ -70,7 +70,8 @@ class Choice:
         on_cuda = self.backend == "cuda"
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
-        idle = (0.5, 6.0) if DEVICE_LOOPS else (0.5 * (unroll - 1), 20.0)
+        queued = any(bound.terms.queued for bound in self.bounds)
+        idle = (0.5, 6.0) if DEVICE_LOOPS and not queued else (0.5 * (unroll - 1), 20.0)
         short = any(bound.terms.short_body for bound in self.bounds)
         bonds = any(bound.terms.bond_order for bound in self.bounds)
         near_list = groups[0].near_list
@@ -81,12 +82,14 @@ class Choice:
         near = [_near_list(state, group, bound) for group, bound in zip(groups, self.bounds, strict=True)]
         return Lists(
             state, near, cutoff=self.cutoff, near_list=near_list, all_pairs=self.all_pairs, unroll=unroll,
-            skins=skins, long_rows=short,
+            skins=skins, long_rows=short, loops=DEVICE_LOOPS and not queued,
         )  # fmt: skip
 
 
 def _near_list(state: State, group: Group, bound: Bound) -> NearList:
     tuples: Any = PairRows(state) if group.pair_rows else TupleRoom(state, bool(group.by_tuple))
+    if bound.room is not None:
+        tuples = bound.room()
     return NearList(
         state,
         group.number,

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
+from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import Coupling
 from taichimd.enumerate.group import Group
@@ -69,6 +70,16 @@ class Variant:
     def near_list(self) -> bool:
         """Whether force loops read near lists, or the Verlet list itself."""
         return self.groups[0].near_list
+
+    @property
+    def queued(self) -> bool:
+        """Whether the host queues kernels of a group before those of each step."""
+        return any(group.terms.queued for group in self.groups)
+
+    @property
+    def loops(self) -> bool:
+        """Whether steps loop on the device."""
+        return DEVICE_LOOPS and not self.queued
 
     @property
     def types(self) -> dict[str, Any]:

@@ -87,8 +87,6 @@ STATUS = Array("i32", "STATUS_SIZE", "what the kernels of ReaxFF tell each other
 GO, HELD, MOST_BONDS = range(3)
 """Whether an evaluation is done; whether it is not; the longest row of bonds."""
 STATUS_SIZE = 16
-STEP, END, ANY_TIME = range(3)
-"""When an evaluation is done: in a step, at the end of a run, or whatever the run does."""
 
 
 def bond_functions(backend: str) -> tuple[Any, Any]:

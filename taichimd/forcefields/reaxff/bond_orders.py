@@ -18,12 +18,10 @@ from taichimd.core.math import exp, log, power
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.forcefields.reaxff.arrays import (
-    ANY_TIME,
     GO,
     HELD,
     MOST_BONDS,
     STATUS,
-    STEP,
     A,
     Bonds,
     H,
@@ -31,7 +29,17 @@ from taichimd.forcefields.reaxff.arrays import (
     bond_functions,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
-from taichimd.neighbours.control import BLOWN, CONTROL, NONE, OVERFULL, REBUILD, REMAINING, STALE
+from taichimd.neighbours.control import (
+    ANY_TIME,
+    BLOWN,
+    CONTROL,
+    NONE,
+    OVERFULL,
+    REBUILD,
+    REMAINING,
+    STALE,
+    STEP,
+)
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, slot
 from taichimd.system.state import Atoms
 

@@ -8,13 +8,16 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.forcefields.reaxff.arrays import END, GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, STEP, TERMS, Bonds
+from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Form, Nonbonded, Results, pair_table
 from taichimd.forcefields.reaxff.options import CONSTANTS, Options
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
+from taichimd.forcefields.reaxff.solver import SOLVED, Progress
+from taichimd.forcefields.reaxff.solver import STATUS as OF_SOLVE
 from taichimd.forcefields.reaxff.tables import device_tables
+from taichimd.neighbours.control import ANY_TIME, CONTROL, REBUILD
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.rows import body_layout
 from taichimd.program.forces import Outputs
@@ -36,6 +39,14 @@ def _sum_terms(bonds, results, bonded, nonbonded, status):  # type: ignore[no-un
             bonds.terms[(FIRST_NONBONDED + 1) * n + i] = results.coulomb[i]
             bonds.terms[(FIRST_NONBONDED + 2) * n + i] = results.polarisation[i]
             nonbonded[i] = results.van_der_waals[i] + results.coulomb[i] + results.polarisation[i]
+
+
+@kernel(types_of(ti.f64), progress=Progress.only("flags"), control=CONTROL, status=STATUS)
+def _hold(progress, control, status):  # type: ignore[no-untyped-def]
+    """No step without charges: the host will look, and refuse them."""
+    for _ in range(1):
+        if status[GO] == 1 and progress.flags[OF_SOLVE] != SOLVED:
+            control[REBUILD] = 1
 
 
 class BondRoom:
@@ -127,14 +138,15 @@ class ReaxEvaluator:
         """
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
         bonded.queue(
-            call, state, verlet, self._near[0].near, control, self._status, self._tables, self._outputs[0], when,
+            call, state, verlet, self._near[0].near, control, self._status, self._tables, self._outputs[0], when, self._near[0].number,
             energies=all_of_it, virials=all_of_it,
         )  # fmt: skip
         self.charges.queue(
-            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when in (STEP, END)
+            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when != ANY_TIME
         )
         if not DEVICE_LOOPS:
             self.charges.settle()
+        call(_hold, self.charges.progress, control, self._status)
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if all_of_it:
             first, second = self._outputs

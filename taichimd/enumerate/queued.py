@@ -1,0 +1,37 @@
+"""A group of terms whose forces are found by kernels that the host queues before those of a step.
+
+ReaxFF is one: it has solvers that loop until they are done. A step takes the forces and virials that these kernels have
+left with each atom; of the group it cuts the near list alone.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.enumerate.access import load_matrix
+from taichimd.enumerate.group import Group
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.neighbours.prune import prune_functions
+
+
+def queued_functions(group: Group, variant: Any, thermostat: Any) -> Any:
+    """Device functions of such a group, with the names and arguments of `program.forces`."""
+    pruning = prune_functions(
+        group.terms.n_kinds, variant.backend, True, False, thermostat, 1, number=group.number
+    )
+
+    @ti.func
+    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+        if ti.static(want != FORCE and want != ALL):
+            for i in range(g.n):
+                if control[frozen] == 0:
+                    thermostat.add_virial(i, g.n, load_matrix(out.virial, i), ledger)
+
+    @ti.func
+    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
+        pruning.prune(g, most_drift2, control, bath)
+
+    return SimpleNamespace(
+        cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,
+        force_of=None,
+    )  # fmt: skip

@@ -1,0 +1,154 @@
+"""ReaxFF as a force field: a parameter file and how it is evaluated."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields
+from functools import cached_property, partial
+from os import PathLike
+from typing import Any
+
+import numpy as np
+
+from taichimd.forcefields import library
+from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.code import Code, code_of
+from taichimd.forcefields.reaxff.angles import angle_kernel
+from taichimd.forcefields.reaxff.bond_orders import bond_order_kernels
+from taichimd.forcefields.reaxff.chain import chain_kernel
+from taichimd.forcefields.reaxff.coordination import coordination_kernel
+from taichimd.forcefields.reaxff.evaluator import BondRoom, ReaxEvaluator
+from taichimd.forcefields.reaxff.ffield import FField, read_ffield
+from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bond_kernel
+from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
+from taichimd.forcefields.reaxff.options import Options
+from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
+from taichimd.forcefields.reaxff.solver import solver_kernels
+from taichimd.forcefields.reaxff.tables import bond_reaches
+from taichimd.forcefields.reaxff.torsions import torsion_kernel
+from taichimd.forcefields.table import Table
+from taichimd.forcefields.term import QUEUED, Term, source_of
+from taichimd.forcefields.terms import Terms
+
+
+@dataclass(frozen=True)
+class _Functions:
+    """What is computed: the makers of all kernels."""
+
+    bond_orders: Any = bond_order_kernels.__wrapped__
+    coordination: Any = coordination_kernel.__wrapped__
+    angles: Any = angle_kernel.__wrapped__
+    torsions: Any = torsion_kernel.__wrapped__
+    hydrogen_bonds: Any = hydrogen_bond_kernel.__wrapped__
+    chain: Any = chain_kernel.__wrapped__
+    nonbonded: Any = nonbonded_kernels.__wrapped__
+    solver: Any = solver_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class ReaxTerm(Term):
+    """All terms of ReaxFF.
+
+    Attributes:
+        ffield: the parameter file.
+        options: how it is evaluated.
+    """
+
+    ffield: FField | None = None
+    options: Options = Options()  # noqa: RUF009
+
+    def parameters(self, species: Sequence[str]) -> Parameters:
+        """Tables for these species.
+
+        Raises:
+            MissingParameterError, ParameterFileError: see `parameters.tables`.
+        """
+        assert self.ffield is not None
+        return tables(self.ffield, species)
+
+    def bind(self, species: Sequence[str]) -> list[Bound]:
+        """Near lists for bonds and hydrogen bonds, and for all pairs, with what evaluates them.
+
+        Raises:
+            MissingParameterError, ParameterFileError: see `parameters.tables`.
+        """
+        found, n = self.parameters(species), len(species)
+        hb = found.atom[:, ATOM.index("hb")]
+        accepts = (hb[:, None] == 1) & (hb[None, :] == 2)
+        short = np.maximum(bond_reaches(found), np.where(accepts | accepts.T, REACH, 0.0))
+        far = np.full((n, n), found.general["swb"])
+        nothing, terms = np.zeros(1), Terms(None, None, None, n, queued=True)
+        return [
+            Bound(
+                terms, nothing, nothing, short, short, short, f"{self.name} bonds", room=BondRoom,
+                evaluator=partial(ReaxEvaluator, found, self.options), span=2,
+            ),
+            Bound(terms, nothing, nothing, far, far, far, f"{self.name} pairs"),
+        ]  # fmt: skip
+
+    @cached_property
+    def code(self) -> Code:
+        """What is computed with the parameters."""
+        return code_of(_Functions())
+
+    def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
+        """The record of this term: a JSON-able dictionary, with the bound tables as SHA-256."""
+        record = super().describe(None)
+        del record["truncation"], record["mixing"], record["parameters"]
+        record["options"] = asdict(self.options)
+        if species is not None:
+            record["tables_sha256"] = self._digests(species)
+            record["code"] = dict(self.code.parts)
+        return record
+
+    def computed(self, species: Sequence[str]) -> dict[str, Any]:
+        """What a fingerprint covers."""
+        return {
+            "kind": self.kind,
+            "options": asdict(self.options),
+            "tables": self._digests(species),
+            "code": self.code.digest,
+        }
+
+    def _digests(self, species: Sequence[str]) -> dict[str, str]:
+        found = self.parameters(species)
+        texts = {
+            one.name: value.tobytes() if isinstance(value := getattr(found, one.name), np.ndarray) else repr(value).encode()
+            for one in fields(found)
+        }
+        return {name: hashlib.sha256(data).hexdigest()[:16] for name, data in texts.items()}
+
+
+def ReaxFF(  # noqa: N802
+    file: str | PathLike[str],
+    *,
+    constants: str = "lammps",
+    charge_tolerance: float = 1e-6,
+    net_charge: float = 0.0,
+    lammps_forces: bool = False,
+) -> ForceField:
+    """ReaxFF, the reactive force field with bond orders and charge equilibration.
+
+    Energies are in eV, although the file is in kcal/mol. Forces are the exact derivative of the energy at fixed charges.
+
+    Args:
+        file: a parameter file (ffield), or the name of a shipped one.
+        constants: of the charges' energy: "lammps", "puremd", or "consistent", with which the energy is stationary where
+            charges are equilibrated.
+        charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
+        net_charge: sum of all charges, e.
+        lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
+
+    Raises:
+        ParameterFileError: no such file, or a malformed one.
+        SettingsError: constants that are none, a tolerance out of range.
+    """
+    path = library.find(file)
+    ffield, options = read_ffield(path), Options(constants, charge_tolerance, net_charge, lammps_forces)
+    cutoff = float(ffield.general["swb"])
+    table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
+    citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"  # noqa: E501
+    term = ReaxTerm(
+        QUEUED, _Functions(), table, f"ReaxFF {path.name}", citation=citation, source=source_of(path),
+        units={"energy": "eV", "length": "angstrom", "charge": "e"}, ffield=ffield, options=options,
+    )  # fmt: skip
+    return ForceField.of(term.name, term)
