@@ -1,7 +1,7 @@
 """A group of terms whose forces are found by kernels that the host queues before those of a step.
 
 ReaxFF is one: it has solvers that loop until they are done. A step takes the forces and virials that these kernels have
-left with each atom; of the group it cuts the near list alone.
+left with each atom; of the group it cuts the near list alone, whose entries stand in any order.
 """
 
 from types import SimpleNamespace
@@ -11,13 +11,14 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.neighbours.prune import prune_functions
+from taichimd.neighbours.prune import prune_functions, threads_of_cut
 
 
 def queued_functions(group: Group, variant: Any, thermostat: Any) -> Any:
     """Device functions of such a group, with the names and arguments of `program.forces`."""
+    cutters = threads_of_cut(variant.backend, has_pairs=True)
     pruning = prune_functions(
-        group.terms.n_kinds, variant.backend, True, False, thermostat, 1, number=group.number
+        group.terms.n_kinds, variant.backend, False, False, thermostat, cutters, number=group.number
     )
 
     @ti.func
@@ -32,6 +33,6 @@ def queued_functions(group: Group, variant: Any, thermostat: Any) -> Any:
         pruning.prune(g, most_drift2, control, bath)
 
     return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,
+        cut=cut, unfit=pruning.unfit, cutters=cutters, both_passes=both_passes, helped=False, apart=False,
         force_of=None,
     )  # fmt: skip

@@ -98,7 +98,10 @@ class Device:
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
         self.evaluators = [
             bound.evaluator(
-                state, self.lists.near[k : k + bound.span], self._group_outputs[k : k + bound.span], choice.backend
+                state,
+                self.lists.near[k : k + bound.span],
+                self._group_outputs[k : k + bound.span],
+                choice.backend,
             )
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
@@ -274,7 +277,9 @@ class Device:
         for _ in range(calls // each):
             self._queue_groups(STEP, ALL if self.bath.moves_cell else FORCE)
             with literals(state.real), grid(self._blocks):
-                self._run.steps.repeat(each, self._system(), self._group_outputs, *spare, self._loops, timestep)
+                self._run.steps.repeat(
+                    each, self._system(), self._group_outputs, *spare, self._loops, timestep
+                )
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""

@@ -133,8 +133,10 @@ def angle_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
                                 g31, g39 = tables.general[G.p_coa4], tables.general[G.p_coa3]
                                 z1, z2 = bonds.atom[A.T * n + i] - b1, bonds.atom[A.T * n + k] - b2
                                 y1, y2 = b1 - 1.5, b2 - 1.5
-                                e = tables.angle[p + OfAngle.p_coa1] / (1.0 + steep) * exp(
-                                    -g39 * (z1 * z1 + z2 * z2) - g31 * (y1 * y1 + y2 * y2)
+                                e = (
+                                    tables.angle[p + OfAngle.p_coa1]
+                                    / (1.0 + steep)
+                                    * exp(-g39 * (z1 * z1 + z2 * z2) - g31 * (y1 * y1 + y2 * y2))
                                 )
                                 cb += e * (2.0 * g39 * z1 - 2.0 * g31 * y1)
                                 ct_end -= 2.0 * g39 * z1 * e

@@ -79,7 +79,9 @@ class Tables(Bundle):
     angle: Any = Array("real", "angles 7", "of each angle")
     torsion: Any = Array("real", "torsions 5", "of each torsion")
     hydrogen: Any = Array("real", "hydrogen bonds 4", "of each hydrogen bond")
-    rows: Any = Array("i32", "kinds^3 + 1, kinds^4, kinds^3", "rows of angles, torsions, hydrogen bonds by kinds")
+    rows: Any = Array(
+        "i32", "kinds^3 + 1, kinds^4, kinds^3", "rows of angles, torsions, hydrogen bonds by kinds"
+    )
 
 
 SHIFT_BITS = Number("i32", "low bits of an entry that hold the code of its image")

@@ -27,6 +27,7 @@ from taichimd.forcefields.reaxff.arrays import (
     H,
     Tables,
     bond_functions,
+    put_vector,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import (
@@ -40,11 +41,9 @@ from taichimd.neighbours.control import (
     STALE,
     STEP,
 )
-from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, slot
+from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
 from taichimd.system.state import Atoms
 
-LONGEST_BOND = 5.0
-"""angstrom"""
 LEAST = 1e-10
 """Smaller bond orders are 0."""
 
@@ -52,7 +51,7 @@ LEAST = 1e-10
 @cache
 def bond_order_kernels(backend: str, n_kinds: int) -> Any:
     """Kernel `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
-    types, layout = types_of(ti.f64), body_layout(backend)
+    types, layout = types_of(ti.f64), row_layout(backend)
     place, owner = bond_functions(backend)
 
     @ti.func
@@ -73,7 +72,20 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
         pp, dpp = part(r, pair[q + OfPair.r_pipi], pair[q + OfPair.p_bo5], pair[q + OfPair.p_bo6])
         return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"), group=Number("i32", "number of the group of terms"))  # fmt: skip
+    @ti.func
+    def key_of(entry, shift_bits, ident: ti.template()):
+        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
+
+    @ti.func
+    def insert(i, kept, entry, n, width, shift_bits, ident: ti.template(), partner: ti.template()):
+        """Put an entry into its place among the `kept` ones of atom i."""
+        at, key = kept, key_of(entry, shift_bits, ident)
+        while at > 0 and key_of(partner[place(i, at - 1, n, width)], shift_bits, ident) > key:
+            partner[place(i, at, n, width)] = partner[place(i, at - 1, n, width)]
+            at -= 1
+        partner[place(i, at, n, width)] = entry
+
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"), group=Number("i32", "number of the group of terms"))  # fmt: skip
     def bond_orders(atoms, verlet, near, bonds, tables, control, status, when, group):
         n, width, shift_bits = atoms.n, bonds.width, verlet.shift_bits
         m = n * width
@@ -83,39 +95,42 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
             status[MOST_BONDS] = 0
         for i in range(n):
             if status[GO] == 1:
-                x, a, found = atoms.pos[i], atoms.kind[i], 0
-                cut = tables.general[G.bo_cut]
-                total = 0.0
+                x, a, candidates = atoms.pos[i], atoms.kind[i], 0
+                # Candidates in the order of the user's numbers and images, whatever that of the near list.
                 for s in range(near.count[i]):
                     entry = near.entries[slot(i, s, n, near.width, layout)]
                     d = distance_vector(entry, shift_bits, x, atoms.pos, verlet.shifts)
-                    r2 = d.dot(d)
                     q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
                     reach = tables.pair[q + OfPair.reach]
-                    if r2 <= reach * reach:
-                        r = ti.sqrt(r2)
-                        s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
-                        order = s0 + p0 + pp0
-                        if order >= cut:
-                            order -= cut
-                            total += order
-                            if found < width:
-                                t = place(i, found, n, width)
-                                bonds.partner[t] = entry
-                                bonds.half[H.DX * m + t] = d[0]
-                                bonds.half[H.DY * m + t] = d[1]
-                                bonds.half[H.DZ * m + t] = d[2]
-                                bonds.half[H.R * m + t] = r
-                                bonds.half[H.RAW * m + t] = order
-                                bonds.half[H.RAW_P * m + t] = p0
-                                bonds.half[H.RAW_PP * m + t] = pp0
-                                bonds.half[H.SLOPE * m + t] = ds + dp + dpp
-                                bonds.half[H.SLOPE_P * m + t] = dp
-                                bonds.half[H.SLOPE_PP * m + t] = dpp
-                            found += 1
-                bonds.count[i] = ti.min(found, width)
-                if found > status[MOST_BONDS]:
-                    ti.atomic_max(status[MOST_BONDS], found)
+                    if d.dot(d) <= reach * reach:
+                        if candidates < width:
+                            insert(i, candidates, entry, n, width, shift_bits, atoms.ident, bonds.partner)
+                        candidates += 1
+                cut, total, found = tables.general[G.bo_cut], 0.0, 0
+                for s in range(ti.min(candidates, width)):
+                    entry = bonds.partner[place(i, s, n, width)]
+                    d = distance_vector(entry, shift_bits, x, atoms.pos, verlet.shifts)
+                    r = ti.sqrt(d.dot(d))
+                    q = (a * n_kinds + atoms.kind[entry >> shift_bits]) * N_PAIR
+                    s0, p0, pp0, ds, dp, dpp = raw(r, q, cut, tables.pair)
+                    order = s0 + p0 + pp0
+                    if order >= cut:
+                        order -= cut
+                        total += order
+                        t = place(i, found, n, width)
+                        bonds.partner[t] = entry
+                        put_vector(d, H.DX, t, m, bonds.half)
+                        bonds.half[H.R * m + t] = r
+                        bonds.half[H.RAW * m + t] = order
+                        bonds.half[H.RAW_P * m + t] = p0
+                        bonds.half[H.RAW_PP * m + t] = pp0
+                        bonds.half[H.SLOPE * m + t] = ds + dp + dpp
+                        bonds.half[H.SLOPE_P * m + t] = dp
+                        bonds.half[H.SLOPE_PP * m + t] = dpp
+                        found += 1
+                bonds.count[i] = found
+                if candidates > status[MOST_BONDS]:
+                    ti.atomic_max(status[MOST_BONDS], candidates)
                 g1, g2 = tables.general[G.p_boc1], tables.general[G.p_boc2]
                 delta = total - tables.atom[a * N_ATOM + OfAtom.Val]
                 bonds.atom[A.DELTA * n + i] = delta
@@ -144,8 +159,9 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
                 if tables.pair[q + OfPair.ovcorr] > 0.0:
                     va, vb = tables.atom[a * N_ATOM + OfAtom.Val], tables.atom[b * N_ATOM + OfAtom.Val]
                     f2 = bonds.atom[A.F2_PART * n + i] + bonds.atom[A.F2_PART * n + j]
-                    f3 = -log(0.5 * (bonds.atom[A.F3_PART * n + i] + bonds.atom[A.F3_PART * n + j])) / (
-                        tables.general[G.p_boc2]
+                    f3 = (
+                        -log(0.5 * (bonds.atom[A.F3_PART * n + i] + bonds.atom[A.F3_PART * n + j]))
+                        / (tables.general[G.p_boc2])
                     )
                     f1 = 0.5 * ((va + f2) / (va + f2 + f3) + (vb + f2) / (vb + f2 + f3))
                 if tables.pair[q + OfPair.v13corr] > 0.0:
@@ -199,5 +215,9 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
 def f4(order, delta_boc, q, pair: ti.template()):
     """1/(1 + exp(-p_boc3 (p_boc4 BO'^2 - Delta'_boc) + p_boc5))."""
     return 1.0 / (
-        1.0 + exp(-pair[q + OfPair.p_boc3] * (pair[q + OfPair.p_boc4] * order * order - delta_boc) + pair[q + OfPair.p_boc5])
+        1.0
+        + exp(
+            -pair[q + OfPair.p_boc3] * (pair[q + OfPair.p_boc4] * order * order - delta_boc)
+            + pair[q + OfPair.p_boc5]
+        )
     )

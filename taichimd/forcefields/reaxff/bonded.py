@@ -83,4 +83,3 @@ class Bonded:
         bonds.twin = array(ti.i32, rows, what, size, FEWER)
         bonds.half = array(ti.f64, len(HALF) * rows, what, size, FEWER)
         bonds.ends = array(ti.f64, ENDS * rows * bonds.width, what, size, FEWER)
-

@@ -56,12 +56,18 @@ def coordination_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
             j = bonds.partner[t] >> x
             q = (a * n_kinds + atoms.kind[j]) * N_PAIR
             order, sigma = bonds.half[H.BO * m + t], bonds.half[H.BO_S * m + t]
-            de, p1, p2 = tables.pair[q + OfPair.De_s], tables.pair[q + OfPair.p_be1], tables.pair[q + OfPair.p_be2]
+            de, p1, p2 = (
+                tables.pair[q + OfPair.De_s],
+                tables.pair[q + OfPair.p_be1],
+                tables.pair[q + OfPair.p_be2],
+            )
             de_p, de_pp = tables.pair[q + OfPair.De_p], tables.pair[q + OfPair.De_pp]
             raised = power(sigma, p2)
             e = de * exp(p1 * (1.0 - raised))
             w = ti.select(sigma > 0.0, -0.5 * e * (1.0 - p1 * p2 * raised), 0.0)
-            e_bond -= 0.5 * (e * sigma + de_p * bonds.half[H.BO_P * m + t] + de_pp * bonds.half[H.BO_PP * m + t])
+            e_bond -= 0.5 * (
+                e * sigma + de_p * bonds.half[H.BO_P * m + t] + de_pp * bonds.half[H.BO_PP * m + t]
+            )
             cb = w + over * tables.pair[q + OfPair.p_ovun1] * de
             d_j = delta(j, n, atoms, bonds, tables)
             pi = y * (d_j - light * light_pairs(j, n, atoms, bonds, tables))
@@ -91,8 +97,10 @@ def coordination_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
     def common_of_angles(i, n, pi, eighth, bonds: ti.template(), tables: ti.template(), q):
         """What the angles at atom i have in common, of sum_j (BO_p + BO_pp) and sum_j BO^8."""
         p = exp(-eighth)
-        u = bonds.atom[A.T * n + i] - tables.atom[q + OfAtom.Val_ang] + (
-            tables.general[G.p_val8] * bonds.atom[A.NLP * n + i]
+        u = (
+            bonds.atom[A.T * n + i]
+            - tables.atom[q + OfAtom.Val_ang]
+            + (tables.general[G.p_val8] * bonds.atom[A.NLP * n + i])
         )
         sbo = pi - (1.0 - p) * u
         g17 = tables.general[G.p_val9]
@@ -128,7 +136,9 @@ def coordination_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
                     order = bonds.half[H.BO * m + t]
                     pi = bonds.half[H.BO_P * m + t] + bonds.half[H.BO_PP * m + t]
                     s1 += tables.pair[of_pair + OfPair.p_ovun1] * tables.pair[of_pair + OfPair.De_s] * order
-                    s2 += (delta(j, n, atoms, bonds, tables) - light * light_pairs(j, n, atoms, bonds, tables)) * pi
+                    s2 += (
+                        delta(j, n, atoms, bonds, tables) - light * light_pairs(j, n, atoms, bonds, tables)
+                    ) * pi
                     pi_sum += pi
                     squared = order * order
                     eighth += (squared * squared) * (squared * squared)

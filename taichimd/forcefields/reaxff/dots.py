@@ -8,7 +8,7 @@ the same bits.
 from typing import Any
 
 from taichimd.core.runtime import ti
-from taichimd.forcefields.reaxff.lanes import across
+from taichimd.neighbours.rows import WARP
 
 PIECES = 64
 LANES = 32
@@ -18,6 +18,19 @@ LANES = 32
 def piece_size(n):
     """Atoms of a piece."""
     return (n + PIECES * LANES - 1) // (PIECES * LANES) * LANES
+
+
+@ti.func
+def in_turn(part, thread, many: ti.template()):
+    """Sum of what `many` threads side by side have, in their order. All 32 threads of a warp must call it."""
+    total = part
+    if ti.static(many > 1):
+        first = ti.cast(thread % WARP // many * many, ti.u32)
+        for c in ti.static(range(part.n)):
+            total[c] = ti.simt.subgroup.shuffle(part[c], first)
+            for k in ti.static(range(1, many)):
+                total[c] += ti.simt.subgroup.shuffle(part[c], first + ti.cast(k, ti.u32))
+    return total
 
 
 def piece_sums(value: Any, shared: bool, when: int) -> Any:
@@ -47,7 +60,7 @@ def piece_sums(value: Any, shared: bool, when: int) -> Any:
                 last = first
             total = ti.Vector.zero(ti.f64, 4)
             if ti.static(shared):
-                total = across(of_lane(first + thread % many, last, vectors), thread, many)
+                total = in_turn(of_lane(first + thread % many, last, vectors), thread, many)
             else:
                 for lane in range(LANES):
                     total += of_lane(first + lane, last, vectors)

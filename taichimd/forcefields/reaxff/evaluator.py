@@ -19,7 +19,7 @@ from taichimd.forcefields.reaxff.solver import STATUS as OF_SOLVE
 from taichimd.forcefields.reaxff.tables import device_tables
 from taichimd.neighbours.control import ANY_TIME, CONTROL, REBUILD
 from taichimd.neighbours.near_list import NearList
-from taichimd.neighbours.rows import body_layout
+from taichimd.neighbours.rows import row_layout
 from taichimd.program.forces import Outputs
 from taichimd.system.state import State
 
@@ -109,7 +109,7 @@ class ReaxEvaluator:
             ),
             kinds,
             backend,
-            body_layout(backend),
+            row_layout(backend),
             tolerance=options.charge_tolerance,
             net_charge=options.net_charge,
         )
@@ -150,9 +150,7 @@ class ReaxEvaluator:
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if all_of_it:
             first, second = self._outputs
-            call(
-                _sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status
-            )
+            call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
 
     def check(self) -> None:
         """Wait for the device, and refuse charges that did not converge.

@@ -112,7 +112,9 @@ class ReaxTerm(Term):
     def _digests(self, species: Sequence[str]) -> dict[str, str]:
         found = self.parameters(species)
         texts = {
-            one.name: value.tobytes() if isinstance(value := getattr(found, one.name), np.ndarray) else repr(value).encode()
+            one.name: value.tobytes()
+            if isinstance(value := getattr(found, one.name), np.ndarray)
+            else repr(value).encode()
             for one in fields(found)
         }
         return {name: hashlib.sha256(data).hexdigest()[:16] for name, data in texts.items()}

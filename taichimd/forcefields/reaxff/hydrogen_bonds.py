@@ -13,10 +13,11 @@ from typing import Any
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
-from taichimd.enumerate.access import distance_vector, store_matrix
-from taichimd.forcefields.reaxff.arrays import GO, STATUS, A, Bonds, H, Tables, bond_functions, put_vector, vector
+from taichimd.enumerate.access import distance_vector
+from taichimd.forcefields.reaxff.arrays import GO, STATUS, A, Bonds, H, Tables, bond_functions, vector
+from taichimd.forcefields.reaxff.lanes import across, empty, with_term
 from taichimd.forcefields.reaxff.tables import N_ATOM, OfAtom, OfHydrogen
-from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, slot
+from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
 from taichimd.system.state import Atoms
 
 REACH = 7.5
@@ -29,9 +30,10 @@ HYDROGEN, OTHER = 1.0, 2.0
 @cache
 def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bool) -> Any:
     """Kernel `hydrogen_bonds`; with `energies` it leaves those, with `virials` it begins the virials of atoms."""
-    types, layout = types_of(ti.f64), body_layout(backend)
+    types, layout = types_of(ti.f64), row_layout(backend)
     place, owner = bond_functions(backend)
     first_row = n_kinds**3 + 1 + n_kinds**4
+    numbers = 12 if virials else 3
 
     @ti.func
     def one(order, to_donor, to_acceptor, row, hydrogen: ti.template()):
@@ -62,8 +64,8 @@ def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bo
             if status[GO] == 1 and s < bonds.count[h]:
                 donor = bonds.partner[t]
                 i = donor >> shift_bits
-                energy, cb = 0.0, 0.0
-                on_donor, on_acceptors = ti.Vector([0.0, 0.0, 0.0]), ti.Vector([0.0, 0.0, 0.0])
+                # dE/dBO, forces on donor and acceptors, energy.
+                sums = empty(8)
                 order = bonds.half[H.BO * m + t]
                 if (
                     order >= LEAST_ORDER
@@ -79,20 +81,21 @@ def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bo
                             far = distance_vector(entry, shift_bits, atoms.pos[h], atoms.pos, verlet.shifts)
                             if far.dot(far) <= REACH * REACH:
                                 e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
-                                energy += e
-                                cb += to_order
-                                on_donor -= to_donor
-                                on_acceptors += to_acceptor
-                bonds.half[H.CB * m + t] += cb
-                put_vector(
-                    vector(H.OUTER_X, t, m, bonds.half) + on_donor, H.OUTER_X, t, m, bonds.half
-                )
-                put_vector(on_acceptors, H.COUNTER_X, t, m, bonds.half)
+                                with_term(sums, 8, 0, to_order)
+                                for c in ti.static(range(3)):
+                                    with_term(sums, 8, 1 + c, -to_donor[c])
+                                    with_term(sums, 8, 4 + c, to_acceptor[c])
+                                with_term(sums, 8, 7, e)
+                total = across(sums, 8, 1)
+                bonds.half[H.CB * m + t] += total[0]
+                for c in ti.static(range(3)):
+                    bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
+                    bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
                 if ti.static(energies):
-                    bonds.half[H.E_HYDROGEN * m + t] = energy
+                    bonds.half[H.E_HYDROGEN * m + t] = total[7]
         for k in range(n):
             if status[GO] == 1:
-                force, w = ti.Vector([0.0, 0.0, 0.0]), ti.Matrix.zero(ti.f64, 3, 3)
+                sums = empty(numbers)
                 mask = (1 << shift_bits) - 1
                 if tables.atom[atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
                     for v in range(near.count[k]):
@@ -117,11 +120,14 @@ def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bo
                                         _, _, _, slope = one(
                                             order, vector(H.DX, t, m, bonds.half), far, row, tables.hydrogen
                                         )
-                                        force -= slope
-                                        w -= far.outer_product(slope)
+                                        for c in ti.static(range(3)):
+                                            with_term(sums, numbers, c, -slope[c])
+                                        for c in ti.static(range(3, numbers)):
+                                            with_term(sums, numbers, c, -far[c // 3 - 1] * slope[c % 3])
+                total = across(sums, numbers, 1)
                 for c in ti.static(range(3)):
-                    bonds.atom[(A.ACCEPTED_X + c) * n + k] = force[c]
-                if ti.static(virials):
-                    store_matrix(virial, k, w)
+                    bonds.atom[(A.ACCEPTED_X + c) * n + k] = total[c]
+                for c in ti.static(range(3, numbers)):
+                    virial[9 * k + c - 3] = total[c]
 
     return hydrogen_bonds

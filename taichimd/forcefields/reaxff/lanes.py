@@ -1,21 +1,21 @@
-"""Sums over a row in eight lanes: the order of additions that one thread and eight threads share.
+"""Sums over a row whose bits depend neither on the order of its entries nor on the threads that share it.
 
-Lane k adds up entries k, k + 8, k + 16, ... of a row. Then the lanes are added, the first one first. On a CPU, and wherever a
-thread has a row for itself, it does one lane after the other. On a GPU, where rows lie in chunks, each of eight threads side by
-side has a lane. Both have the same bits.
+They are those of `enumerate.reproducible_sum`, of any number of terms. On a GPU, where rows lie in chunks, each of eight threads
+side by side has every eighth entry; elsewhere a thread has a row for itself.
 """
 
 from typing import Any
 
 from taichimd.core.runtime import ti
+from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
 from taichimd.neighbours import rows
-from taichimd.neighbours.rows import CHUNKED, WARP
+from taichimd.neighbours.rows import CHUNKED
 
 LANES = 8
 
 
 def threads_of_row(layout: int) -> int:
-    """Threads that share a row: as many as lanes, or one."""
+    """Threads that share a row: `LANES`, or one."""
     return LANES if layout == CHUNKED and rows.CHUNK == LANES else 1
 
 
@@ -26,16 +26,31 @@ def whole_chunks(count):
 
 
 @ti.func
-def across(part, thread, many: ti.template()):
-    """Sum of what `many` threads side by side have, in their order. All 32 threads of a warp must call it."""
-    total = part
-    if ti.static(many > 1):
-        first = ti.cast(thread % WARP // many * many, ti.u32)
-        for c in ti.static(range(part.n)):
-            total[c] = ti.simt.subgroup.shuffle(part[c], first)
-            for k in ti.static(range(1, many)):
-                total[c] += ti.simt.subgroup.shuffle(part[c], first + ti.cast(k, ti.u32))
-    return total
+def empty(terms: ti.template()):
+    """As many sums: first parts, then second ones."""
+    return ti.Vector([ti.cast(start, ti.f64) for start in ti.static((COARSE,) * terms + (FINE,) * terms)])
+
+
+@ti.func
+def with_term(sums: ti.template(), terms: ti.template(), k: ti.template(), x):
+    """Add x to sum k of so many."""
+    coarse, fine = added(sums[k], sums[terms + k], x)
+    sums[k] = coarse
+    sums[terms + k] = fine
+
+
+@ti.func
+def across(sums, terms: ti.template(), many: ti.template()):
+    """What `many` threads side by side have found together. All 32 threads of a warp must call it."""
+    found = ti.Vector.zero(ti.f64, terms)
+    for k in ti.static(range(terms)):
+        coarse, fine = sums[k], sums[terms + k]
+        if ti.static(many > 1):
+            log2 = ti.static(many.bit_length() - 1)
+            coarse = COARSE + ti.simt.subgroup.reduce_add_tiled(coarse - COARSE, log2)
+            fine = FINE + ti.simt.subgroup.reduce_add_tiled(fine - FINE, log2)
+        found[k] = total_of(coarse, fine)
+    return found
 
 
 def types_with_pairs(types: dict[str, Any], stored: Any) -> dict[str, Any]:

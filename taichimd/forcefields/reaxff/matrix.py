@@ -2,9 +2,8 @@
 
     H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i itself.
 
-The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff, which depend on skins, are
-gone. So the place of an entry, and with it the order of additions (`lanes`), depends on the atoms alone. Nonbonded forces read the
-list, too. Rows are filled up to whole chunks with entries of the value 0.
+The list is cut from the near list for each evaluation: the entries beyond the cutoff are gone. Nonbonded forces read it, too. Sums
+over a row have the same bits in any order (`lanes`). Rows are filled up to whole chunks with entries of the value 0.
 """
 
 from functools import cache
@@ -14,7 +13,7 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import straight_vector
-from taichimd.forcefields.reaxff.lanes import LANES, across, threads_of_row, whole_chunks
+from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.forcefields.reaxff.taper import shielded, taper
 from taichimd.neighbours.rows import claim, slot, some
 
@@ -124,39 +123,33 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
         return ti.cast(matrix.values[at], ti.f64) * x[matrix.entries[at] >> matrix.shift_bits]
 
     @ti.func
-    def row_product(i, lane, chunks, n, matrix: ti.template(), x: ti.template()):
-        """Sum over the row of atom i, of the lane of a thread; or, where the thread has the row alone, over all lanes."""
-        total = ti.Vector.zero(ti.f64, 2)
-        if ti.static(shared):
-            c = 0
-            while c + AHEAD <= chunks:
-                parts = [
-                    entry_product(i, (c + k) * LANES + lane, n, matrix, x) for k in ti.static(range(AHEAD))
-                ]
-                for k in ti.static(range(AHEAD)):
-                    total += parts[k]
-                c += AHEAD
-            while c < chunks:
-                total += entry_product(i, c * LANES + lane, n, matrix, x)
-                c += 1
-        else:
-            sums = ti.Vector.zero(ti.f64, 2 * LANES)
-            for c in range(chunks):
-                for k in ti.static(range(LANES)):
-                    part = entry_product(i, c * LANES + k, n, matrix, x)
-                    sums[2 * k] += part[0]
-                    sums[2 * k + 1] += part[1]
-            total = ti.Vector([sums[0], sums[1]])
-            for k in ti.static(range(1, LANES)):
-                total += ti.Vector([sums[2 * k], sums[2 * k + 1]])
-        return total
+    def add_products(sums: ti.template(), i, first, step: ti.template(), n, matrix: ti.template(), x: ti.template()):  # fmt: skip
+        """Add `AHEAD` entries of the row of atom i, from `first` on."""
+        parts = [entry_product(i, first + k * step, n, matrix, x) for k in ti.static(range(AHEAD))]
+        for k in ti.static(range(AHEAD)):
+            with_term(sums, 2, 0, parts[k][0])
+            with_term(sums, 2, 1, parts[k][1])
 
     @ti.func
     def product(i, thread, does, n, matrix: ti.template(), x: ti.template()):
         """Row i of H without eta, times both columns of x. All threads of a warp call it."""
-        chunks = 0
+        chunks, lane = 0, thread % many
         if does:
             chunks = whole_chunks(matrix.count[i])
-        return across(row_product(i, thread % many, chunks, n, matrix, x), thread, many)
+        sums = empty(2)
+        if ti.static(shared):
+            c = 0
+            while c + AHEAD <= chunks:
+                add_products(sums, i, c * LANES + lane, LANES, n, matrix, x)
+                c += AHEAD
+            while c < chunks:
+                part = entry_product(i, c * LANES + lane, n, matrix, x)
+                with_term(sums, 2, 0, part[0])
+                with_term(sums, 2, 1, part[1])
+                c += 1
+        else:
+            for c in range(chunks * (LANES // AHEAD)):
+                add_products(sums, i, c * AHEAD, 1, n, matrix, x)
+        return across(sums, 2, many)
 
     return SimpleNamespace(fill=fill, product=product, threads=many)

@@ -8,7 +8,7 @@ For each pair within the cutoff, images and bonded pairs included,
 
 K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), supporting information; dispersion: L. Liu,
 Y. Liu, S. V. Zybin, H. Sun, W. A. Goddard, J. Phys. Chem. A 115, 11016 (2011). Each atom has polarisation (chi q + eta q^2/2).
-Forces are the derivative at fixed charges. Sums over a row have the order of `lanes`.
+Forces are the derivative at fixed charges. Sums over a row: `lanes`.
 """
 
 from collections.abc import Mapping
@@ -28,7 +28,15 @@ from taichimd.enumerate.access import store_matrix, straight_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.charges import Charges
-from taichimd.forcefields.reaxff.lanes import LANES, across, threads_of_row, types_with_pairs, whole_chunks
+from taichimd.forcefields.reaxff.lanes import (
+    LANES,
+    across,
+    empty,
+    threads_of_row,
+    types_with_pairs,
+    whole_chunks,
+    with_term,
+)
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress
 from taichimd.forcefields.reaxff.taper import shielded, taper, taper_slope
@@ -149,9 +157,9 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
     pair, read = pair_function(form), reader(form.columns, ti.f64)
 
     @ti.func
-    def lane_sum(i, lane, does, n, want: ti.template(), atoms: ti.template(), shifts: ti.template(), matrix: ti.template(), charge: ti.template(), shapes: ti.template(), screening: ti.template()):  # fmt: skip
-        """Force, energies and virial from a lane of the row of atom i."""
-        total = ti.Vector.zero(ti.f64, ti.static(3 if want == FORCE else NUMBERS))
+    def add_lane(sums: ti.template(), i, lane, does, n, want: ti.template(), atoms: ti.template(), shifts: ti.template(), matrix: ti.template(), charge: ti.template(), shapes: ti.template(), screening: ti.template()):  # fmt: skip
+        """Add force, energies and virial of a lane of the row of atom i."""
+        terms = ti.static(3 if want == FORCE else NUMBERS)
         here, a, q = atoms.pos[i], atoms.kind[i], ti.cast(charge[i], ti.f64)
         count, shift_bits = 0, matrix.shift_bits
         if does:
@@ -167,13 +175,12 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
                 product = shapes.coulomb * (q * ti.cast(charge[j], ti.f64))
                 f = (w + product * dk) * d
                 for x in ti.static(range(3)):
-                    total[x] += f[x]
+                    with_term(sums, terms, x, f[x])
                 if ti.static(want == ALL):
-                    total[3] += 0.5 * u
-                    total[4] += 0.5 * product * k
+                    with_term(sums, terms, 3, 0.5 * u)
+                    with_term(sums, terms, 4, 0.5 * product * k)
                     for x in ti.static(range(9)):
-                        total[5 + x] -= 0.5 * d[x // 3] * f[x % 3]
-        return total
+                        with_term(sums, terms, 5 + x, -0.5 * d[x // 3] * f[x % 3])
 
     @computed_in(ti.f64)
     def of_atoms(want: ti.template(), atoms: ti.template(), shifts: ti.template(), matrix: ti.template(), charge: ti.template(), shapes: ti.template(), screening: ti.template(), elements: ti.template(), flags: ti.template(), results: ti.template()):  # fmt: skip
@@ -181,17 +188,16 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
             n = atoms.n
             i = ti.min(thread // many, n - 1)
             does = thread < n * many and flags[STATUS] == SOLVED
-            total = ti.Vector.zero(ti.f64, ti.static(3 if want == FORCE else NUMBERS))
+            terms = ti.static(3 if want == FORCE else NUMBERS)
+            sums = empty(terms)
             if ti.static(many > 1):
-                part = lane_sum(
-                    i, thread % many, does, n, want, atoms, shifts, matrix, charge, shapes, screening
+                add_lane(
+                    sums, i, thread % many, does, n, want, atoms, shifts, matrix, charge, shapes, screening
                 )
-                total = across(part, thread, many)
             elif does:
                 for lane in range(LANES):
-                    total += lane_sum(
-                        i, lane, does, n, want, atoms, shifts, matrix, charge, shapes, screening
-                    )
+                    add_lane(sums, i, lane, does, n, want, atoms, shifts, matrix, charge, shapes, screening)
+            total = across(sums, terms, many)
             if does and thread % many == 0:
                 results.force[i] = ti.cast(ti.Vector([total[0], total[1], total[2]]), real)
                 if ti.static(want == ALL):

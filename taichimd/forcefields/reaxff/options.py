@@ -49,6 +49,4 @@ class Options:
         if self.constants not in CONSTANTS:
             raise SettingsError(f"constants is {self.constants!r}, expected one of {', '.join(CONSTANTS)}")
         if not 1e-14 <= self.charge_tolerance < 1.0:
-            raise SettingsError(
-                f"charge_tolerance is {self.charge_tolerance}, expected 1e-14 to 1; try 1e-6"
-            )
+            raise SettingsError(f"charge_tolerance is {self.charge_tolerance}, expected 1e-14 to 1; try 1e-6")

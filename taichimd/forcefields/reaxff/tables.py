@@ -19,7 +19,10 @@ OfAngle, OfTorsion, OfHydrogen = (
     Columns({"columns": len(names)} | {name: k for k, name in enumerate(names)})
     for names in (ANGLE, TORSION, HYDROGEN)
 )
-OF_ALL = (*(name for name in GENERAL if not name.startswith("unused") and name not in {"cutoff", "triple"}), "bo_cut")
+OF_ALL = (
+    *(name for name in GENERAL if not name.startswith("unused") and name not in {"cutoff", "triple"}),
+    "bo_cut",
+)
 G = Columns({name: k for k, name in enumerate(OF_ALL)})
 LONGEST_BOND = 5.0
 """angstrom, of all published codes of this force field."""

@@ -59,8 +59,10 @@ def torsion_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
                 length2 = jk.dot(jk)
                 length = ti.sqrt(length2)
                 kj_kinds = atoms.kind[j] * n_kinds + atoms.kind[k]
-                x = bonds.atom[A.T * n + j] - tables.atom[atoms.kind[j] * N_ATOM + OfAtom.Val_ang] + (
-                    bonds.atom[A.T * n + k] - tables.atom[atoms.kind[k] * N_ATOM + OfAtom.Val_ang]
+                x = (
+                    bonds.atom[A.T * n + j]
+                    - tables.atom[atoms.kind[j] * N_ATOM + OfAtom.Val_ang]
+                    + (bonds.atom[A.T * n + k] - tables.atom[atoms.kind[k] * N_ATOM + OfAtom.Val_ang])
                 )
                 g25, g26 = tables.general[G.p_tor3], tables.general[G.p_tor4]
                 down, up = ti.min(exp(-g25 * x), 1e150), ti.min(exp(g26 * x), 1e150)
@@ -171,9 +173,7 @@ def torsion_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
                 bonds.half[H.CB * m + t] += 0.5 * cb_centre
                 bonds.half[H.CP * m + t] += 0.5 * cp_centre
                 bonds.half[H.CT_CENTRE * m + t] += ct
-                put_vector(
-                    vector(H.OUTER_X, t, m, bonds.half) - 0.5 * between, H.OUTER_X, t, m, bonds.half
-                )
+                put_vector(vector(H.OUTER_X, t, m, bonds.half) - 0.5 * between, H.OUTER_X, t, m, bonds.half)
                 if ti.static(energies):
                     bonds.half[H.E_TORSION * m + t] = 0.5 * e_torsion
                     bonds.half[H.E_CONJUGATION * m + t] = 0.5 * e_conjugation
