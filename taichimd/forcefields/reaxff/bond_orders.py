@@ -92,7 +92,9 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
         for _ in range(1):
             status[GO] = goes(when, control)
             status[HELD] = 1 - status[GO]
-            status[MOST_BONDS] = 0
+            if status[GO] == 1:
+                # Else it is what the host has to make room for.
+                status[MOST_BONDS] = 0
         for i in range(n):
             if status[GO] == 1:
                 x, a, candidates = atoms.pos[i], atoms.kind[i], 0
@@ -138,7 +140,7 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
                 bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
         for _ in range(1):
-            if status[MOST_BONDS] > width:
+            if status[GO] == 1 and status[MOST_BONDS] > width:
                 # The host grows the rows, and the step is done anew.
                 status[GO], status[HELD] = 0, 1
                 control[OVERFULL + group] = 1
