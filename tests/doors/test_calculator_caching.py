@@ -24,6 +24,8 @@ from ase.calculators import calculator as ase_calculator
 
 from taichimd import LennardJones, TaichiMD
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def test_one_calculation_serves_all_properties(monkeypatch):
     calls = record_evaluations(monkeypatch)

@@ -8,7 +8,7 @@ import pytest
 import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime, under_quadrants
+from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
@@ -141,7 +141,7 @@ def test_slots_of_checkpoints_stay_where_they_were():
 # Distributions.
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"),
     [
@@ -195,7 +195,7 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))

@@ -15,6 +15,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 # Equations: a gas does what they say, number by number.
 
 GAS_T, GAS_P, GAS_TAU, GAS_DT = 300.0, 1e-5, 4000.0, 10.0
@@ -300,6 +302,7 @@ def test_one_thread_gives_the_bits_of_many():
         assert elsewhere()[name] == here(name)
 
 
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_trajectories():
     for name in BAROSTATS:

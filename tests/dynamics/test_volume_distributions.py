@@ -11,6 +11,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from validation import ensembles_npt as driver
 
+pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.first]
+
 CASES = [
     (BerendsenNPT, "isotropic", 0.3),
     (StochasticCellRescaling, "triclinic", 0.3),

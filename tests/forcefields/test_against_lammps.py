@@ -12,7 +12,10 @@ from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+pytestmark = [
+    pytest.mark.runtime("taichi"),
+    pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available"),
+]
 
 ENERGY_RELATIVE = 1e-10
 FORCE = 1e-8

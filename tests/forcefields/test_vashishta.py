@@ -17,6 +17,8 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.vashishta import COULOMB
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 PAIR = "447 9 1.2 -1.1 5 7.8 3 61.5 7 9 1 2.9 5 -0.3"
 NUMBERS = dict(zip(FIELDS, map(float, PAIR.split()), strict=True))
 ELEMENTS = [(i, j, k) for i in ("C", "Si") for j in ("C", "Si") for k in ("C", "Si")]

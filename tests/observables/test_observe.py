@@ -6,7 +6,7 @@ import structures
 from ase import Atoms
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-from bits import elsewhere, here, needs_other_runtime, under_taichi
+from bits import elsewhere, here, needs_other_runtime
 from samples import FRAMES, KINDS, POS, VEL, correlation, device, kinds_of, radial
 
 from taichimd.core.errors import AnalysisError
@@ -197,7 +197,7 @@ def test_samplers_take_the_arrays_of_a_state(precision):
     np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
 
 
-@under_taichi  # compares both
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_other_runtime_and_thread_count_give_the_same_bits():
     assert elsewhere()["samplers"] == here("samplers")

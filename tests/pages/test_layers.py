@@ -9,6 +9,8 @@ import pytest
 
 import taichimd
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     [

@@ -13,6 +13,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("taichi")
+
 LJ = {**structures.ARGON, "cutoff": 6.0}
 
 

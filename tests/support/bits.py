@@ -249,16 +249,6 @@ def other_runtime_installed():
     return importlib.util.find_spec(OTHER_RUNTIME) is not None
 
 
-under_taichi = pytest.mark.skipif(
-    runtime.NAME == "quadrants",
-    reason="long, and runs under taichi: on a CPU both runtimes have the same bits, which bits.py compares",
-)
-
-under_quadrants = pytest.mark.skipif(
-    runtime.NAME == "taichi" and other_runtime_installed(),
-    reason="long, and runs under quadrants, whose kernels are ready sooner: both have the same bits on a CPU",
-)
-
 needs_other_runtime = pytest.mark.skipif(
     not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"
 )
