@@ -7,12 +7,12 @@ from pathlib import Path
 import ase.io
 import numpy as np
 import pytest
-import structures
 from ase import Atoms, units
+from ase.build import bulk
 from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield
+from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.dynamics.ensembles import BAROSTATS, THERMOSTATS
 from taichimd.forcefields.base import Contribution, ForceField
@@ -38,9 +38,7 @@ EACH = pytest.mark.parametrize("name", SUMS)
 
 
 def silicon():
-    return structures.with_velocities(
-        structures._rattled(structures.bulk("Si", cubic=True).repeat(2), 0.1, 4), 900.0, 5
-    )
+    return testing.with_velocities(testing.rattled(bulk("Si", cubic=True).repeat(2), 0.1, 4), 900.0, 5)
 
 
 def close(one, other, digits=1e-12):

@@ -56,7 +56,7 @@ LAYERS = [
     ["observables.observing", "observables.transport"],
     ["app.job", "relaxation"],
     ["app.driver"],
-    ["copied_calculator"],
+    ["copied_calculator", "testing"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]
