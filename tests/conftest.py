@@ -29,6 +29,22 @@ def pytest_collection_modifyitems(items):
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("lammps"):
+        from oracle import require_lammps
+
+        require_lammps()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many comparisons with LAMMPS were skipped."""
+    from oracle import WITHOUT
+
+    told = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    if count := sum(WITHOUT in one for one in told):
+        terminalreporter.write_line(f"{count} tests skipped: {WITHOUT}", yellow=True)
+
+
 @pytest.fixture
 def call(capsys):
     """Run a command line of taichimd in this process: exit code, standard output, standard error."""

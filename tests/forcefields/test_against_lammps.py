@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk, make_supercell
-from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
+from oracle import lammps_evaluate, lammps_nve
 
 from taichimd import testing
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -12,10 +12,7 @@ from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = [
-    pytest.mark.runtime("taichi"),
-    pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available"),
-]
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.lammps]
 
 ENERGY_RELATIVE = 1e-10
 FORCE = 1e-8

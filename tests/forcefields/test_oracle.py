@@ -1,14 +1,13 @@
 """The oracle itself: its boxes, rotations, atom order and signs, against ASE's own Lennard-Jones."""
 
 import numpy as np
+import oracle
 import pytest
 from ase import Atoms
 from ase.calculators.lj import LennardJones
-from oracle import lammps_available, lammps_box, lammps_evaluate, lammps_nve, lammps_reason
+from oracle import lammps_box, lammps_evaluate, lammps_nve
 
 from taichimd import testing
-
-needs_lammps = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
 
 CUTOFF = 8.5
 PAIR_STYLE = f"lj/cut {CUTOFF}"
@@ -41,7 +40,7 @@ def _argon_slab() -> Atoms:
     return atoms
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize(
     "build", [testing.argon_256, _skewed_argon, _left_handed_argon, _free_argon, _argon_slab]
 )
@@ -58,7 +57,7 @@ def test_oracle_equals_ase_lennard_jones(build):
         assert found.stress is None, "no stress without a volume"
 
 
-@needs_lammps
+@pytest.mark.lammps
 def test_oracle_keeps_order_and_unfolded_positions():
     atoms = testing.silicon_triclinic()
     atoms.symbols[:] = "Ar"
@@ -80,3 +79,11 @@ def test_box_keeps_the_periodic_lattice(pbc):
     for row, column in ((1, 0), (2, 0), (2, 1)):
         if not pbc[row]:
             assert abs(box.cell[row, column]) < 1e-12, "a free direction must be normal to the others"
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_without_lammps_a_test_is_skipped_or_fails(monkeypatch, required, outcome):
+    monkeypatch.setattr(oracle, "lammps_reason", lambda: "not installed")
+    monkeypatch.setenv(oracle.REQUIRE, required)
+    with pytest.raises(outcome, match="no LAMMPS to compare with: not installed"):
+        oracle.require_lammps()

@@ -5,7 +5,6 @@ import pytest
 from ase import Atoms
 from every_forcefield import FORCEFIELDS, PERIODIC
 from lammps_heat import lammps_heat
-from oracle import lammps_available, lammps_reason
 
 from taichimd import TaichiMD, testing
 from taichimd.core.errors import StructureError
@@ -200,7 +199,7 @@ def test_order_of_atoms_changes_no_bit_of_the_host_sum():
     np.testing.assert_allclose(one.potential, np.einsum("nab,nb->a", virials, velocities), rtol=1e-12)
 
 
-@pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+@pytest.mark.lammps
 def test_pairs_have_the_current_of_lammps():
     """For pairs `compute heat/flux` is right; validation/heat_current.py shows it for three bodies."""
     atoms = testing.argon_256()
