@@ -4,6 +4,8 @@ from taichimd.app.config import make_settings
 from taichimd.app.setting_types import parse_time
 from taichimd.core.errors import SettingsError
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def test_time_texts_are_read_in_fs():
     assert parse_time("500fs") == 500

@@ -23,7 +23,7 @@ from taichimd.io.structures import numbers_for_elements, read_structure
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = pytest.mark.usefixtures("fake", "structure")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
 
 
 def report_of(folder):

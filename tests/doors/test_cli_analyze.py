@@ -15,6 +15,8 @@ from taichimd.io.analysis_files import read_table
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.tables import plus_minus
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

@@ -17,6 +17,8 @@ from taichimd.relaxation.fire import Fire
 from taichimd.relaxation.job import RelaxJob, run_relax_job
 from taichimd.relaxation.settings import RelaxSettings
 
+pytestmark = pytest.mark.runtime("taichi")
+
 OWN = """
 from taichimd import LennardJones
 

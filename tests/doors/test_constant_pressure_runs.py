@@ -16,6 +16,8 @@ from taichimd.core.units import GPA
 from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import CELL_COLUMNS, read_thermo
 
+pytestmark = pytest.mark.runtime("taichi")
+
 RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
 NPT = "--pressure 0.1 --pressure-coupling-time 200 "
 

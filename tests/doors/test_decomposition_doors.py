@@ -16,6 +16,8 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.decomposition import DECOMPOSITIONS
 from taichimd.system.lattices import build_lattice
 
+pytestmark = pytest.mark.runtime("taichi")
+
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}
 OWN = """

@@ -19,6 +19,8 @@ from taichimd.io.thermo import read_thermo
 from taichimd.program.engine import Engine
 from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
+pytestmark = pytest.mark.runtime("taichi")
+
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 
 

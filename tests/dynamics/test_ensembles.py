@@ -5,13 +5,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime, under_quadrants
+from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
+from taichimd import testing
 from taichimd.core import philox, streams, units
 from taichimd.core.errors import SettingsError
 from taichimd.core.math import exp
@@ -33,7 +33,7 @@ from taichimd.dynamics.thermostats import layout, nose_hoover
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 
-SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
+SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
 WHOLE = [Berendsen, Bussi, NoseHoover]
 EVERY = pytest.mark.parametrize("kind", KINDS)
@@ -41,20 +41,20 @@ EVERY = pytest.mark.parametrize("kind", KINDS)
 
 def liquid(cells=2):
     """Argon, 4 cells^3 atoms, hot."""
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.6).repeat(cells), 0.1, 1)
-    return structures.with_velocities(atoms, 300.0, 2)
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.6).repeat(cells), 0.1, 1)
+    return testing.with_velocities(atoms, 300.0, 2)
 
 
 def gas():
     """27 atoms too far from each other to meet: what changes is the thermostat's work."""
     grid = np.array(list(np.ndindex(3, 3, 3))) * 500.0
     atoms = Atoms("Ar9Kr9Xe9", grid)
-    return structures.with_velocities(atoms, 300.0, 3)
+    return testing.with_velocities(atoms, 300.0, 3)
 
 
 def silicon():
-    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
-    return structures.with_velocities(atoms, 900.0, 5)
+    atoms = testing.rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    return testing.with_velocities(atoms, 900.0, 5)
 
 
 SYSTEMS = {
@@ -141,7 +141,7 @@ def test_slots_of_checkpoints_stay_where_they_were():
 # Distributions.
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"),
     [
@@ -195,7 +195,7 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))

@@ -13,6 +13,8 @@ from taichimd.observables.estimators.transport import (
     hnemd_conductivity,
 )
 
+pytestmark = pytest.mark.runtime("taichi")
+
 TAU = 10.0
 EXACT = trapezoid_of_exponential(TAU, 1.0)
 # CODATA 2014, as in ASE; the internal unit of time is angstrom * sqrt(amu/eV).

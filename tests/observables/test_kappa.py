@@ -32,6 +32,8 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
+pytestmark = pytest.mark.runtime("taichi")
+
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
 

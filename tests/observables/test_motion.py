@@ -15,6 +15,8 @@ from taichimd.observables.estimators.motion import (
     velocity_autocorrelation,
 )
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):
     """Brownian motion with a D for each direction."""

@@ -24,6 +24,8 @@ from taichimd.observables.plan import TABLES as TABLES_OF
 from taichimd.program.heat import heat_current
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
+pytestmark = pytest.mark.runtime("taichi")
+
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
 TABLES = [f"{name}.csv" for names in TABLES_OF.values() for name in names]

@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-from bits import elsewhere, here, needs_other_runtime, under_taichi
+from bits import elsewhere, here, needs_other_runtime
 from samples import FRAMES, KINDS, POS, VEL, correlation, device, kinds_of, radial
 
+from taichimd import testing
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import start
 from taichimd.observables.samplers.radial import RadialHistogram
@@ -26,12 +26,12 @@ def thin():
 @pytest.mark.parametrize(
     ("make", "r_max"),
     [
-        (structures.silicon_carbide_512, 5.0),
-        (structures.silicon_carbide_512, 10.5),
-        (structures.silicon_triclinic, 9.3),
-        (structures.silicon_primitive_displaced, 12.0),
+        (testing.silicon_carbide_512, 5.0),
+        (testing.silicon_carbide_512, 10.5),
+        (testing.silicon_triclinic, 9.3),
+        (testing.silicon_primitive_displaced, 12.0),
         (thin, 11.0),
-        (lambda: structures.argon_256(), 3.0),
+        (lambda: testing.argon_256(), 3.0),
     ],
 )
 def test_radial_histogram_is_that_of_every_image(make, r_max):
@@ -49,7 +49,7 @@ def test_radial_histogram_is_that_of_every_image(make, r_max):
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_radial_histogram_does_not_depend_on_the_order_of_the_atoms(precision):
-    atoms = structures.silicon_carbide_512()
+    atoms = testing.silicon_carbide_512()
     order = np.random.default_rng(0).permutation(len(atoms))
     plain = radial(atoms, 8.0, 500, precision=precision)
     np.testing.assert_array_equal(plain, radial(atoms, 8.0, 500, order, precision))
@@ -181,7 +181,7 @@ def test_a_species_without_samples_is_no_number():
 def test_samplers_take_the_arrays_of_a_state(precision):
     """As the engine holds them: sorted arrays that a spatial sort swaps."""
     start()
-    atoms = structures.silicon_carbide_512()
+    atoms = testing.silicon_carbide_512()
     state = State(kinds_of(atoms), atoms.get_masses(), precision)
     state.set("pos", atoms.positions)
     state.set("vel", 0.01 * atoms.positions)
@@ -197,7 +197,7 @@ def test_samplers_take_the_arrays_of_a_state(precision):
     np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
 
 
-@under_taichi  # compares both
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_other_runtime_and_thread_count_give_the_same_bits():
     assert elsewhere()["samplers"] == here("samplers")

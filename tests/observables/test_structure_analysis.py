@@ -9,6 +9,8 @@ from processes import covers
 from taichimd.core.errors import AnalysisError
 from taichimd.observables.estimators.structure import bond_angles, coordination_number, radial_distribution
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def test_ideal_gas_has_no_structure_and_honest_errors():
     rng, n, box, r_max, bins, samples = np.random.default_rng(0), 60, 10.0, 5.0, 10, 10

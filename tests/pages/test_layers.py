@@ -9,6 +9,8 @@ import pytest
 
 import taichimd
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     [
@@ -54,7 +56,7 @@ LAYERS = [
     ["observables.observing", "observables.transport"],
     ["app.job", "relaxation"],
     ["app.driver"],
-    ["copied_calculator"],
+    ["copied_calculator", "testing"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]

@@ -13,6 +13,8 @@ from pages import PAGES, ROOT, blocks, run_blocks, text_of
 
 from taichimd.app.config import RunSettings
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
 WITHOUT_ENGINE = [
     f"docs/ensembles/{name}.md"
@@ -31,6 +33,8 @@ LEAVES = {
     "docs/howto/observe.md": ("observed/msd.png",),
     "docs/fixed-atoms.md": ("slab/thermo.png",),
 }
+SHORT = ("README.md", "docs/tutorial.md")
+"""Pages whose blocks run in `make test`, too."""
 MOST_LINES = {"README.md": 150}
 OTHER_PAGES = [
     "CHANGELOG.md",
@@ -47,7 +51,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p not in TESTED_APART and blocks(p)])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page in SHORT else pytest.mark.long)
+        for page in PAGES
+        if page not in TESTED_APART and blocks(page)
+    ],
+)
 def test_every_block_runs_in_turn(page, folder, capsys, request, monkeypatch):
     if page in WITHOUT_ENGINE:
         engine = request.getfixturevalue("fake")

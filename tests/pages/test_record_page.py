@@ -16,6 +16,8 @@ from taichimd.cli.app import main
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
 
+pytestmark = pytest.mark.runtime("taichi")
+
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)

@@ -12,8 +12,8 @@ choice that belongs to the result:
   that growth. So it needs a window of at least 4 t1. It sees slow tails as far as the noise lets it; what a
   tail adds below the noise is lost. It looks at the data that it judges, so the error comes out about a
   third too small (tests/observables/test_green_kubo.py measures it): to publish a number, look at
-  `running_mean` and give the plateau. If no such time lies in the window, `settled` is False and the last third is
-  used: then the window is too short, or the noise too large.
+  `running_mean` and give the plateau. If no such time lies in the window, `settled` is False and the last
+  third is used: then the window is too short, or the noise too large.
 """
 
 from dataclasses import dataclass
