@@ -185,7 +185,7 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
-        self.call(self._run.moved, self._system())
+        self.call(self._run.moved, self.system())
 
     # Forces.
 
@@ -194,11 +194,11 @@ class Device:
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
-        self.call(self._run.evaluate, self._system(), self._total, self._group_outputs, int(timestep > 0.0))
+        self.call(self._run.evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
 
-    def _system(self) -> System:
+    def system(self) -> System:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
         return self._arrays
@@ -230,7 +230,7 @@ class Device:
 
     def open_step(self, step: int, to_do: int, timestep: float) -> None:
         """Queue the first half kick and drift of a run that begins at a step."""
-        self.call(self._run.open_step, self._system(), to_do, step, timestep)
+        self.call(self._run.open_step, self.system(), to_do, step, timestep)
         self.forces_known = self.evaluated = False
         self.cell_moved()
 
@@ -242,12 +242,12 @@ class Device:
         if DEVICE_LOOPS:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         with literals(state.real), grid(self._blocks):
-            self._run.steps.repeat(calls, self._system(), self._group_outputs, *spare, self._loops, timestep)
+            self._run.steps.repeat(calls, self.system(), self._group_outputs, *spare, self._loops, timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
-            self.call(self._run.tally_virial, self._system(), self._total, self._group_outputs, n)
+            self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
         self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
 
     def launch(self, kernel: Any, *args: Any) -> None:
