@@ -18,6 +18,7 @@ from taichimd.core.math import exp
 from taichimd.core.runtime import ti
 from taichimd.dynamics.barostats import layout as of_barostats
 from taichimd.dynamics.barostats import martyna_tobias_klein, stochastic_cell_rescaling
+from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import (
     ENSEMBLES,
     Barostat,
@@ -32,6 +33,7 @@ from taichimd.dynamics.ensembles import (
 from taichimd.dynamics.thermostats import layout, nose_hoover
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
+from taichimd.system.cell import Cell
 
 SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
@@ -131,11 +133,26 @@ def test_no_module_compares_names_of_ensembles():
 
 
 def test_slots_of_checkpoints_stay_where_they_were():
-    """Slices of the array `bath` are what checkpoints keep: earlier versions had the same numbers there."""
+    """What checkpoints keep of baths and cells: earlier versions had the same numbers there."""
     assert (layout.STATE, nose_hoover.WORK, nose_hoover.CHAIN) == (slice(11, 16), 12, 13)
-    assert of_barostats.STATE == slice(63, 100)
-    assert (of_barostats.STRETCH, of_barostats.DRIFT, of_barostats.AHEAD) == (72, 81, 90)
-    assert stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == 91
+    assert (
+        stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == of_barostats.AHEAD + 1
+    )
+    cell = Cell(np.arange(9.0).reshape(3, 3) + np.eye(3), np.array([True] * 3))
+    cell.arrays.stretch.from_numpy(np.arange(9.0, 18.0).reshape(1, 3, 3))
+    bath = Bath(MartynaTobiasKlein(300.0), np.ones(2), cell)
+    values = bath.bath.to_numpy()
+    values[of_barostats.AHEAD], values[of_barostats.OWN_STATE :] = 27.0, np.arange(28.0, 37.0)
+    bath.bath.from_numpy(values)
+    rest = np.eye(3)
+    expected = [*(np.arange(9.0) + rest.ravel()), *range(9, 18), *rest.ravel(), *range(27, 37)]
+    state = bath.state()
+    assert state["cell"] == expected
+    other = Cell(rest, np.array([True] * 3))
+    again = Bath(MartynaTobiasKlein(300.0), np.ones(2), other)
+    again.set_state(state)
+    assert again.state() == state
+    np.testing.assert_array_equal(other.vectors, cell.vectors)
 
 
 # Distributions.

@@ -26,7 +26,7 @@ LAYERS = [
     ["core.runtime"],
     ["core.arguments", "core.memory", "core.math", "core.philox", "core.streams"],
     ["core.random", "forcefields.formats", "forcefields.library", "observables.estimators"],
-    ["system.state", "system.constraints", "neighbours"],
+    ["system.state", "system.cell", "system.constraints", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
     [
         "dynamics",
