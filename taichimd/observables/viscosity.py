@@ -20,6 +20,6 @@ class Viscosity(GreenKuboObservable):
         found = green_kubo_viscosity(
             stress, run.dt, float(volumes.mean()), self.temperature(rows), run.window, run.plateau,
             run.plan.blocks,
-        ).off_diagonal  # fmt: skip
+        )  # fmt: skip
         names = [f"{component}_eV_per_A3" for component in ("xx", "yy", "zz", "yz", "xz", "xy")]
         return self.of_series(dict(zip(names, stress.T, strict=True)), found, ("xy", "xz", "yz"), "Pa s")

@@ -165,7 +165,7 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
     np.testing.assert_allclose(table["kappa_W_per_mK"], expected.running_mean.value, rtol=1e-8)
     np.testing.assert_allclose(table["error_y"], expected.running.error[:, 1], rtol=1e-6)
     stresses = np.array(host.stress) / atoms.cell.volume
-    viscous = green_kubo_viscosity(stresses, 16 * FS, **common, plateau=(0.0, 32 * FS)).off_diagonal
+    viscous = green_kubo_viscosity(stresses, 16 * FS, **common, plateau=(0.0, 32 * FS))
     np.testing.assert_allclose(
         read_table(Path("viscosity.csv"))["viscosity_xy"], viscous.running.value[:, 0], rtol=1e-8
     )
