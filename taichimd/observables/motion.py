@@ -82,18 +82,15 @@ def _of_the_moving(names: str, fixed: Any) -> str:
     )
 
 
-def missing_motion(trajectory: Trajectory) -> str:
+def missing_motion(trajectory: Trajectory, velocities: bool = False) -> str:
     """Why a trajectory tells nothing of motion; empty if it does."""
     frames = trajectory.frames
     if frames.fixed.all():
         return "needs atoms that are not fixed"
     if len(frames.positions) < FEWEST:
         return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
-    return ""
-
-
-def missing_times(trajectory: Trajectory) -> str:
-    """Why there is no time between frames; empty if there is."""
+    if velocities and frames.velocities is None:
+        return "needs velocities (ASE's momenta) in every frame"
     if trajectory.uneven or trajectory.interval is not None:
         return trajectory.uneven
     return "needs the time between frames, which the file does not say: give --interval 10fs"

@@ -10,7 +10,7 @@ from taichimd.core.units import CM2_PER_S, PS
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.motion import Diffusion, diffusion_from_msd, fit_diffusion, unwrapped
 from taichimd.observables.estimators.series import Mean
-from taichimd.observables.motion import Motion, missing_motion, missing_times, relative
+from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import band, entry, plus_minus
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
@@ -50,7 +50,7 @@ class Msd(RunObservable, TrajectoryObservable):
     @classmethod
     def missing(cls, trajectory: Trajectory) -> str:
         """Atoms that move, frames, times."""
-        return missing_motion(trajectory) or missing_times(trajectory)
+        return missing_motion(trajectory)
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:

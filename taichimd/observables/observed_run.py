@@ -1,7 +1,7 @@
 """What observables know of the run that they are of."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,22 +10,6 @@ from taichimd.core.units import PS
 if TYPE_CHECKING:
     from taichimd.observables.plan import Plan
     from taichimd.program.engine import Engine
-
-
-class RunSampler(Protocol):
-    """Takes samples on the device; checkpoints keep what it saves."""
-
-    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
-        """Take one, of what `Engine.observe` lends, relative to a `program.totals.Centre`."""
-
-    def save(self) -> dict[str, Any]:
-        """Arrays for a checkpoint."""
-
-    def load(self, saved: dict[str, Any]) -> None:
-        """Go on from what `save` gave."""
-
-
-S = TypeVar("S", bound=RunSampler)
 
 
 class ObservedRun:
@@ -37,7 +21,8 @@ class ObservedRun:
         numbers: atoms of each species. n_free: of them those that are not fixed.
         fixed: (n,) which atoms are fixed.
         volumes: of each sample so far, angstrom^3; NaN without a volume.
-        samplers: by name, in the order in which they sample.
+        samplers: by name, in the order in which they sample. Each has `sample(state, energies, virials,
+            centre)`, for what `Engine.observe` lends, and `save` and `load` of what checkpoints keep.
         notes: what the reader should know.
     """
 
@@ -49,15 +34,14 @@ class ObservedRun:
         self.numbers = np.bincount(self.kinds)
         self.n_free = np.bincount(self.kinds[~self.fixed], minlength=len(self.species))
         self.volumes: list[float] = []
-        self.samplers: dict[str, RunSampler] = {}
+        self.samplers: dict[str, Any] = {}
         self.notes: list[str] = []
 
-    def sampler(self, name: str, make: Callable[["ObservedRun"], S]) -> S:
+    def sampler(self, name: str, make: Callable[["ObservedRun"], Any]) -> Any:
         """A sampler that several observables share, made for the first."""
         if name not in self.samplers:
             self.samplers[name] = make(self)
-        found: Any = self.samplers[name]
-        return found
+        return self.samplers[name]
 
     @property
     def taken(self) -> int:

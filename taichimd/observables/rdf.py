@@ -1,6 +1,6 @@
 """Radial distribution functions and numbers of neighbours."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -138,25 +138,15 @@ def _normalised(
     }
 
 
-class _Shell(NamedTuple):
-    """The highest peak at a position (angstrom), and the neighbours up to the edge behind it."""
-
-    position: float
-    height: Mean
-    edge: float
-    neighbours: Mean
-
-
-def _highest_shell(rdf: RadialDistribution) -> _Shell | None:
-    """The highest peak, and the neighbours up to the lowest point behind it; None without any pair."""
+def _highest_shell(rdf: RadialDistribution) -> tuple[int, float, Mean] | None:
+    """Place of the highest peak, the lowest point behind it (angstrom), the neighbours up to that."""
     g = rdf.g.value
     top = int(g.argmax())
     if g[top] == 0:
         return None
     behind = np.convolve(g, np.ones(3) / 3, "same")[top : int(1.7 * top) + 2]
     edge = float(rdf.edges[top + int(behind.argmin()) + 1])
-    height = Mean(float(g[top]), float(rdf.g.error[top]), rdf.g.samples)
-    return _Shell(float(rdf.r[top]), height, edge, coordination_number(rdf, edge))
+    return top, edge, coordination_number(rdf, edge)
 
 
 def _result(found: Distributions) -> Result:
@@ -165,22 +155,22 @@ def _result(found: Distributions) -> Result:
     result = Result([columns], [], [])
     pairs, around = {}, {}
     for (a, b), rdf in found.items():
-        shell = _highest_shell(rdf)
+        told = "no pair within r_max"
+        if shell := _highest_shell(rdf):
+            top, edge, near = shell
+            told = f"highest at {rdf.r[top]:.3g} Å (g = {rdf.g.value[top]:.3g}); "
+            told += f"{near.value:.3g} within {edge:.3g} Å"
+            if a <= b:
+                result.values |= {
+                    f"rdf_{a}-{b}_position": entry(rdf.r[top], None, "Å"),
+                    f"rdf_{a}-{b}_height": entry(rdf.g.value[top], rdf.g.error[top], "1"),
+                    f"rdf_{a}-{b}_edge": entry(edge, None, "Å"),
+                }
+            result.values[f"n_{b}_around_{a}"] = entry(near.value, near.error, "1")
         if a <= b:
             pairs[f"{a}-{b}"] = band(rdf.g)
             columns |= {f"g_{a}-{b}": rdf.g.value, f"error_{a}-{b}": rdf.g.error}
-            result.rows.append((f"RDF {a}-{b}", "no pair within r_max" if shell is None else (
-                f"highest at {shell.position:.3g} Å (g = {shell.height.value:.3g}); "
-                f"{shell.neighbours.value:.3g} within {shell.edge:.3g} Å"
-            )))  # fmt: skip
-        if shell is not None:
-            if a <= b:
-                result.values |= {
-                    f"rdf_{a}-{b}_position": entry(shell.position, None, "Å"),
-                    f"rdf_{a}-{b}_height": entry(shell.height.value, shell.height.error, "1"),
-                    f"rdf_{a}-{b}_edge": entry(shell.edge, None, "Å"),
-                }
-            result.values[f"n_{b}_around_{a}"] = entry(shell.neighbours.value, shell.neighbours.error, "1")
+            result.rows.append((f"RDF {a}-{b}", told))
         line, width = band(rdf.coordination)
         around[f"{b} around {a}"] = line[1:], width[1:]
     # Counts belong to the outer edge of a bin, g to its middle.

@@ -16,7 +16,7 @@ from taichimd.observables.estimators.motion import (
     velocity_autocorrelation,
 )
 from taichimd.observables.estimators.series import Mean, mean_of, running_integral
-from taichimd.observables.motion import Motion, missing_motion, missing_times, relative
+from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import band, entry
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
@@ -70,11 +70,7 @@ class Vacf(RunObservable, TrajectoryObservable):
     @classmethod
     def missing(cls, trajectory: Trajectory) -> str:
         """Atoms that move, frames, velocities, times."""
-        if reason := missing_motion(trajectory):
-            return reason
-        if trajectory.frames.velocities is None:
-            return "needs velocities (ASE's momenta) in every frame"
-        return missing_times(trajectory)
+        return missing_motion(trajectory, velocities=True)
 
     @classmethod
     def of_trajectory(cls, trajectory: Trajectory) -> Result:

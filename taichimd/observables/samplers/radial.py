@@ -57,11 +57,7 @@ class Histogram(Bundle):
 def _kernels(real: Any, cuda: bool) -> tuple[Any, Any, Any]:
     types = types_of(real)
 
-    @kernel(
-        types,
-        atoms=Atoms.only("n", "pos"),
-        search=Search.only("grid", "lattice", "folded", "bin_of", "count"),
-    )
+    @kernel(types, atoms=Atoms.only("n", "pos"), search=Search)
     def fold(atoms, search):
         lattice = ti.static(search.lattice)
         grid = search.grid
@@ -79,23 +75,18 @@ def _kernels(real: Any, cuda: bool) -> tuple[Any, Any, Any]:
             search.bin_of[i] = b
             ti.atomic_add(search.count[b], 1)
 
-    @kernel(types, atoms=Atoms.only("n"), search=Search.only("bin_of", "count", "start", "members"))
+    @kernel(types, atoms=Atoms.only("n"), search=Search)
     def fill(atoms, search):
         # The order within a bin is that of the threads; nothing depends on it.
         for i in range(atoms.n):
             b = search.bin_of[i]
             search.members[search.start[b] + ti.atomic_sub(search.count[b], 1) - 1] = i
 
-    @kernel(
-        types,
-        atoms=Atoms.only("n", "kind", "ident"),
-        search=Search.only("grid", "reach", "lattice", "folded", "bin_of", "start", "members"),
-        histogram=Histogram,
-    )
+    @kernel(types, atoms=Atoms.only("n", "kind", "ident"), search=Search, histogram=Histogram)
     def add_distances(atoms, search, histogram):
         lattice = ti.static(search.lattice)
         folded = ti.static(search.folded)
-        reach = search.reach
+        reach, n_kinds = search.reach, histogram.n_kinds
         nx, ny, nz = search.grid[0], search.grid[1], search.grid[2]
         for i in range(atoms.n):
             # Neighbouring lanes of CUDA, or pieces of the loop on the CPU, write different copies.
@@ -120,7 +111,7 @@ def _kernels(real: Any, cuda: bool) -> tuple[Any, Any, Any]:
                                 d = (folded[j] - x) + shift
                                 r = ti.sqrt(d.dot(d))
                                 if r < histogram.r_max:
-                                    c, n_kinds = atoms.kind[j], histogram.n_kinds
+                                    c = atoms.kind[j]
                                     pair = (copy * n_kinds + ti.min(a, c)) * n_kinds + ti.max(a, c)
                                     place = ti.min(
                                         ti.cast(r * histogram.per_length, ti.i32), histogram.bins - 1

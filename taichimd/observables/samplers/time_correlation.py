@@ -89,6 +89,12 @@ def _kernels(real: Any) -> tuple[Any, Any]:
             ring.pos[k] = ti.cast(ti.cast(atoms.pos[i], ti.f64) - frame.position, real)
             ring.vel[k] = ti.cast(ti.cast(atoms.vel[i], ti.f64) - frame.velocity, real)
 
+    @ti.func
+    def add(sums: ti.template(), lag, group, square, product):  # type: ignore[valid-type]
+        for c in ti.static(range(3)):
+            ti.atomic_add(sums.squares[(lag * sums.n_groups + group) * 3 + c], square[c])
+            ti.atomic_add(sums.products[(lag * sums.n_groups + group) * 3 + c], product[c])
+
     @kernel(types, atoms=MOVING, frame=Frame, ring=Ring, sums=Sums)
     def compare(atoms, frame, ring, sums):
         n = atoms.n
@@ -104,11 +110,8 @@ def _kernels(real: Any) -> tuple[Any, Any]:
                 for i in range(first, ti.min(n, first + PIECE)):
                     group = sums.group_of[atoms.ident[i]]
                     if group != here:
-                        for c in ti.static(range(3)):
-                            ti.atomic_add(sums.squares[(lag * sums.n_groups + here) * 3 + c], square[c])
-                            ti.atomic_add(sums.products[(lag * sums.n_groups + here) * 3 + c], product[c])
-                            square[c], product[c] = ti.i64(0), ti.i64(0)
-                        here = group
+                        add(sums, lag, here, square, product)
+                        here, square, product = group, 0 * square, 0 * product
                     k = slot * n + atoms.ident[i]
                     d = ti.cast(atoms.pos[i], ti.f64) - frame.position - ti.cast(ring.pos[k], ti.f64)
                     v, w = ti.cast(atoms.vel[i], ti.f64) - frame.velocity, ti.cast(ring.vel[k], ti.f64)
@@ -119,9 +122,7 @@ def _kernels(real: Any) -> tuple[Any, Any]:
                         product[c] += vw
                         if bad_d + bad_v > 0:
                             sums.overflow[0] = 1
-                for c in ti.static(range(3)):
-                    ti.atomic_add(sums.squares[(lag * sums.n_groups + here) * 3 + c], square[c])
-                    ti.atomic_add(sums.products[(lag * sums.n_groups + here) * 3 + c], product[c])
+                add(sums, lag, here, square, product)
 
     return keep, compare
 
