@@ -19,7 +19,7 @@ from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoin
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
 from taichimd.observables import observing
-from taichimd.observables.plan import Plan
+from taichimd.observables.plan import Plan, saved_plan
 from taichimd.system.constraints import check_fixed, fixed_atoms
 from taichimd.system.velocities import temperature
 
@@ -139,7 +139,7 @@ def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bo
     report = read_report(OutputFolder(path.parent).report)
     asked = "plot_format" in given.model_fields_set
     plot_format = given.plot_format if asked else plot_format_of(report)
-    observed = observing.files_of(observing.saved_plan(checkpoint), plot_format)
+    observed = observing.files_of(saved_plan(checkpoint.observed), plot_format)
     folder = OutputFolder(path.parent, observed, plot_format=plot_format)
     # Without a table it is no folder of a run: Python saves a checkpoint anywhere.
     own = same_path(path, folder.checkpoint) and folder.thermo.exists()

@@ -50,7 +50,7 @@ def analyze(
     from taichimd.app.summary import print_analysis
     from taichimd.core.runtime import start
     from taichimd.observables.job import analyze as work
-    from taichimd.observables.request import Request, parse_fit
+    from taichimd.observables.trajectory import Request, parse_fit
 
     make_settings({"backend": backend, "output": output})
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]

@@ -62,7 +62,7 @@ def kappa(
     from taichimd.app.config import make_settings
     from taichimd.app.console import Console
     from taichimd.app.setting_types import parse_time, time_or_number
-    from taichimd.observables.request import parse_fit
+    from taichimd.observables.trajectory import parse_fit
     from taichimd.observables.transport.job import run_kappa
     from taichimd.observables.transport.settings import KappaSettings
 

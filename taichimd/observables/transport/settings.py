@@ -7,7 +7,7 @@ from typing import Any
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_number, is_whole
 from taichimd.observables.estimators.transport import BLOCKS
-from taichimd.observables.request import TWO_ORIGINS
+from taichimd.observables.trajectory import TWO_ORIGINS
 
 METHODS = ("green-kubo", "hnemd")
 AXES = ("x", "y", "z")
