@@ -225,9 +225,10 @@ class Simulation(NotCopied):
             "decomposition": decomposition,
         }
         engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
-        self = cls.from_engine(engine, timestep=settings.timestep)
+        self = cls.from_engine(engine, timestep=settings.run.timestep)
         continue_clock(self, checkpoint)
-        kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
+        record = settings.record()
+        kept = {key: record[key] for key in ("temperature", "seed", "backend", "decomposition", "potential")}
         self._asked, self._account = kept, account
         return self
 
