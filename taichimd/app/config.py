@@ -9,11 +9,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from taichimd.app.job_file import beside, read_toml
 from taichimd.app.setting_types import NONE, parse_pressure
-from taichimd.app.settings import SETTINGS, RunSettings
+from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import FS
 from taichimd.dynamics.ensembles import BAROSTATS, ENSEMBLES
@@ -46,16 +44,17 @@ def make_settings(
     job = {}
     if job_file is not None:
         job = beside(job_file.parent, by_option(read_toml(job_file), str(job_file)))
+        try:
+            RunSettings.of(job)
+        except SettingsError as error:
+            raise SettingsError(f"{job_file}: {error}") from None
     for layer, name in ((given, "--steps and --time"), (job, f"{job_file}: steps and time")):
         if "steps" in layer and "time" in layer:
             raise SettingsError(f"{name} both say how long the run is; give one of them")
     if "steps" in given or "time" in given:
         job = {key: value for key, value in job.items() if key not in ("steps", "time")}
     merged = {**_inherited(checkpoint or {}, {**job, **given}), **job, **given}
-    try:
-        settings = RunSettings.of(merged)
-    except ValidationError as error:
-        raise SettingsError(_one_line(error, given, job_file if job else None)) from None
+    settings = RunSettings.of(merged)
     settings.run.number_of_steps()
     # Who leaves frames out on the command line need not touch what the job file says of them.
     _check_frames(settings, given if "frames" in given else {**job, **given})
@@ -77,7 +76,7 @@ def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, A
     found: dict[str, Any] = {}
     for key, value in values.items():
         if isinstance(value, Mapping):
-            topic = _known(key, list(RunSettings.model_fields), f"{where}: unknown table", "tables")
+            topic = _known(key, list(TOPICS), f"{where}: unknown table", "tables")
             names = {one.name: option for option, one in SETTINGS.items() if one.topic == topic}
             options = {_option(name, topic, names, where): one for name, one in value.items()}
         else:
@@ -109,16 +108,6 @@ def _known(key: str, known: list[str], what: str, kind: str, place: str = "") ->
     near = difflib.get_close_matches(key.replace("-", "_").lower(), known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known {kind}: {', '.join(known)}"
     raise SettingsError(f"{what} {key!r}{place}; {hint}")
-
-
-def _one_line(error: ValidationError, flags: Mapping[str, Any], job_file: Path | None) -> str:
-    """First problem of a pydantic error in our words: where, key, value, what is expected."""
-    first = error.errors()[0]
-    key = str(first["loc"][1])
-    where = f"{job_file}: " if job_file is not None and key not in flags else ""
-    value = first["input"]
-    shown = repr(value) if isinstance(value, str) else value
-    return f"{where}{key} = {shown}: expected {SETTINGS[key].values.expected}"
 
 
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -54,6 +54,13 @@ def values_of(annotation: Any) -> Values:
     return declared[0] if declared else values_of(get_args(annotation)[0])
 
 
+def mistake(message: str) -> Exception:
+    """A `SettingsError`, whose module imports NumPy."""
+    from taichimd.core.errors import SettingsError
+
+    return SettingsError(message)
+
+
 def parse_time(text: str) -> float:
     """Length of time in fs of a text such as "10ps".
 
@@ -61,10 +68,8 @@ def parse_time(text: str) -> float:
         SettingsError: no number, no unit, or not above zero.
     """
     value = _femtoseconds(text)
-    from taichimd.core.errors import SettingsError
-
     if not (math.isfinite(value) and value > 0):
-        raise SettingsError(f"time {text!r}: expected {TIME_EXPECTED}")
+        raise mistake(f"time {text!r}: expected {TIME_EXPECTED}")
     return value
 
 
@@ -86,6 +91,11 @@ def time_or_number(value: Any) -> Any:
     except ValueError:
         read = _femtoseconds(value)
         return value if math.isnan(read) else read
+
+
+def two_times(value: Any) -> Any:
+    """Fs of a text such as "1ps,5ps"; NaN where one cannot be read."""
+    return tuple(_femtoseconds(one.strip()) for one in value.split(",")) if isinstance(value, str) else value
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -159,16 +169,37 @@ Femtoseconds = Annotated[
     _ABOVE_0,
     Values('a number above 0 (fs), or a time such as "1fs"', "fs", ', fs or with a unit as "0.1ps"'),
 ]
+Duration = Annotated[
+    float,
+    BeforeValidator(lambda value: _femtoseconds(value) if isinstance(value, str) else value),
+    _ABOVE_0,
+    Values(TIME_EXPECTED, "time"),
+]
+"""Fs, or a text with a unit."""
+TwoTimes = Annotated[
+    tuple[float, float], BeforeValidator(two_times), Values('two times, such as "1ps,5ps"', "times")
+]
+"""Fs, or a text of two with units."""
 Time = Annotated[str, Values(TIME_EXPECTED, "time")]
 Steps = Annotated[
     int,
     Field(gt=0, le=MOST_STEPS),
     Values("a whole number above 0, at most 1e15 (steps)", "steps", option=int),
 ]
+Count = Annotated[int, Field(gt=0), Values("a whole number above 0", option=int)]
+Repetitions = Annotated[
+    tuple[Count, Count, Count],
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+    Values("three whole numbers above 0, such as 4 4 4", option=tuple[int, int, int]),
+]
 Seed = Annotated[int, Field(ge=0, lt=2**63), Values("a whole number from 0 to 2^63 - 1 (9.2e18)", option=int)]
 FrameNumber = Annotated[
     int, Values("the number of a frame of a trajectory; 0 is the first, -1 the last", option=int)
 ]
+Backend = Literal["auto", "cuda", "cpu"]
+Precision = Literal["float64", "mixed", "float32"]
+Decomposition = Literal["particle", "tuple", "auto"]
+PlotFormat = Literal["png", "pdf", "svg"]
 Flag = Annotated[bool, Values("true or false", option=bool)]
 Pressure = Annotated[
     FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat],

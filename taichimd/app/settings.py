@@ -1,47 +1,26 @@
-"""Settings of a run by topic: the one declaration behind options, job files, records and Python.
+"""Settings of a run by topic: the declarations behind options, job files, records and Python.
 
-A topic is a table of a job file, and a panel of `taichimd run --help`. A setting is declared once: its type,
-which says what it can be (`setting_types`), its default, its meaning, and the name of its option where that
-is not the field's. Records (`run.json`, checkpoints) have the names of options. The help of the command line
-needs this module, so it imports no NumPy.
+A topic is a table of a job file, and a panel of `taichimd run --help`. Records (`run.json`, checkpoints) have
+the names of options. The help of the command line needs this module, so it imports no NumPy.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any, Literal, get_type_hints
-
-from pydantic import BaseModel, ConfigDict, Field
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from taichimd.app import setting_types as types
+from taichimd.app.declared import Settings, setting, settings_of
+from taichimd.app.setting_types import mistake
 
 if TYPE_CHECKING:
     from taichimd.dynamics.ensembles import Ensemble
 
 
-def setting(default: Any, meaning: str, option: str | None = None) -> Any:
-    """Declare a setting.
-
-    Args:
-        default: where it is not given.
-        meaning: in the help, which appends values and default.
-        option: its name outside its table; None: the field's.
-    """
-    return Field(default, alias=option, description=meaning)
-
-
-class Topic(BaseModel):
-    """Settings of one topic."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, populate_by_name=True)
-
-    def record(self) -> dict[str, Any]:
-        """Values by the names of options."""
-        return self.model_dump(by_alias=True)
-
-
-class SystemSettings(Topic):
+@dataclass(frozen=True)
+class SystemSettings(Settings):
     """Where a run starts."""
 
+    topic: ClassVar[str] = "system"
     structure: types.Structure | None = setting(
         None, "Structure file that ASE reads, checkpoint or folder of a run; or a TOML job file (*.toml)"
     )
@@ -58,9 +37,11 @@ class SystemSettings(Topic):
     )
 
 
-class PotentialSettings(Topic):
+@dataclass(frozen=True)
+class PotentialSettings(Settings):
     """What acts between atoms."""
 
+    topic: ClassVar[str] = "potential"
     file: types.Potential | None = setting(
         None,
         "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up",
@@ -68,9 +49,11 @@ class PotentialSettings(Topic):
     )
 
 
-class EnsembleSettings(Topic):
+@dataclass(frozen=True)
+class EnsembleSettings(Settings):
     """What is held constant. Fields have the names of the arguments of the ensembles' classes."""
 
+    topic: ClassVar[str] = "ensemble"
     name: Literal[
         "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr",
         "npt-mtk",
@@ -138,9 +121,11 @@ class EnsembleSettings(Topic):
         )
 
 
-class LengthSettings(Topic):
+@dataclass(frozen=True)
+class LengthSettings(Settings):
     """Length of a run."""
 
+    topic: ClassVar[str] = "run"
     timestep: types.Femtoseconds = setting(1.0, "Time step")
     steps: types.Steps | None = setting(None, "Steps of this run")
     time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
@@ -151,22 +136,22 @@ class LengthSettings(Topic):
         Raises:
             SettingsError: `time` cannot be read, is shorter than half a time step, or takes too many.
         """
-        from taichimd.core.errors import SettingsError
-
         if self.time is None:
             return self.steps
         steps = types.parse_time(self.time) / self.timestep
         if steps > types.MOST_STEPS:
             many = f"{steps:.2g} steps of {self.timestep:g} fs"
-            raise SettingsError(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
+            raise mistake(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
         if round(steps) < 1:
-            raise SettingsError(f"time {self.time!r} is shorter than the time step of {self.timestep:g} fs")
+            raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep:g} fs")
         return round(steps)
 
 
-class ObserveSettings(Topic):
+@dataclass(frozen=True)
+class ObserveSettings(Settings):
     """What is measured while a run goes."""
 
+    topic: ClassVar[str] = "observe"
     quantities: types.Observables = setting(
         None,
         "While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures. Or none",
@@ -179,9 +164,11 @@ class ObserveSettings(Topic):
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
 
 
-class OutputSettings(Topic):
+@dataclass(frozen=True)
+class OutputSettings(Settings):
     """What a run writes."""
 
+    topic: ClassVar[str] = "output"
     folder: types.Folder = setting("taichimd-run", "Folder for the results, of a restart its own", "output")
     every: types.Steps = setting(100, "Steps between rows of the table")
     frames: Literal["extxyz", "traj", "none"] = setting(
@@ -191,7 +178,7 @@ class OutputSettings(Topic):
     per_atom: types.PerAtom = setting(
         None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
     )
-    plot_format: Literal["png", "pdf", "svg"] = setting("png", "Format of pictures")
+    plot_format: types.PlotFormat = setting("png", "Format of pictures")
     checkpoint_interval: types.Seconds = setting(60.0, "Seconds between checkpoints")
     overwrite: types.Flag = setting(False, "Replace an earlier run's files")
     profile: types.Flag = setting(False, "Say where the time went, and how large the lists are")
@@ -202,20 +189,23 @@ class OutputSettings(Topic):
         return self.every if self.frames_every is None else self.frames_every
 
 
-class ComputeSettings(Topic):
+@dataclass(frozen=True)
+class ComputeSettings(Settings):
     """How forces are computed."""
 
-    backend: Literal["auto", "cuda", "cpu"] = setting("auto", "Device that computes")
-    precision: Literal["float64", "mixed", "float32"] = setting("float64", "Of floating-point numbers")
-    decomposition: Literal["particle", "tuple", "auto"] = setting(
-        "auto", "Threads for atoms or for pairs and triplets"
-    )
+    topic: ClassVar[str] = "compute"
+    backend: types.Backend = setting("auto", "Device that computes")
+    precision: types.Precision = setting("float64", "Precision of numbers")
+    decomposition: types.Decomposition = setting("auto", "Threads for atoms or for pairs and triplets")
 
 
-class RunSettings(BaseModel):
-    """Everything that decides what a run computes and where it writes, by topic."""
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides what a run computes and where it writes, by topic.
 
-    model_config = Topic.model_config
+    Attributes:
+        given: options that somebody gave; others have their defaults.
+    """
 
     system: SystemSettings = SystemSettings()
     potential: PotentialSettings = PotentialSettings()
@@ -224,88 +214,44 @@ class RunSettings(BaseModel):
     observe: ObserveSettings = ObserveSettings()
     output: OutputSettings = OutputSettings()
     compute: ComputeSettings = ComputeSettings()
+    given: frozenset[str] = field(default=frozenset(), compare=False)
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> "RunSettings":
         """Settings from values by the names of options, such as those of a record.
 
         Raises:
-            pydantic.ValidationError: a value that is wrong.
+            SettingsError: a value that is wrong.
+        """
+        return replace(cls().changed(**values), given=frozenset(values))
+
+    def changed(self, **values: Any) -> "RunSettings":
+        """These settings with other values, by the names of options.
+
+        Raises:
+            SettingsError: a value that is wrong.
         """
         topics: dict[str, dict[str, Any]] = {}
         for option, value in values.items():
-            topics.setdefault(SETTINGS[option].topic, {})[option] = value
-        return cls.model_validate(topics)
-
-    def record(self) -> dict[str, Any]:
-        """Values by the names of options."""
-        return {option: value for _, topic in self for option, value in topic.record().items()}
-
-    @property
-    def given(self) -> set[str]:
-        """Options whose values are not just their defaults: somebody gave them."""
-        return {o for o, one in SETTINGS.items() if one.name in getattr(self, one.topic).model_fields_set}
-
-    def changed(self, **values: Any) -> "RunSettings":
-        """These settings with other values, by the names of options; they are not checked again."""
-        topics: dict[str, dict[str, Any]] = {}
-        for option, value in values.items():
             topics.setdefault(SETTINGS[option].topic, {})[SETTINGS[option].name] = value
-        return self.model_copy(
-            update={topic: getattr(self, topic).model_copy(update=new) for topic, new in topics.items()}
-        )
+        return replace(self, **{topic: replace(getattr(self, topic), **own) for topic, own in topics.items()})
 
     def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
         """These settings with an ensemble, but for the steps of its ramp."""
-        own = {f.name: getattr(ensemble, f.name) for f in fields(ensemble) if f.name != "ramp"}
-        values = {**self.ensemble.model_dump(), **own, "name": ensemble.name}
-        return self.model_copy(update={"ensemble": EnsembleSettings.model_validate(values)})
+        own = {one.name: getattr(ensemble, one.name) for one in fields(ensemble) if one.name != "ramp"}
+        return replace(self, ensemble=replace(self.ensemble, **own | {"name": ensemble.name}))
+
+    def record(self) -> dict[str, Any]:
+        """Values by the names of options."""
+        return {option: value for topic in TOPICS for option, value in getattr(self, topic).record().items()}
 
 
-@dataclass(frozen=True)
-class Setting:
-    """One setting of a run.
-
-    Attributes:
-        topic, name: field of `RunSettings`, and field in it: table and key of a job file.
-        option: of the command line, of records and messages.
-        default: None where there is none.
-        meaning: what the help says.
-        values: what it can be.
-    """
-
-    topic: str
-    name: str
-    option: str
-    default: Any
-    meaning: str
-    values: types.Values
-
-    @property
-    def shown_default(self) -> str:
-        """The default as text; empty where there is none, and of what is off."""
-        if self.default is None or self.default is False:
-            return ""
-        return f"{self.default:g}" if isinstance(self.default, float) else str(self.default)
-
-    @property
-    def help(self) -> str:
-        """Of the option: meaning, values, default."""
-        default = f"; default {self.shown_default}" if self.shown_default else ""
-        return f"{self.meaning}{self.values.more}{default}."
-
-
-def _declared() -> dict[str, Setting]:
-    found = {}
-    for topic, of_topic in RunSettings.model_fields.items():
-        model = type(of_topic.default)
-        hints = get_type_hints(model, include_extras=True)
-        for name, field in model.model_fields.items():
-            option, meaning = field.alias or name, str(field.description)
-            assert option not in found, f"two settings have the option {option}"
-            found[option] = Setting(topic, name, option, field.default, meaning, types.values_of(hints[name]))
-    return found
-
-
-SETTINGS = _declared()
+TOPICS: dict[str, Any] = {one.name: type(one.default) for one in fields(RunSettings) if one.name != "given"}
+"""Classes of the topics by their names."""
+SETTINGS = {option: one for kind in TOPICS.values() for option, one in settings_of(kind).items()}
 """All settings of a run by the names of their options, in the order of the help."""
+
+
+def shared(option: str) -> Any:
+    """Declare a setting of a run in another class, too."""
+    return setting(SETTINGS[option].default, SETTINGS[option].meaning)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend, PlotFormat, Quiet
+
 
 def analyze(
     trajectory: Annotated[
@@ -36,9 +38,9 @@ def analyze(
     blocks: Annotated[int | None, typer.Option(help="Pieces of the run, for errors; default 5.")] = None,
     output: Annotated[str, typer.Option(help="Folder for tables and pictures.")] = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    plot_format: Annotated[str, typer.Option(help="Of pictures: png, pdf or svg.")] = "png",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    backend: Backend = "auto",
+    plot_format: PlotFormat = "png",
+    quiet: Quiet = False,
 ) -> None:
     """Radial distributions, bonds, diffusion, vibrations of a trajectory, as CSV and pictures, with errors.
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend, Decomposition
+
 NOT_CONSISTENT = 1
 
 
@@ -23,8 +25,8 @@ def check(
         typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
+    backend: Backend = "auto",
+    decomposition: Decomposition = "auto",
 ) -> None:
     """Check forces and virial of a force field against finite differences, and look where it can jump.
 

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend
+
 CELLS = 5
 TEMPERATURE = 600.0
 STEPS = 4000
@@ -11,7 +13,7 @@ STEPS = 4000
 
 def demo(
     output: Annotated[str, typer.Option(help="Folder for the results.")] = "demo-output",
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    backend: Backend = "auto",
     steps: Annotated[int, typer.Option(help="Steps of 1 fs.")] = STEPS,
 ) -> None:
     """Run 1,000 silicon atoms with a shipped potential, and draw the result.

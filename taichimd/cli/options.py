@@ -1,37 +1,64 @@
 """Options of the command line, made from the declarations of settings."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from dataclasses import MISSING
 from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.settings import SETTINGS, Setting
+from taichimd.app.declared import Setting
+from taichimd.app.settings import SETTINGS
 
 
-def with_settings(command: Callable[..., None]) -> Callable[..., None]:
-    """Give `command(..., **flags)` an option for each setting of a run, and the structure as an argument.
-
-    What is not given is None.
-    """
-    parameters = inspect.signature(command).parameters.values()
-    own = [one for one in parameters if one.kind is not inspect.Parameter.VAR_KEYWORD]
-    made = [
-        inspect.Parameter(
-            one.option,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[one.values.option | None, _parameter(one)],
-        )
-        for one in SETTINGS.values()
-    ]
-    command.__signature__ = inspect.Signature([*own, *made])  # type: ignore[attr-defined]
-    return command
-
-
-def _parameter(one: Setting) -> Any:
+def parameter(one: Setting) -> Any:
+    """What typer must know of a setting."""
     if one.option == "structure":
         return typer.Argument(help=one.help, show_default=False)
     names = [f"--{one.option}"] if one.values.option is bool else []
-    metavar = f"<{one.values.symbol}>" if one.values.symbol else None
-    return typer.Option(*names, help=one.help, metavar=metavar, rich_help_panel=one.topic)
+    return typer.Option(
+        *names,
+        help=one.help,
+        metavar=f"<{one.values.symbol}>" if one.values.symbol else None,
+        show_default=False,
+        rich_help_panel=one.topic or None,
+    )
+
+
+def _shared(option: str) -> Any:
+    """As `parameter`, of a setting of `run` that another command has, too."""
+    found = parameter(SETTINGS[option])
+    found.rich_help_panel = None
+    return found
+
+
+Potential = Annotated[list[str], _shared("potential")]
+Backend = Annotated[str, _shared("backend")]
+Precision = Annotated[str, _shared("precision")]
+Decomposition = Annotated[str, _shared("decomposition")]
+PlotFormat = Annotated[str, _shared("plot_format")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+
+
+def with_options(settings: Collection[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `(..., **flags)` an option for each setting; what is not given is no flag."""
+
+    def changed(command: Callable[..., None]) -> Callable[..., None]:
+        def called(**flags: Any) -> None:
+            command(**{name: value for name, value in flags.items() if value is not None})
+
+        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        made = [
+            inspect.Parameter(
+                one.option,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if one.default is MISSING else None,
+                annotation=Annotated[one.values.option | None, parameter(one)],
+            )
+            for one in settings
+        ]
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__signature__ = inspect.Signature([*own, *made])  # type: ignore[attr-defined]
+        return called
+
+    return changed

@@ -152,7 +152,7 @@ def test_terminal_shows_a_live_line(tmp_path):
         ("--fmax 0", "fmax = 0.0: expected a number above 0 (eV/Å)"),
         ("--fmax nan", "fmax = nan: expected a number above 0 (eV/Å)"),
         ("--steps 0", "steps = 0: expected a whole number above 0"),
-        ("--cell cubic", "cell = 'cubic': expected none, isotropic, orthorhombic, full"),
+        ("--cell cubic", "cell = 'cubic': expected none, isotropic, orthorhombic or full"),
         ("--cell full --axes a", "axes = 'a': expected some of xyz, each once, such as xy or z"),
         ("--pressure 2", "pressure = 2.0: the cell does not relax"),
         ("--backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),

@@ -330,7 +330,7 @@ def test_wire_along_no_axis_relaxes_its_length():
         ({"fmax": "small"}, "fmax = small"),
         ({"steps": 0}, "steps = 0: expected a whole number above 0"),
         ({"steps": 2.5}, "steps = 2.5"),
-        ({"cell": "cubic"}, "cell = 'cubic': expected none, isotropic, orthorhombic, full"),
+        ({"cell": "cubic"}, "cell = 'cubic': expected none, isotropic, orthorhombic or full"),
         ({"cell": "full", "smax": 0.0}, r"smax = 0.0: expected a number above 0 \(GPa\)"),
         ({"cell": "full", "pressure": np.inf}, r"pressure = inf: expected a number \(GPa\)"),
         ({"cell": "full", "axes": "xw"}, "axes = 'xw': expected some of xyz"),
