@@ -9,10 +9,16 @@ import pytest
 from pages import text_of
 
 from taichimd.app.config import make_settings
+from taichimd.app.declared import settings_of
 from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
+from taichimd.cli.kappa import kappa
+from taichimd.cli.relax import relax
 from taichimd.cli.run import run
 from taichimd.core.errors import SettingsError
 from taichimd.dynamics.ensembles import ENSEMBLES
+from taichimd.observables.transport.settings import KappaSettings
+from taichimd.relaxation.cell import SHAPES
+from taichimd.relaxation.settings import RelaxSettings
 
 EXAMPLES = {
     "structure": "a.xyz", "from_frame": -2, "velocities": "draw", "restart": "a.npz",
@@ -104,5 +110,24 @@ def test_the_page_lists_each_setting_with_its_table_key_and_default():
     assert shown == {name: (one.topic, one.name, one.shown_default) for name, one in SETTINGS.items()}
 
 
-def test_the_ensembles_are_those_that_there_are():
+@pytest.mark.parametrize(
+    ("command", "kind", "page"),
+    [(kappa, KappaSettings, "docs/options.md"), (relax, RelaxSettings, "docs/howto/relax.md")],
+)
+def test_each_setting_of_kappa_and_relax_has_an_option_and_a_row(command, kind, page):
+    declared = settings_of(kind)
+    parameters = inspect.signature(command).parameters
+    by_hand = {"structure", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
+    engine = {"backend", "precision", "decomposition"}
+    assert set(parameters) - by_hand - engine == set(declared) - engine
+    text = text_of(page).split("## taichimd kappa")[-1]
+    rows = dict(re.findall(r"^\| `--([a-z-]+)[^|]*\| *([^|]*?) *\|", text, flags=re.M))
+    assert {name.replace("-", "_") for name in rows} - by_hand == set(declared) - engine
+    for name, one in declared.items():
+        shown = rows.get(name.replace("_", "-"))
+        assert shown in (None, one.shown_default) or not one.shown_default, f"--{name}: {shown}"
+
+
+def test_types_agree_with_what_they_are_of():
+    assert RelaxSettings.__annotations__["cell"].__args__ == ("none", *SHAPES)
     assert SETTINGS["ensemble"].values.expected.replace(" or ", ", ").split(", ") == list(ENSEMBLES)

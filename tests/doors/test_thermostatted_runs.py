@@ -222,7 +222,7 @@ def test_a_file_whose_centre_of_mass_moves_is_noted(call):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ("--ensemble nvt-bussi --coupling-time 0", "coupling_time = 0.0: expected a number above 0 (fs)"),
+        ("--ensemble nvt-bussi --coupling-time 0", "coupling_time = '0': expected a number above 0 (fs)"),
         (
             "--ensemble nvt-langevin --coupling-time 3",
             "coupling_time = 3 fs is shorter than the time step of 4 fs",

@@ -84,17 +84,6 @@ def options_of(page, section):
     return dict(re.findall(r"^\| `--([a-z-]+)[^|]*\| *([^|]*?) *\|", part.group(1), flags=re.MULTILINE))
 
 
-def test_options_of_kappa_are_complete():
-    from taichimd.observables.transport.settings import KappaSettings
-
-    fields = KappaSettings.__dataclass_fields__
-    shown = options_of("docs/options.md", "taichimd kappa")
-    elsewhere = {"backend", "precision", "decomposition"}  # as those of `run`
-    assert {name.replace("_", "-") for name in fields} - elsewhere <= set(shown)
-    for name, default in (("runs", 5), ("method", "green-kubo"), ("every", 10), ("timestep", 1.0)):
-        assert str(fields[name].default) == shown[name] == str(default)
-
-
 def test_tables_of_the_ensembles_have_the_same_defaults():
     table = options_of("docs/ensembles/index.md", "What all have in common")
     assert len(table) > 10

@@ -327,7 +327,7 @@ def test_wire_along_no_axis_relaxes_its_length():
         ({"fmax": 0.0}, r"fmax = 0.0: expected a number above 0 \(eV/Å\)"),
         ({"fmax": -1.0}, "fmax = -1.0"),
         ({"fmax": np.nan}, "fmax = nan"),
-        ({"fmax": "small"}, "fmax = small"),
+        ({"fmax": "small"}, "fmax = 'small'"),
         ({"steps": 0}, "steps = 0: expected a whole number above 0"),
         ({"steps": 2.5}, "steps = 2.5"),
         ({"cell": "cubic"}, "cell = 'cubic': expected none, isotropic, orthorhombic or full"),
