@@ -53,7 +53,8 @@ def make_settings(
             raise SettingsError(f"{name} both say how long the run is; give one of them")
     if "steps" in given or "time" in given:
         job = {key: value for key, value in job.items() if key not in ("steps", "time")}
-    merged = {**_inherited(checkpoint or {}, {**job, **given}), **job, **given}
+    saved = by_option(checkpoint or {}, f"checkpoint {given.get('restart')}")
+    merged = {**_inherited(saved, {**job, **given}), **job, **given}
     settings = RunSettings.of(merged)
     settings.run.number_of_steps()
     # Who leaves frames out on the command line need not touch what the job file says of them.

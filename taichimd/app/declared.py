@@ -45,6 +45,20 @@ class Setting:
     values: Values
     reader: TypeAdapter[Any]
 
+    def read(self, value: Any) -> Any:
+        """A value as its type has it, from numbers, texts and lists.
+
+        Raises:
+            SettingsError: it is not what the type says.
+        """
+        if hasattr(value, "tolist"):  # NumPy's
+            value = value.tolist()
+        try:
+            return self.reader.validate_python(value, strict=True)
+        except ValidationError:
+            shown = repr(value) if isinstance(value, str) else value
+            raise mistake(f"{self.option} = {shown}: expected {self.values.expected}") from None
+
     @property
     def shown_default(self) -> str:
         """The default as text; empty where there is none, and of what is off."""
@@ -69,17 +83,12 @@ class Settings:
 
     topic: ClassVar[str] = ""
 
+    def __init_subclass__(cls, topic: str = "") -> None:
+        cls.topic = topic
+
     def __post_init__(self) -> None:
         for one in settings_of(type(self)).values():  # type: ignore[arg-type]
-            value = getattr(self, one.name)
-            if hasattr(value, "tolist"):  # NumPy's
-                value = value.tolist()
-            try:
-                read = one.reader.validate_python(value, strict=True)
-            except ValidationError:
-                shown = repr(value) if isinstance(value, str) else value
-                raise mistake(f"{one.option} = {shown}: expected {one.values.expected}") from None
-            object.__setattr__(self, one.name, read)
+            object.__setattr__(self, one.name, one.read(getattr(self, one.name)))
 
     def record(self) -> dict[str, Any]:
         """Values by the names of options."""

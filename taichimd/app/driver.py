@@ -78,9 +78,8 @@ def run_job(job: Job, console: Console) -> int:
 def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
     """`run_job` in a folder that is ours."""
     settings = job.settings
-    appending = job.checkpoint is not None and same_path(
-        Path(str(settings.system.restart)).parent, folder.path
-    )
+    restart = Path(str(settings.system.restart))
+    appending = job.checkpoint is not None and same_path(restart.parent, folder.path)
     folder.check(overwrite=settings.output.overwrite or appending)
     if appending and job.checkpoint is not None:
         folder.check_format()

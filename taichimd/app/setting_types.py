@@ -94,8 +94,10 @@ def time_or_number(value: Any) -> Any:
 
 
 def two_times(value: Any) -> Any:
-    """Fs of a text such as "1ps,5ps"; NaN where one cannot be read."""
-    return tuple(_femtoseconds(one.strip()) for one in value.split(",")) if isinstance(value, str) else value
+    """Fs of a text such as "1ps,5ps", with NaN where one cannot be read; a tuple of a list."""
+    if isinstance(value, str):
+        return tuple(_femtoseconds(one.strip()) for one in value.split(","))
+    return tuple(value) if isinstance(value, list) else value
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -177,7 +179,9 @@ Duration = Annotated[
 ]
 """Fs, or a text with a unit."""
 TwoTimes = Annotated[
-    tuple[float, float], BeforeValidator(two_times), Values('two times, such as "1ps,5ps"', "times")
+    tuple[FiniteFloat, FiniteFloat],
+    BeforeValidator(two_times),
+    Values('two times, such as "1ps,5ps"', "times"),
 ]
 """Fs, or a text of two with units."""
 Time = Annotated[str, Values(TIME_EXPECTED, "time")]

@@ -6,7 +6,7 @@ the names of options. The help of the command line needs this module, so it impo
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from taichimd.app import setting_types as types
 from taichimd.app.declared import Settings, setting, settings_of
@@ -17,10 +17,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class SystemSettings(Settings):
+class SystemSettings(Settings, topic="system"):
     """Where a run starts."""
 
-    topic: ClassVar[str] = "system"
     structure: types.Structure | None = setting(
         None, "Structure file that ASE reads, checkpoint or folder of a run; or a TOML job file (*.toml)"
     )
@@ -38,10 +37,9 @@ class SystemSettings(Settings):
 
 
 @dataclass(frozen=True)
-class PotentialSettings(Settings):
+class PotentialSettings(Settings, topic="potential"):
     """What acts between atoms."""
 
-    topic: ClassVar[str] = "potential"
     file: types.Potential | None = setting(
         None,
         "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up",
@@ -50,10 +48,9 @@ class PotentialSettings(Settings):
 
 
 @dataclass(frozen=True)
-class EnsembleSettings(Settings):
+class EnsembleSettings(Settings, topic="ensemble"):
     """What is held constant. Fields have the names of the arguments of the ensembles' classes."""
 
-    topic: ClassVar[str] = "ensemble"
     name: Literal[
         "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr",
         "npt-mtk",
@@ -122,10 +119,9 @@ class EnsembleSettings(Settings):
 
 
 @dataclass(frozen=True)
-class LengthSettings(Settings):
+class LengthSettings(Settings, topic="run"):
     """Length of a run."""
 
-    topic: ClassVar[str] = "run"
     timestep: types.Femtoseconds = setting(1.0, "Time step")
     steps: types.Steps | None = setting(None, "Steps of this run")
     time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
@@ -148,10 +144,9 @@ class LengthSettings(Settings):
 
 
 @dataclass(frozen=True)
-class ObserveSettings(Settings):
+class ObserveSettings(Settings, topic="observe"):
     """What is measured while a run goes."""
 
-    topic: ClassVar[str] = "observe"
     quantities: types.Observables = setting(
         None,
         "While it runs, some of rdf,msd,vacf,heat,viscosity; with tables and pictures. Or none",
@@ -165,10 +160,9 @@ class ObserveSettings(Settings):
 
 
 @dataclass(frozen=True)
-class OutputSettings(Settings):
+class OutputSettings(Settings, topic="output"):
     """What a run writes."""
 
-    topic: ClassVar[str] = "output"
     folder: types.Folder = setting("taichimd-run", "Folder for the results, of a restart its own", "output")
     every: types.Steps = setting(100, "Steps between rows of the table")
     frames: Literal["extxyz", "traj", "none"] = setting(
@@ -190,10 +184,9 @@ class OutputSettings(Settings):
 
 
 @dataclass(frozen=True)
-class ComputeSettings(Settings):
+class ComputeSettings(Settings, topic="compute"):
     """How forces are computed."""
 
-    topic: ClassVar[str] = "compute"
     backend: types.Backend = setting("auto", "Device that computes")
     precision: types.Precision = setting("float64", "Precision of numbers")
     decomposition: types.Decomposition = setting("auto", "Threads for atoms or for pairs and triplets")

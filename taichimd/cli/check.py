@@ -33,14 +33,12 @@ def check(
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees.
     """
-    from taichimd.app.config import make_settings
     from taichimd.app.settings import SETTINGS
     from taichimd.core.errors import SettingsError
     from taichimd.core.runtime import start
     from taichimd.forcefields.check import check_forcefield
     from taichimd.forcefields.load import load_forcefield
 
-    make_settings({"backend": backend, "decomposition": decomposition})
     species = _symbols(elements)
     if not (given := [*(potentials or ()), *(potential or ())]):
         raise SettingsError(f"no potential given: expected {SETTINGS['potential'].values.expected}")

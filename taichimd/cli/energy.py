@@ -32,7 +32,6 @@ def energy(
     """Energy, stress and the ten largest forces of a structure, every digit of them."""
     import numpy as np
 
-    from taichimd.app.config import make_settings
     from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
@@ -41,7 +40,6 @@ def energy(
     from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
-    make_settings(options)
     atoms = read_structure(structure)
     forcefield = load_forcefield(parse_potential(potential))
     engine = Engine(atoms, forcefield, **options)

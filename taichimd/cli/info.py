@@ -12,12 +12,10 @@ def info(
     backend: Backend = "auto",
 ) -> None:
     """Show the backend, the device and the versions: what to put in a bug report."""
-    from taichimd.app.config import make_settings
     from taichimd.core.runtime import info as runtime_info
     from taichimd.core.runtime import start
     from taichimd.io.report import host, versions
 
-    make_settings({"backend": backend})
     start(backend)
     content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
     if json:

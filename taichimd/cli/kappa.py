@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.declared import settings_of
-from taichimd.cli.options import PlotFormat, Potential, Quiet, with_options
+from taichimd.cli.options import Output, PlotFormat, Potential, Quiet, with_options
 from taichimd.observables.transport.settings import KappaSettings
 
 
@@ -20,7 +20,7 @@ def kappa(
         ),
     ],
     potential: Potential,
-    output: Annotated[str, typer.Option(help="Folder for runs and results.")] = "taichimd-kappa",
+    output: Output = "taichimd-kappa",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
     plot_format: PlotFormat = "png",
     quiet: Quiet = False,
@@ -31,13 +31,11 @@ def kappa(
     Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
     --runs or another --window use what is there.
     """
-    from taichimd.app.config import make_settings
     from taichimd.app.console import Console
     from taichimd.observables.transport.job import run_kappa
 
     if quiet:
         warnings.simplefilter("ignore")
-    make_settings({"output": output})
     settings = KappaSettings(**flags)
     code = run_kappa(structure, potential, settings, Path(output), overwrite, Console(quiet), plot_format)
     if code:

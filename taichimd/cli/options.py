@@ -25,14 +25,17 @@ def parameter(one: Setting) -> Any:
     )
 
 
-def _shared(option: str) -> Any:
-    """As `parameter`, of a setting of `run` that another command has, too."""
+def _shared(option: str, meaning: str | None = None) -> Any:
+    """As `parameter`, of a setting of `run` that another command has, too; its value is read and checked."""
     found = parameter(SETTINGS[option])
-    found.rich_help_panel = None
+    found.rich_help_panel, found.callback = None, SETTINGS[option].read
+    if meaning is not None:
+        found.help, found.show_default = meaning, True
     return found
 
 
-Potential = Annotated[list[str], _shared("potential")]
+Potential = Annotated[list[str], typer.Option(help=SETTINGS["potential"].help, metavar="<file>")]
+Output = Annotated[str, _shared("output", "Folder for the results.")]
 Backend = Annotated[str, _shared("backend")]
 Precision = Annotated[str, _shared("precision")]
 Decomposition = Annotated[str, _shared("decomposition")]

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.declared import settings_of
-from taichimd.cli.options import Backend, Decomposition, Potential, Precision, Quiet, with_options
+from taichimd.cli.options import Output, Potential, Quiet, with_options
 from taichimd.relaxation.settings import RelaxSettings
 
 
@@ -15,12 +15,9 @@ from taichimd.relaxation.settings import RelaxSettings
 def relax(
     structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
     potential: Potential,
-    output: Annotated[str, typer.Option(help="Folder for the results.")] = "taichimd-relax",
+    output: Output = "taichimd-relax",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier relaxation.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
-    backend: Backend = "auto",
-    precision: Precision = "float64",
-    decomposition: Decomposition = "auto",
     quiet: Quiet = False,
     **flags: Any,
 ) -> None:
@@ -28,7 +25,6 @@ def relax(
 
     Ends with exit code 1 if it has not converged. Ctrl-C stops with the structure so far.
     """
-    from taichimd.app.config import make_settings
     from taichimd.app.console import Console
     from taichimd.app.setting_types import parse_potential
     from taichimd.io.structures import read_structure
@@ -36,21 +32,8 @@ def relax(
 
     if json or quiet:
         warnings.simplefilter("ignore")
-    make_settings(
-        {"backend": backend, "precision": precision, "decomposition": decomposition, "output": output}
-    )
-    settings = RelaxSettings(**flags)
-    job = RelaxJob(
-        structure,
-        parse_potential(potential),
-        read_structure(structure),
-        settings,
-        backend,
-        precision,
-        Path(output),
-        overwrite,
-        decomposition,
-    )
+    settings, named = RelaxSettings(**flags), parse_potential(potential)
+    job = RelaxJob(structure, named, read_structure(structure), settings, Path(output), overwrite)
     code, _ = run_relax_job(job, Console(quiet=json or quiet))
     if json:
         typer.echo(job.files["report"].read_text(encoding="utf-8").rstrip())

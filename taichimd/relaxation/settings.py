@@ -8,6 +8,7 @@ from pydantic import Field, FiniteFloat
 from taichimd.app import setting_types as types
 from taichimd.app.declared import Settings, setting
 from taichimd.app.setting_types import Values, mistake
+from taichimd.app.settings import shared
 
 CellChange = Literal["none", "isotropic", "orthorhombic", "full"]
 MostSteps = Annotated[int, Field(gt=0, lt=2**31), Values("a whole number above 0", "steps", option=int)]
@@ -37,6 +38,9 @@ class RelaxSettings(Settings):
     )
     pressure: OnePressure = setting(0.0, "Pressure for the cell to reach")
     smax: types.Gigapascal = setting(0.01, "Largest deviation from it of the stress")
+    backend: types.Backend = shared("backend")
+    precision: types.Precision = shared("precision")
+    decomposition: types.Decomposition = shared("decomposition")
 
     def __post_init__(self) -> None:
         super().__post_init__()

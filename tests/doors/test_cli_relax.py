@@ -140,7 +140,7 @@ def test_what_explodes_is_said_and_kept_in_the_report(call):
 def test_terminal_shows_a_live_line(tmp_path):
     atoms = ase.io.read("ar.extxyz")
     screen = Console(force_terminal=True, width=80, file=open(tmp_path / "screen", "w"))
-    job = RelaxJob("ar", "own.py:argon", atoms, RelaxSettings(), "auto", "float64", tmp_path / "o", False)
+    job = RelaxJob("ar", "own.py:argon", atoms, RelaxSettings(), tmp_path / "o", False)
     assert run_relax_job(job, screen)[0] == 0
     screen.file.close()
     assert "fmax" in (tmp_path / "screen").read_text()
