@@ -111,13 +111,14 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())
         job.notes.extend(check_same_potential(settings, checkpoint, record))
-    ensemble = settings.ensemble.make(ramp_of(settings, checkpoint, job.steps))
+    bath, compute = settings.ensemble, settings.compute
+    ensemble = bath.make(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
         job.atoms,
         forcefield,
-        backend=settings.compute.backend,
-        precision=settings.compute.precision,
-        decomposition=settings.compute.decomposition,
+        backend=compute.backend,
+        precision=compute.precision,
+        decomposition=compute.decomposition,
         ensemble=ensemble,
         fixed=job.fixed,
     )
@@ -127,9 +128,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
         engine.set_state(velocities=job.atoms.get_velocities())
     else:
         engine.set_state(
-            velocities=maxwell_boltzmann(
-                engine.masses, settings.ensemble.temperature, settings.ensemble.seed, engine.fixed
-            )
+            velocities=maxwell_boltzmann(engine.masses, bath.temperature, bath.seed, engine.fixed)
         )
     if checkpoint is not None:
         job.notes.extend(changes_of_machine(checkpoint, engine))
@@ -219,13 +218,14 @@ class _Run:
         return 0 if stopped is None else 128 + stopped
 
     def _files(self) -> RunFiles:
-        settings, path = self.job.settings, self.folder.trajectory
+        output, path = self.job.settings.output, self.folder.trajectory
+        moving_cell = self.job.settings.ensemble.kind.moves_cell
         frames = None
         if path is not None:
             frames = TrajectoryFile(
                 path,
-                settings.output.steps_between_frames,
-                per_atom=parts_of(settings.output.per_atom),
+                output.steps_between_frames,
+                per_atom=parts_of(output.per_atom),
                 drop_from=self._drop_from("frames_every"),
             )
         else:
@@ -233,11 +233,7 @@ class _Run:
             for file in self.folder.trajectories:
                 if self.appending and file.exists():
                     cut_trajectory(file, self.first_step + 1)
-        table = ThermoTable(
-            self.folder.thermo,
-            drop_from=self._drop_from("every"),
-            moving_cell=settings.ensemble.kind.moves_cell,
-        )
+        table = ThermoTable(self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=moving_cell)
         files = RunFiles(table, frames)
         files.open(self.simulation)
         return files

@@ -62,35 +62,32 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         SettingsError, StructureError, CheckpointError: as their messages say.
     """
     given = make_settings(flags, job_file)
-    if given.system.restart is not None:
+    start = given.system
+    if start.restart is not None:
         return _prepare_restart(given, flags, job_file)
-    for key, value in (("structure", given.system.structure), ("potential", given.potential.file)):
+    for key, value in (("structure", start.structure), ("potential", given.potential.file)):
         if value is None:
             raise SettingsError(f"no {key} given: expected {SETTINGS[key].values.expected}")
     steps = given.run.number_of_steps()
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
-    atoms = read_structure(str(given.system.structure), given.system.from_frame)
+    atoms = read_structure(str(start.structure), start.from_frame)
     check_fixed(fixed_atoms(atoms), len(atoms))
-    if given.system.velocities == DRAW:
+    if start.velocities == DRAW:
         atoms.arrays.pop("momenta", None)
-    elif given.system.velocities == FILE and not has_velocities(atoms):
+    elif start.velocities == FILE and not has_velocities(atoms):
         raise SettingsError(
-            f"velocities = {FILE}: {given.system.structure} has none (ASE's momenta); choose auto or {DRAW}"
+            f"velocities = {FILE}: {start.structure} has none (ASE's momenta); choose auto or {DRAW}"
         )
     if has_velocities(atoms):
         check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
-    notes = [
-        *remarks(atoms),
-        *numbers_for_elements(Path(str(given.system.structure)), atoms),
-        *of_start(atoms),
-    ]
+    notes = [*remarks(atoms), *numbers_for_elements(Path(str(start.structure)), atoms), *of_start(atoms)]
     notes += before_run(given, atoms)
     if "step" in atoms.info:
-        start = f"step {atoms.info['step']} of {given.system.structure}"
-        notes.append(f"a new run from {start}: its own steps and time begin at 0")
+        step = f"step {atoms.info['step']} of {start.structure}"
+        notes.append(f"a new run from {step}: its own steps and time begin at 0")
     return Job(_absolute(given), steps, atoms, None, notes, plan)
 
 
