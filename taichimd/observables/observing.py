@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ase import Atoms
 
-from taichimd.app.config import RunSettings
 from taichimd.app.setting_types import DRAW, parse_time
+from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
@@ -24,18 +24,17 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
     Raises:
         SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
     """
-    if settings.observe is None:
-        for key in ("observe_every", "observe_window", "observe_r_max"):
-            if getattr(settings, key) != RunSettings.model_fields[key].default:
+    observe = settings.observe
+    if observe.quantities is None:
+        for key, value in observe.record().items():
+            if value != SETTINGS[key].default:
                 raise SettingsError(
-                    f"{key} = {getattr(settings, key)}: nothing is observed; expected with it observe, "
-                    'such as "rdf,msd"'
+                    f'{key} = {value}: nothing is observed; expected with it observe, such as "rdf,msd"'
                 )
         return None
-    window = None if settings.observe_window is None else parse_time(settings.observe_window)
-    kinds = parse_kinds(settings.observe)
-    timestep, every = settings.timestep, settings.observe_every
-    return make_plan(kinds, first_step, steps, timestep, every, window, settings.observe_r_max)
+    window = None if observe.window is None else parse_time(observe.window)
+    kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
+    return make_plan(kinds, first_step, steps, timestep, observe.every, window, observe.r_max)
 
 
 def plan_of_restart(
@@ -43,8 +42,10 @@ def plan_of_restart(
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
     saved = saved_plan(checkpoint.observed)
-    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
-    if saved is not None and settings.observe is not None and same:
+    same = (
+        checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
+    )
+    if saved is not None and settings.observe.quantities is not None and same:
         whole = checkpoint.step + steps - saved.first_step
         if plan_of(settings, saved.first_step, whole) == saved:
             return saved, []

@@ -250,7 +250,7 @@ def test_what_velocities_of_a_file_leave_without_effect_is_refused(key):
     ):
         prepare_job(flags)
     settings = prepare_job(flags | {"ensemble": "nvt-bussi"}).settings
-    assert getattr(settings, key) == 200
+    assert getattr(settings.ensemble, key) == 200
 
 
 def test_what_is_missing_is_named():

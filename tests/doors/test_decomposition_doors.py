@@ -8,7 +8,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd import LennardJones, Simulation, TaichiMD, relax
-from taichimd.app.config import RunSettings
+from taichimd.app.setting_types import Decomposition
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.observables.transport.kappa import thermal_conductivity
@@ -49,7 +49,7 @@ def report(name):
 
 
 def test_the_settings_know_all_decompositions():
-    assert RunSettings.model_fields["decomposition"].annotation.__args__ == DECOMPOSITIONS
+    assert Decomposition.__args__ == DECOMPOSITIONS
 
 
 @pytest.mark.parametrize("lattice", SYSTEMS)

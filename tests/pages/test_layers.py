@@ -40,7 +40,7 @@ LAYERS = [
     ["program.device", "program.decomposition", "program.explosion"],
     ["program.engine", "program.energy_terms", "forcefields.check", "forcefields.ends"],
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
-    ["app.job_file", "app.setting_types"],
+    ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
     ["app.protocols", "app.config", "system", "io"],
     ["app.observer", "app.simulation", "app.saving", "app.restart"],
     [
