@@ -153,7 +153,9 @@ def read_seamm(path: Path) -> FField:
         made = []
         for types, values in rows:
             ours = {names[name]: value for name, value in values.items()}
-            made.append(Entry(tuple(numbers[name] for name in types), {name: ours[name] for name in order}, 0))
+            made.append(
+                Entry(tuple(numbers[name] for name in types), {name: ours[name] for name in order}, 0)
+            )
         return tuple(made)
 
     atom_columns = tuple(name for row in columns.ATOM for name in row)
