@@ -22,3 +22,5 @@ PASCAL_SECOND = _ase.Pascal * _ase.s
 """One Pa s in eV * internal time / angstrom^3."""
 CM2_PER_S = (0.01 * _ase.m) ** 2 / _ase.s
 """One cm^2/s in angstrom^2 / internal time."""
+KCAL_PER_MOL = _ase.kcal / _ase.mol
+"""One kcal/mol in eV."""

@@ -6,6 +6,7 @@ LAMMPS's custom, which we keep for our own files, is a first line
 
 and we add lines of one `# KEY: value` each: ELEMENTS, DOI, FITTED-TO, RANGE, NOTE (may be repeated).
 A file without any of these is read too, as LAMMPS does: its units are then taken to be "metal".
+The ffield files of ReaxFF have one line of title instead, with the same keys; their units are "real".
 """
 
 import re
@@ -17,10 +18,13 @@ from taichimd.forcefields.formats.text import read_lines, shorten
 
 UNITS = "metal"
 """The only units accepted: eV, angstrom, and inverse angstrom for decay constants."""
+TITLE_UNITS = "real"
+"""The only units accepted of an ffield file: kcal/mol and angstrom."""
 
 _FIRST_LINE_KEYS = ("DATE", "UNITS", "CONTRIBUTOR", "CITATION")
 _KEYS = (*_FIRST_LINE_KEYS, "ELEMENTS", "DOI", "FITTED-TO", "RANGE", "NOTE")
 _INLINE = re.compile(rf"(?:^|\s)({'|'.join(_FIRST_LINE_KEYS)}):")
+_TITLE = re.compile(rf"(?:^|\s)({'|'.join(_KEYS)}|COMMENT):")
 _LEADING = re.compile(rf"\s*({'|'.join(_KEYS)}):")
 
 
@@ -30,7 +34,7 @@ class Header:
 
     Attributes:
         date: date of the file, as written.
-        units: always "metal".
+        units: "metal", or "real" for an ffield file.
         contributor: who wrote the file.
         citation: the paper that published the numbers.
         doi: the paper's DOI, without a resolver's address.
@@ -86,15 +90,37 @@ def parse_header(lines: list[str], path: Path) -> Header:
             elif value:
                 # The first one counts: a later line may be a comment that only looks like a key.
                 first.setdefault(key, value)
+    return _header(first, tuple(notes), UNITS)
+
+
+def parse_title(title: str, path: Path) -> Header:
+    """Collect the header of an ffield file from its title; a title without keys is a NOTE.
+
+    Raises:
+        UnitsMismatchError: UNITS are not "real".
+    """
+    pairs = _split(_TITLE, title) or [("NOTE", title.strip())]
+    first: dict[str, str] = {}
+    for key, value in pairs:
+        if key == "UNITS":
+            _check_units(value, path, 1, TITLE_UNITS, "kcal/mol")
+        if value:
+            first.setdefault(key, value)
+    notes = tuple(value for key, value in pairs if key in ("NOTE", "COMMENT") and value)
+    return _header(first, notes, TITLE_UNITS)
+
+
+def _header(first: dict[str, str], notes: tuple[str, ...], units: str) -> Header:
     return Header(
         date=first.get("DATE"),
+        units=units,
         contributor=first.get("CONTRIBUTOR"),
         citation=first.get("CITATION"),
         doi=first.get("DOI"),
         elements=tuple(first.get("ELEMENTS", "").replace(",", " ").split()),
         fitted_to=first.get("FITTED-TO"),
         valid_range=first.get("RANGE"),
-        notes=tuple(notes),
+        notes=notes,
     )
 
 
@@ -105,17 +131,22 @@ def _pairs(text: str, first_line: bool) -> list[tuple[str, str]]:
         return []
     if leading is not None and leading[1] not in _FIRST_LINE_KEYS:
         return [(leading[1], text[leading.end() :].strip())]
-    found = list(_INLINE.finditer(text))
+    return _split(_INLINE, text)
+
+
+def _split(keys: re.Pattern[str], text: str) -> list[tuple[str, str]]:
+    """Split a line that holds several keys into (key, value)."""
+    found = list(keys.finditer(text))
     # A value ends where the next key starts; the last one at the end of the line.
     ends = [*(match.start() for match in found[1:]), len(text)]
     return [(match[1], text[match.end() : end].strip()) for match, end in zip(found, ends, strict=False)]
 
 
-def _check_units(value: str, path: Path, line: int) -> None:
+def _check_units(value: str, path: Path, line: int, expected: str = UNITS, energy: str = "eV") -> None:
     word = value.split()[0] if value else ""
-    if word != UNITS:
+    if word != expected:
         says = f"UNITS: {shorten(word)[1:-1]}" if word else "UNITS: without a value"
         raise UnitsMismatchError(
-            f"{path} line {line} says {says}, expected {UNITS}: "
-            "eV and angstrom; convert the numbers and then the tag"
+            f"{path} line {line} says {says}, expected {expected}: "
+            f"{energy} and angstrom; convert the numbers and then the tag"
         )

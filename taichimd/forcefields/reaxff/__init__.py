@@ -1,0 +1,1 @@
+"""ReaxFF: the reactive force field of van Duin and coworkers."""
