@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from taichimd import Bussi, Simulation
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.job import analyze
-from taichimd.observables.request import Request
+from taichimd.observables.trajectory import Request
 from taichimd.system.lattices import build_lattice
 
 cells, cooling = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (3, 12_000)

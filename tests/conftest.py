@@ -11,43 +11,38 @@ os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-ONCE = (
-    "against_lammps", "ase_plugin", "bonds", "build", "calculator", "calculator_caching",
-    "calculator_errors", "calculator_workflows", "cli", "cli_analyze", "cli_check", "cli_relax", "config",
-    "constant_pressure_runs", "declared_mistakes", "decomposition_doors", "driver", "driving_force",
-    "engine_errors", "examples", "fingerprint", "formats", "gpu_code", "green_kubo", "interrupts", "kappa",
-    "layers", "library", "lock", "motion", "observations", "observers", "other_potentials", "output_files",
-    "package", "processors", "record_page", "segments", "series", "simulation", "starts",
-    "structure_analysis", "structures", "sw_format", "thermostatted_runs", "trajectories",
-    "trajectories_page", "tuples", "validation", "vashishta_format",
-)  # fmt: skip
-"""Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
-LONG = (
-    "crystals", "docstrings", "heat_current", "page_numbers", "pages",
-    "precision", "pressure", "python_door", "python_page", "sums",
-    "tuple_decomposition", "vashishta", "volume_distributions",
-)  # fmt: skip
-"""Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""
-FIRST = ("volume_distributions", "validation")
-"""With tests of half a minute: begun last, one would keep a process busy when the others have no work."""
-CI_ALONE = ("test_every_block_runs_in_turn", "test_every_ensemble", "test_a_sum_in_every_ensemble")
-"""Minutes of compilation: `make test-long`, which CI runs, too."""
-BOTH = "both_runtimes"
-"""In the names of tests that compare the two: under Taichi."""
-
-
 def pytest_collection_modifyitems(items):
-    from bits import under_quadrants, under_taichi
+    """Skip tests that run under the other runtime; begin with those that are marked `first`."""
+    from bits import other_runtime_installed
+
+    from taichimd.core import runtime
 
     for item in items:
-        name = item.path.stem.removeprefix("test_")
-        if name in ONCE:
-            item.add_marker(under_taichi)
-        if name in LONG and BOTH not in item.name:
-            item.add_marker(under_quadrants)
-        if item.originalname in CI_ALONE and not any(short in item.name for short in ("README", "tutorial")):
-            item.add_marker(pytest.mark.long)
-    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in FIRST)
+        mark = item.get_closest_marker("runtime")
+        if mark is None or mark.args == (runtime.NAME,):
+            continue
+        if mark.args == ("quadrants",) and not other_runtime_installed():
+            continue
+        item.add_marker(
+            pytest.mark.skip(reason=f"runs under {mark.args[0]}: both have the same bits on a CPU")
+        )
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("lammps"):
+        from oracle import require_lammps
+
+        require_lammps()
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say how many comparisons with LAMMPS were skipped."""
+    from oracle import WITHOUT
+
+    told = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
+    if count := sum(WITHOUT in one for one in told):
+        terminalreporter.write_line(f"{count} tests skipped: {WITHOUT}", yellow=True)
 
 
 @pytest.fixture

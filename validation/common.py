@@ -24,7 +24,7 @@ RUNTIMES = ("taichi", "quadrants")
 
 
 def use_tests_folder() -> None:
-    """Make the structures and the LAMMPS oracle of tests/support importable (they are not installed)."""
+    """Make the LAMMPS oracle and other modules of tests/support importable (they are not installed)."""
     folder = str(ROOT / "tests" / "support")
     if folder not in sys.path:
         sys.path.insert(0, folder)

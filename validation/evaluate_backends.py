@@ -55,9 +55,7 @@ def main() -> None:
 
 def child(backend: str, result_file: str, precision: str) -> None:
     """Evaluate every structure on one backend."""
-    common.use_tests_folder()
-    import structures
-
+    from taichimd import testing
     from taichimd.core import runtime
     from taichimd.program.engine import Engine
     from validation.systems import lj_forcefield, shipped_forcefield
@@ -66,10 +64,10 @@ def child(backend: str, result_file: str, precision: str) -> None:
     found: dict[str, Any] = {}
     for name, potential in STRUCTURES.items():
         if potential == "lj":
-            forcefield = lj_forcefield(cutoff=8.5, truncation="truncated", **structures.ARGON)
+            forcefield = lj_forcefield(cutoff=8.5, truncation="truncated", **testing.ARGON)
         else:
             forcefield = shipped_forcefield(potential)
-        atoms = structures.with_velocities(getattr(structures, name)(), TEMPERATURE, seed=1)
+        atoms = testing.with_velocities(getattr(testing, name)(), TEMPERATURE, seed=1)
         engine = Engine(atoms, forcefield, backend=backend, precision=precision)
         result = engine.evaluate()
         for quantity in QUANTITIES[:-1]:

@@ -118,7 +118,7 @@ def cluster(name: str, seed: int, cutoffs: Any) -> Atoms:
         gaps = abs(ball.get_all_distances()[np.triu_indices(len(ball), 1)][:, None] - np.array(cutoffs))
         if gaps.min() > 1e-3:
             break
-    from structures import with_velocities
+    from taichimd.testing import with_velocities
 
     return with_velocities(ball, temperature, seed=seed)
 

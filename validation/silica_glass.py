@@ -187,7 +187,7 @@ def compare(symbols: list[str], frames: Any, cell: Any) -> dict[str, Any]:
     """
     from taichimd.io.frames import Frames
     from taichimd.observables.estimators.bonds import bond_structure, highest_peak
-    from taichimd.observables.quantities import pair_distributions
+    from taichimd.observables.rdf import pair_distributions
 
     n, cells = len(symbols), np.repeat([cell], len(frames), axis=0)
     blocks = max(1, min(BLOCKS, len(frames)))

@@ -68,11 +68,9 @@ def run_job(job: Job, console: Console) -> int:
         TaichimdError: anything that stops the run; after the start the message says where the last good
             checkpoint is.
     """
-    settings = job.settings
-    folder = OutputFolder(
-        Path(settings.output), observing.files_of(job.plan, settings.plot_format),
-        settings.frames, settings.plot_format,
-    )  # fmt: skip
+    output = job.settings.output
+    observed = observing.files_of(job.plan, output.plot_format)
+    folder = OutputFolder(Path(output.folder), observed, output.frames, output.plot_format)
     with locked(folder.path):
         return _run_in(folder, job, console)
 
@@ -80,13 +78,14 @@ def run_job(job: Job, console: Console) -> int:
 def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
     """`run_job` in a folder that is ours."""
     settings = job.settings
-    appending = job.checkpoint is not None and same_path(Path(str(settings.restart)).parent, folder.path)
-    folder.check(overwrite=settings.overwrite or appending)
+    restart = Path(str(settings.system.restart))
+    appending = job.checkpoint is not None and same_path(restart.parent, folder.path)
+    folder.check(overwrite=settings.output.overwrite or appending)
     if appending and job.checkpoint is not None:
         folder.check_format()
         job.notes.extend(folder.gap_in_frames(job.checkpoint.settings.get("frames"), job.checkpoint.step))
     earlier = read_report(folder.report) if appending else {}
-    if appending and settings.moves_cell and lacks_cell(folder.thermo):
+    if appending and settings.ensemble.kind.moves_cell and lacks_cell(folder.thermo):
         job.notes.append(
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"
@@ -107,18 +106,19 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     begin = time.perf_counter()
     settings, checkpoint = job.settings, job.checkpoint
     with warnings.catch_warnings(record=True) as caught:
-        forcefield = load_forcefield(settings.potential)
+        forcefield = load_forcefield(settings.potential.file)
     job.notes.extend(" ".join(str(warning.message).split()) for warning in caught)
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())
         job.notes.extend(check_same_potential(settings, checkpoint, record))
-    ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, job.steps))
+    bath, compute = settings.ensemble, settings.compute
+    ensemble = bath.make(ramp_of(settings, checkpoint, job.steps))
     engine: EngineLike = Engine(
         job.atoms,
         forcefield,
-        backend=settings.backend,
-        precision=settings.precision,
-        decomposition=settings.decomposition,
+        backend=compute.backend,
+        precision=compute.precision,
+        decomposition=compute.decomposition,
         ensemble=ensemble,
         fixed=job.fixed,
     )
@@ -128,7 +128,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
         engine.set_state(velocities=job.atoms.get_velocities())
     else:
         engine.set_state(
-            velocities=maxwell_boltzmann(engine.masses, settings.temperature, settings.seed, engine.fixed)
+            velocities=maxwell_boltzmann(engine.masses, bath.temperature, bath.seed, engine.fixed)
         )
     if checkpoint is not None:
         job.notes.extend(changes_of_machine(checkpoint, engine))
@@ -142,7 +142,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     console.print(f"compiled in {seconds:.1f} s", highlight=False)
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine.symbols)
-    simulation = Simulation.from_engine(engine, timestep=settings.timestep)
+    simulation = Simulation.from_engine(engine, timestep=settings.run.timestep)
     if checkpoint is not None:
         continue_clock(simulation, checkpoint)
     return simulation, forcefield, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}
@@ -190,13 +190,13 @@ class _Run:
         """Step, write, report; the exit code."""
         files = self._files()
         keeper = CheckpointKeeper(
-            self.folder.checkpoint, self._checkpoint, files.sync, self.job.settings.checkpoint_interval,
-            self.first_step if self.appending else None,
+            self.folder.checkpoint, self._checkpoint, files.sync,
+            self.job.settings.output.checkpoint_interval, self.first_step if self.appending else None,
         )  # fmt: skip
         self._write_report("running", None)
         try:
             with StopRequest() as stop:
-                if self.appending and not same_path(Path(str(self.job.settings.restart)), keeper.path):
+                if self.appending and not same_path(Path(str(self.job.settings.system.restart)), keeper.path):
                     keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
                 result = self._step(files, keeper, stop)
                 stopped = None if result.finished else stop.received
@@ -218,13 +218,14 @@ class _Run:
         return 0 if stopped is None else 128 + stopped
 
     def _files(self) -> RunFiles:
-        settings, path = self.job.settings, self.folder.trajectory
+        output, path = self.job.settings.output, self.folder.trajectory
+        moving_cell = self.job.settings.ensemble.kind.moves_cell
         frames = None
         if path is not None:
             frames = TrajectoryFile(
                 path,
-                settings.steps_between_frames,
-                per_atom=parts_of(settings.per_atom),
+                output.steps_between_frames,
+                per_atom=parts_of(output.per_atom),
                 drop_from=self._drop_from("frames_every"),
             )
         else:
@@ -232,9 +233,7 @@ class _Run:
             for file in self.folder.trajectories:
                 if self.appending and file.exists():
                     cut_trajectory(file, self.first_step + 1)
-        table = ThermoTable(
-            self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=settings.moves_cell
-        )
+        table = ThermoTable(self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=moving_cell)
         files = RunFiles(table, frames)
         files.open(self.simulation)
         return files
@@ -247,7 +246,7 @@ class _Run:
         ) as progress:
             return self.simulation.run(
                 self.job.steps,
-                every=self.job.settings.every,
+                every=self.job.settings.output.every,
                 observers=(self.first_total, *files.observers, keeper, progress),
                 should_stop=stop,
                 report_first=not self.appending,
@@ -274,7 +273,7 @@ class _Run:
             **state_of(simulation),
             pbc=self.job.atoms.pbc,
             numbers=self.job.atoms.numbers,
-            settings=self.job.settings.model_dump(),
+            settings=self.job.settings.record(),
             potential_hash=self.potential["fingerprint"],
             potential=self.potential,
             last_step=self.last_step,
@@ -287,7 +286,7 @@ class _Run:
     def _finish(self, reason: str, result: RunResult, keeper: CheckpointKeeper) -> None:
         title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
         rows, self.observed = observing.finish(
-            self.observations, self.folder.path, title, self.job.settings.plot_format
+            self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
         report = self._write_report(reason, result)
         plot_run(self.folder.thermo, self.folder.plot, report)
@@ -303,7 +302,7 @@ class _Run:
         engine, job = self.simulation.engine, self.job
         report: dict[str, Any] = {
             "exit_reason": reason,
-            "settings": job.settings.model_dump(),
+            "settings": job.settings.record(),
             "n_atoms": engine.n_atoms,
             "n_fixed": 0 if engine.fixed is None else int(engine.fixed.sum()),
             "formula": job.atoms.get_chemical_formula(),
@@ -315,7 +314,7 @@ class _Run:
             "conserved_from_step": self.counted_from,
             "planned_last_step": self.last_step,
             "simulated_ps": self.simulation.time_ps,
-            "seed": job.settings.seed,
+            "seed": job.settings.ensemble.seed,
             "velocities": _origin_of_velocities(job),
             "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
             "wall_seconds": time.perf_counter() - self.clock,
@@ -352,12 +351,12 @@ class _Run:
             )
             figures |= pressure_and_volume(rows)
         figures["last_cell_A"] = engine.cell
-        if self.job.settings.profile:
+        if self.job.settings.output.profile:
             figures["profile"] = profile_of(self.before, result, time.perf_counter() - self.clock)
         return figures
 
 
 def _origin_of_velocities(job: Job) -> str:
-    if job.settings.velocities == DRAW or not has_velocities(job.atoms):
+    if job.settings.system.velocities == DRAW or not has_velocities(job.atoms):
         return "Maxwell-Boltzmann"
     return "structure file" if job.checkpoint is None else "checkpoint"

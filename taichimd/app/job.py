@@ -9,17 +9,18 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.app.config import RunSettings, make_settings
+from taichimd.app.config import check_velocities, make_settings
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, redrawn
 from taichimd.app.setting_types import DRAW, FILE, absolute, of_each
+from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
 from taichimd.observables import observing
-from taichimd.observables.plan import Plan
+from taichimd.observables.plan import Plan, saved_plan
 from taichimd.system.constraints import check_fixed, fixed_atoms
 from taichimd.system.velocities import temperature
 
@@ -61,63 +62,61 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         SettingsError, StructureError, CheckpointError: as their messages say.
     """
     given = make_settings(flags, job_file)
-    if given.restart is not None:
+    start = given.system
+    if start.restart is not None:
         return _prepare_restart(given, flags, job_file)
-    for key in ("structure", "potential"):
-        if getattr(given, key) is None:
-            expected = RunSettings.model_fields[key].description
-            raise SettingsError(f"no {key} given: expected {expected}")
-    steps = given.number_of_steps()
+    for key, value in (("structure", start.structure), ("potential", given.potential.file)):
+        if value is None:
+            raise SettingsError(f"no {key} given: expected {SETTINGS[key].values.expected}")
+    steps = given.run.number_of_steps()
     if steps is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
-    atoms = read_structure(str(given.structure), given.from_frame)
+    atoms = read_structure(str(start.structure), start.from_frame)
     check_fixed(fixed_atoms(atoms), len(atoms))
-    if given.velocities == DRAW:
+    if start.velocities == DRAW:
         atoms.arrays.pop("momenta", None)
-    elif given.velocities == FILE and not has_velocities(atoms):
+    elif start.velocities == FILE and not has_velocities(atoms):
         raise SettingsError(
-            f"velocities = {FILE}: {given.structure} has none (ASE's momenta); choose auto or {DRAW}"
+            f"velocities = {FILE}: {start.structure} has none (ASE's momenta); choose auto or {DRAW}"
         )
     if has_velocities(atoms):
-        given.check_velocities(given.model_fields_set, f"the structure file ({temperature(atoms):.0f} K)")
+        check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
     plan = observing.plan_of(given, 0, steps)
     observing.check(plan, atoms)
-    notes = [*remarks(atoms), *numbers_for_elements(Path(str(given.structure)), atoms), *of_start(atoms)]
+    notes = [*remarks(atoms), *numbers_for_elements(Path(str(start.structure)), atoms), *of_start(atoms)]
     notes += before_run(given, atoms)
     if "step" in atoms.info:
-        start = f"step {atoms.info['step']} of {given.structure}"
-        notes.append(f"a new run from {start}: its own steps and time begin at 0")
+        step = f"step {atoms.info['step']} of {start.structure}"
+        notes.append(f"a new run from {step}: its own steps and time begin at 0")
     return Job(_absolute(given), steps, atoms, None, notes, plan)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
-    path = Path(str(given.restart))
+    path = Path(str(given.system.restart))
     checkpoint = read_checkpoint(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
     old = checkpoint.settings
     if flags.get("velocities") is None:
         # In a job file it says how the run began.
-        settings = settings.model_copy(update={"velocities": "auto"})
-    if settings.velocities != DRAW:
-        settings.check_velocities(
-            {key for key in given.model_fields_set if getattr(given, key) != old.get(key)},
-            f"checkpoint {path}",
-        )
-    if given.from_frame is not None and given.structure is None:
+        settings = settings.changed(velocities="auto")
+    if settings.system.velocities != DRAW:
+        new = {key for key in given.given if given.record()[key] != old.get(key)}
+        check_velocities(settings, new, f"checkpoint {path}")
+    if given.system.from_frame is not None and given.system.structure is None:
         raise SettingsError(
-            f"from_frame = {given.from_frame}: a restart goes on from its checkpoint; give the trajectory as "
-            "the structure of a new run"
+            f"from_frame = {given.system.from_frame}: a restart goes on from its checkpoint; give the "
+            "trajectory as the structure of a new run"
         )
-    steps = settings.number_of_steps()
+    steps = settings.run.number_of_steps()
     if steps is None:
         steps = checkpoint.last_step - checkpoint.step
         # A run that was killed behind its last step has yet to write its results.
-        here = "output" not in given.model_fields_set or same_path(Path(given.output), path.parent)
+        here = "output" not in given.given or same_path(Path(given.output.folder), path.parent)
         if steps < 0 or (steps == 0 and not (here and _lacks_results(path, checkpoint, given))):
             raise SettingsError(f"the run of {path} is complete: say how far to go on with --steps or --time")
-    if "output" not in given.model_fields_set:
-        settings = settings.model_copy(update={"output": str(path.parent)})
-    if settings.potential is None:
+    if "output" not in given.given:
+        settings = settings.changed(output=str(path.parent))
+    if settings.potential.file is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     saved = checkpoint.atoms()
@@ -127,8 +126,8 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     observing.check(plan, atoms)
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
     notes += before_run(settings, atoms)
-    if "structure" in given.model_fields_set:
-        structure = read_structure(str(given.structure), given.from_frame)
+    if "structure" in given.given:
+        structure = read_structure(str(given.system.structure), given.system.from_frame)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
     return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
@@ -137,9 +136,9 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
 def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bool:
     """Whether a folder's own checkpoint is of the last step, while its run lacks a report or a picture."""
     report = read_report(OutputFolder(path.parent).report)
-    asked = "plot_format" in given.model_fields_set
-    plot_format = given.plot_format if asked else plot_format_of(report)
-    observed = observing.files_of(observing.saved_plan(checkpoint), plot_format)
+    asked = "plot_format" in given.given
+    plot_format = given.output.plot_format if asked else plot_format_of(report)
+    observed = observing.files_of(saved_plan(checkpoint.observed), plot_format)
     folder = OutputFolder(path.parent, observed, plot_format=plot_format)
     # Without a table it is no folder of a run: Python saves a checkpoint anywhere.
     own = same_path(path, folder.checkpoint) and folder.thermo.exists()
@@ -152,11 +151,11 @@ def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bo
 def _absolute(settings: RunSettings) -> RunSettings:
     """Paths made absolute, so that a checkpoint can be continued from another folder."""
     changes: dict[str, Any] = {}
-    if settings.structure:
-        changes["structure"] = absolute(settings.structure, folder=True)
-    if settings.potential:
-        changes["potential"] = of_each(settings.potential, absolute)
-    return settings.model_copy(update=changes)
+    if settings.system.structure:
+        changes["structure"] = absolute(settings.system.structure, folder=True)
+    if settings.potential.file:
+        changes["potential"] = of_each(settings.potential.file, absolute)
+    return settings.changed(**changes)
 
 
 def same_path(one: Path, other: Path) -> bool:

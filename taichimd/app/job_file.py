@@ -1,10 +1,10 @@
-"""TOML job files: a run's settings under the names of the options."""
+"""TOML job files."""
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from taichimd.app.setting_types import each
 from taichimd.core.errors import SettingsError
 
 if sys.version_info >= (3, 11):
@@ -15,36 +15,31 @@ else:  # the standard library has a TOML reader from 3.11 on
 _PATH_KEYS = ("structure", "output", "restart")
 
 
-def read_job_file(path: Path, check_key: Callable[[str, str], None]) -> dict[str, Any]:
-    """Keys and values of a TOML job file; relative paths are taken relative to the file's folder.
-
-    Args:
-        path: the file.
-        check_key: called with each key and the file's name; raises for one that is not known.
+def read_toml(path: Path) -> dict[str, Any]:
+    """Content of a job file.
 
     Raises:
-        SettingsError: the file is missing, is not TOML, or has an unknown key.
+        SettingsError: the file is missing, or is not TOML.
     """
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise SettingsError(f"job file {path} does not exist") from None
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"job file {path} cannot be read: {error}") from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"job file {path} is not valid TOML: {error}") from None
-    for key in values:
-        check_key(key, str(path))
-    folder = path.parent
-    for key in _PATH_KEYS:
-        if isinstance(values.get(key), str) and values[key]:
-            values[key] = str(folder / values[key])
-    potential = values.get("potential")
-    if isinstance(potential, str):
-        values["potential"] = _potential_beside(folder, potential)
-    elif isinstance(potential, list) and all(isinstance(one, str) for one in potential):
-        values["potential"] = [_potential_beside(folder, one) for one in potential]
-    return values
+
+
+def beside(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
+    """Settings by the names of options, with relative paths taken relative to the folder of the job file."""
+    own: dict[str, Any] = {
+        k: str(folder / values[k]) for k in _PATH_KEYS if isinstance(values.get(k), str) and values[k]
+    }
+    specs = each(values.get("potential", ""))
+    if values.get("potential") and isinstance(specs, list) and all(isinstance(one, str) for one in specs):
+        own["potential"] = [_potential_beside(folder, one) for one in specs]
+    return values | own
 
 
 def _potential_beside(folder: Path, spec: str) -> str:

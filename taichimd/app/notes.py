@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
-from taichimd.app.config import RunSettings
+from taichimd.app.settings import RunSettings
 from taichimd.system.constraints import fixed_atoms
 from taichimd.system.velocities import drift_share
 
@@ -54,8 +54,8 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         settings: of the run.
         atoms: what it starts from.
     """
-    notes = of_timestep(settings.timestep)
-    if settings.moves_cell and not atoms.pbc.all():
+    notes = of_timestep(settings.run.timestep)
+    if settings.ensemble.kind.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(
             f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
@@ -63,7 +63,7 @@ def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
         )
     share = drift_share(atoms.get_masses(), atoms.get_velocities())
     # With fixed atoms nothing is counted relative to the centre of mass.
-    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.kind.moves_centre:
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.ensemble.kind.moves_centre:
         notes.append(
             f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
             "too; what --observe measures is relative to it"

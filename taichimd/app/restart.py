@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from taichimd.app.config import RunSettings
 from taichimd.app.protocols import EngineLike
 from taichimd.app.setting_types import DRAW, each
+from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.forcefields.fingerprint import is_fingerprint
@@ -25,13 +25,13 @@ def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) ->
     They go over the run that they were given to: a restart with the same values goes on with them, and holds
     the final ones once they are over; another value makes new ramps.
     """
-    if not settings.has_ramp:
+    if not settings.ensemble.has_ramp:
         return None
     if checkpoint is not None and checkpoint.ramp is not None:
         keys = ("temperature", "final_temperature", "pressure", "final_pressure")
         # Through the model: JSON has made lists of tuples.
-        before = RunSettings.model_validate(checkpoint.settings)
-        if all(getattr(before, key) == getattr(settings, key) for key in keys):
+        before = RunSettings.of(checkpoint.settings).ensemble
+        if all(getattr(before, key) == getattr(settings.ensemble, key) for key in keys):
             return checkpoint.ramp[0], checkpoint.ramp[1]
     first = checkpoint.step if checkpoint is not None else 0
     return first, first + steps
@@ -41,7 +41,7 @@ def cut_ramp(settings: RunSettings, checkpoint: Checkpoint, steps: int) -> list[
     """A remark if ramps of the checkpoint are given up before their end, where a bath leaps to it."""
     ramp = checkpoint.ramp
     gone_on = ramp is not None and ramp_of(settings, checkpoint, steps) == tuple(ramp)
-    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not settings.kind.acts_on:
+    if ramp is None or checkpoint.step >= ramp[1] or gone_on or not settings.ensemble.kind.acts_on:
         return []
     return [
         f"the ramp of the checkpoint, which was to end at step {ramp[1]:,}, is given up at step "
@@ -56,7 +56,7 @@ def at_rest(checkpoint: Checkpoint, settings: RunSettings) -> tuple[Checkpoint, 
     fixed atoms no ensemble does.
     """
     before = ENSEMBLES.get(checkpoint.settings.get("ensemble", ""), NVE)
-    left = before.moves_centre and not settings.kind.moves_centre
+    left = before.moves_centre and not settings.ensemble.kind.moves_centre
     if not left or len(checkpoint.numbers) == 1 or checkpoint.fixed is not None:
         return checkpoint, []
     velocities = checkpoint.velocities - drift(checkpoint.masses, checkpoint.velocities)
@@ -70,16 +70,17 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
     Their temperature is what the bath holds now: of a ramp its value at this step. Baths and observations
     have no past with these velocities.
     """
-    if settings.velocities != DRAW:
+    if settings.system.velocities != DRAW:
         return checkpoint, []
-    temperature = settings.temperature
+    ensemble = settings.ensemble
+    temperature = ensemble.temperature
     ramp = ramp_of(settings, checkpoint, steps)
-    if ramp is not None and settings.final_temperature is not None:
+    if ramp is not None and ensemble.final_temperature is not None:
         done = min(max((checkpoint.step - ramp[0]) / (ramp[1] - ramp[0]), 0.0), 1.0)
-        temperature += done * (settings.final_temperature - temperature)
-    velocities = maxwell_boltzmann(checkpoint.masses, temperature, settings.seed, checkpoint.fixed)
+        temperature += done * (ensemble.final_temperature - temperature)
+    velocities = maxwell_boltzmann(checkpoint.masses, temperature, ensemble.seed, checkpoint.fixed)
     note = (
-        f"velocities are drawn anew at {temperature:g} K, seed {settings.seed}: baths and conserved_eV begin "
+        f"velocities are drawn anew at {temperature:g} K, seed {ensemble.seed}: baths and conserved_eV begin "
         "anew, and drifts count from here"
     )
     return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
@@ -111,20 +112,22 @@ def counted_from(settings: RunSettings, checkpoint: Checkpoint | None) -> int:
 
 def new_bath(settings: RunSettings, checkpoint: Checkpoint) -> list[str]:
     """A remark if the ensemble is the same, and yet its bath begins anew."""
-    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
+    same = (
+        checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
+    )
     if not same or _goes_on(settings, checkpoint):
         return []
     return [
-        f"{settings.ensemble} with other settings: its bath begins anew, and conserved_eV with it, from "
+        f"{settings.ensemble.name} with other settings: its bath begins anew, and conserved_eV with it, from "
         "which drifts count"
     ]
 
 
 def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
-    if settings.velocities == DRAW:
+    if settings.system.velocities == DRAW:
         return False
     # Which bath it is does not depend on its ramps.
-    ensemble = settings.make_ensemble((0, 1) if settings.has_ramp else None)
+    ensemble = settings.ensemble.make((0, 1) if settings.ensemble.has_ramp else None)
     return ensemble.goes_on_from(checkpoint.bath)
 
 
@@ -172,26 +175,23 @@ def check_same_potential(
     Raises:
         CheckpointError: another potential; says what differs.
     """
-    potentials = each(settings.potential or "")
+    potentials, path = each(settings.potential.file or ""), settings.system.restart
     shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
-    new_run = (
-        f"or start a new run from it: taichimd run {settings.restart} {options}, with ensemble, length and "
-        "--output"
-    )
+    new_run = f"or start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"
     if is_fingerprint(checkpoint.potential_hash):
         if checkpoint.potential_hash == potential["fingerprint"]:
             another = in_another_order(checkpoint.potential, potential)
             return ["potentials are added up in another order: last digits may differ"] if another else []
         raise CheckpointError(
-            f"checkpoint {settings.restart} was made with another potential than {shown}: "
+            f"checkpoint {path} was made with another potential than {shown}: "
             f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
         )
-    if checkpoint.potential_hash == earlier_hash(potential, settings.potential):
+    if checkpoint.potential_hash == earlier_hash(potential, settings.potential.file):
         return [
             "the checkpoint is of an earlier version, which recorded of the potential the bytes of one file "
             "only: they are as they were; nothing else of it could be compared"
         ]
     raise CheckpointError(
-        f"checkpoint {settings.restart} is of an earlier version, which recorded the bytes of the file of "
+        f"checkpoint {path} is of an earlier version, which recorded the bytes of the file of "
         f"the potential, and those of {shown} have changed since; restore the file, {new_run}"
     )

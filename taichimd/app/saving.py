@@ -1,13 +1,12 @@
 """A simulation as a checkpoint, as `taichimd run` writes them, and an engine that goes on from one."""
 
 import warnings
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taichimd.app.config import KEYS, RunSettings, make_settings
+from taichimd.app.config import make_settings
 from taichimd.app.protocols import EngineLike
 from taichimd.app.restart import (
     at_rest,
@@ -21,6 +20,7 @@ from taichimd.app.restart import (
     resume,
 )
 from taichimd.app.setting_types import absolute, checkpoint_of, of_each
+from taichimd.app.settings import RunSettings
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
@@ -81,18 +81,18 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
             "earlier one with a smaller time step"
         )
     numbers = {**asked, "timestep": simulation.timestep, "precision": engine.precision}
-    settings = RunSettings.model_validate({**numbers, **_settings_of(engine.ensemble)})
+    settings = RunSettings.of(numbers).with_ensemble(engine.ensemble)
     ramp = getattr(engine.ensemble, "ramp", None)
     record = engine.forcefield.describe(engine.symbols)
     return Checkpoint(
         **state,
         pbc=engine.pbc,
         numbers=simulation.numbers,
-        settings=settings.model_dump(),
+        settings=settings.record(),
         potential_hash=record["fingerprint"],
         last_step=engine.step,
         first_total=account.first_total,
-        ramp=ramp if settings.has_ramp else None,
+        ramp=ramp if settings.ensemble.has_ramp else None,
         counted_from=account.counted_from,
         potential=record,
     )
@@ -122,27 +122,27 @@ def start_from(
     file = str(checkpoint_of(str(path)))
     checkpoint = read_checkpoint(file)
     settings = make_settings({**changes, "restart": file}, None, checkpoint.settings)
-    spec = settings.potential if forcefield is None else forcefield
+    spec = settings.potential.file if forcefield is None else forcefield
     if spec is None:
         raise SettingsError(
             f"checkpoint {file} does not name its potential file: give the force field, "
             "Simulation.load(path, forcefield)"
         )
     if ensemble is None:
-        ensemble = settings.make_ensemble(ramp_of(settings, checkpoint, 1))
+        ensemble = settings.ensemble.make(ramp_of(settings, checkpoint, 1))
     else:
-        settings = settings.model_copy(update=_settings_of(ensemble))
+        settings = settings.with_ensemble(ensemble)
     potential = load_forcefield(spec)
-    shown = settings.model_copy(update={"potential": named(spec) or potential.name})
+    shown = settings.changed(potential=named(spec) or potential.name)
     remarks = check_same_potential(shown, checkpoint, potential.describe(checkpoint.symbols))
     checkpoint, rested = at_rest(checkpoint, settings)
     engine: EngineLike = Engine(
         checkpoint.atoms(),
         potential,
-        backend=settings.backend,
-        precision=settings.precision,
+        backend=settings.compute.backend,
+        precision=settings.compute.precision,
         ensemble=ensemble,
-        decomposition=settings.decomposition,
+        decomposition=settings.compute.decomposition,
         fixed=checkpoint.fixed,
     )
     resume(engine, checkpoint, ensemble)
@@ -152,10 +152,4 @@ def start_from(
     for remark in remarks:
         warnings.warn(remark, stacklevel=3)
     account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
-    return engine, settings.model_copy(update={"potential": named(spec)}), checkpoint, account
-
-
-def _settings_of(ensemble: Ensemble) -> dict[str, Any]:
-    """Keys of `RunSettings` that make this ensemble, but for the steps of its ramp."""
-    names = [field.name for field in fields(ensemble) if field.name != "ramp"]
-    return {"ensemble": ensemble.name, **{KEYS.get(n, n): getattr(ensemble, n) for n in names}}
+    return engine, settings.changed(potential=named(spec)), checkpoint, account

@@ -1,14 +1,16 @@
-"""Types and validators of settings: texts of a command line and values of TOML, turned into numbers."""
+"""Types of settings: how texts of a command line and values of TOML are read, and what is said of them.
+
+The help of the command line needs this module, so it imports no NumPy.
+"""
 
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BeforeValidator, Field, FiniteFloat
-
-from taichimd.core.errors import SettingsError
+from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
@@ -25,6 +27,40 @@ TIME_EXPECTED = 'a length of time with its unit, such as "500fs", "10ps", "1ns"'
 """What is expected where a time is read."""
 
 
+@dataclass(frozen=True)
+class Values:
+    """What a setting can be.
+
+    Attributes:
+        expected: in an error.
+        symbol: in the help, for the value behind the option; "": the name of its Python type.
+        more: in the help, behind the description.
+        option: type that the parser of options makes of a text.
+    """
+
+    expected: str
+    symbol: str = ""
+    more: str = ""
+    option: Any = str
+
+
+def values_of(annotation: Any) -> Values:
+    """The `Values` of a type: declared with it, or the words of a `Literal`, alone or in a union."""
+    if get_origin(annotation) is Literal:
+        *words, last = get_args(annotation)
+        listed = f"{', '.join(words)} or {last}"
+        return Values(listed, more=f": {listed}")
+    declared = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Values)]
+    return declared[0] if declared else values_of(get_args(annotation)[0])
+
+
+def mistake(message: str) -> Exception:
+    """A `SettingsError`, whose module imports NumPy."""
+    from taichimd.core.errors import SettingsError
+
+    return SettingsError(message)
+
+
 def parse_time(text: str) -> float:
     """Length of time in fs of a text such as "10ps".
 
@@ -33,7 +69,7 @@ def parse_time(text: str) -> float:
     """
     value = _femtoseconds(text)
     if not (math.isfinite(value) and value > 0):
-        raise SettingsError(f"time {text!r}: expected {TIME_EXPECTED}")
+        raise mistake(f"time {text!r}: expected {TIME_EXPECTED}")
     return value
 
 
@@ -57,8 +93,11 @@ def time_or_number(value: Any) -> Any:
         return value if math.isnan(read) else read
 
 
-Femtoseconds = Annotated[float, BeforeValidator(time_or_number)]
-"""A number (fs), or a text with a unit such as "1fs" or "0.1ps"."""
+def two_times(value: Any) -> Any:
+    """Fs of a text such as "1ps,5ps", with NaN where one cannot be read; a tuple of a list."""
+    if isinstance(value, str):
+        return tuple(_femtoseconds(one.strip()) for one in value.split(","))
+    return tuple(value) if isinstance(value, list) else value
 
 
 def parts_of(text: str | None) -> tuple[str, ...]:
@@ -110,12 +149,6 @@ def parse_potential(value: Any) -> Any:
     return value[0] if len(value) == 1 else list(value)
 
 
-Potential = Annotated[
-    str | Annotated[list[str], Field(min_length=1)] | None, BeforeValidator(parse_potential)
-]
-"""One potential, or several whose sum it is."""
-
-
 def parse_pressure(value: Any) -> Any:
     """Texts of a command line, "1.5" or "1,2,3", and the lists of TOML and JSON."""
     if isinstance(value, str):
@@ -127,7 +160,82 @@ def parse_pressure(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
+_ABOVE_0 = Field(gt=0, allow_inf_nan=False)
+Kelvin = Annotated[float, _ABOVE_0, Values("a number above 0 (K)", "K", option=float)]
+Gigapascal = Annotated[float, _ABOVE_0, Values("a number above 0 (GPa)", "GPa", option=float)]
+Angstrom = Annotated[float, _ABOVE_0, Values("a number above 0 (Å)", "Å", option=float)]
+Seconds = Annotated[float, _ABOVE_0, Values("a number above 0 (seconds of wall clock)", "s", option=float)]
+Femtoseconds = Annotated[
+    float,
+    BeforeValidator(time_or_number),
+    _ABOVE_0,
+    Values('a number above 0 (fs), or a time such as "1fs"', "fs", ', fs or with a unit as "0.1ps"'),
+]
+Duration = Annotated[
+    float,
+    BeforeValidator(lambda value: _femtoseconds(value) if isinstance(value, str) else value),
+    _ABOVE_0,
+    Values(TIME_EXPECTED, "time"),
+]
+"""Fs, or a text with a unit."""
+TwoTimes = Annotated[
+    tuple[FiniteFloat, FiniteFloat],
+    BeforeValidator(two_times),
+    Values('two times, such as "1ps,5ps"', "times"),
+]
+"""Fs, or a text of two with units."""
+Time = Annotated[str, Values(TIME_EXPECTED, "time")]
+Steps = Annotated[
+    int,
+    Field(gt=0, le=MOST_STEPS),
+    Values("a whole number above 0, at most 1e15 (steps)", "steps", option=int),
+]
+Count = Annotated[int, Field(gt=0), Values("a whole number above 0", option=int)]
+Repetitions = Annotated[
+    tuple[Count, Count, Count],
+    BeforeValidator(lambda value: tuple(value) if isinstance(value, list) else value),
+    Values("three whole numbers above 0, such as 4 4 4", option=tuple[int, int, int]),
+]
+Seed = Annotated[int, Field(ge=0, lt=2**63), Values("a whole number from 0 to 2^63 - 1 (9.2e18)", option=int)]
+FrameNumber = Annotated[
+    int, Values("the number of a frame of a trajectory; 0 is the first, -1 the last", option=int)
+]
+Backend = Literal["auto", "cuda", "cpu"]
+Precision = Literal["float64", "mixed", "float32"]
+Decomposition = Literal["particle", "tuple", "auto"]
+PlotFormat = Literal["png", "pdf", "svg"]
+Flag = Annotated[bool, Values("true or false", option=bool)]
 Pressure = Annotated[
-    FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat] | None, BeforeValidator(parse_pressure)
+    FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat],
+    BeforeValidator(parse_pressure),
+    Values('a number, or three for x, y and z such as "0,0,1" (GPa)', "GPa", ': a number or "x,y,z"'),
 ]
 """One pressure, or three for x, y and z (GPa)."""
+Axes = Annotated[str, Values('some of x, y and z, such as "xy"', "axes")]
+Folder = Annotated[str, Field(min_length=1), Values("the name of a folder", "folder")]
+Structure = Annotated[
+    str, Values("a structure file that ASE reads, a checkpoint, or the folder of a run", "file")
+]
+Restart = Annotated[
+    str, AfterValidator(checkpoint_of), Values("a checkpoint file, or the folder of a run", "checkpoint")
+]
+Potential = Annotated[
+    str | Annotated[list[str], Field(min_length=1)],
+    BeforeValidator(parse_potential),
+    Values(
+        "a parameter file, a shipped name (`taichimd potentials`), file.py:name, or several",
+        "file",
+        option=list[str],
+    ),
+]
+"""One potential, or several whose sum it is."""
+PerAtom = Annotated[
+    str | None,
+    AfterValidator(checked_per_atom),
+    Values("energy, virial or both as energy,virial; or none", "list"),
+]
+Observables = Annotated[
+    str | None,
+    AfterValidator(without_none),
+    Values("some of rdf, msd, vacf, heat, viscosity, with commas between; or none", "list"),
+]

@@ -23,8 +23,8 @@ from taichimd.app.observer import Observer, Sampler
 from taichimd.app.protocols import Array, EngineLike, ThermoLike
 from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
+from taichimd.app.settings import SETTINGS
 from taichimd.core.errors import PropertyError, SettingsError, StructureError
-from taichimd.core.scalars import is_number
 from taichimd.core.units import FS
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
@@ -131,7 +131,7 @@ class Simulation(NotCopied):
 
         if temperature is None:
             temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
-        _check_positive("temperature", temperature, "K")
+        temperature = SETTINGS["temperature"].read(temperature)
         self._start(timestep)
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
@@ -180,8 +180,7 @@ class Simulation(NotCopied):
         return self
 
     def _start(self, timestep: float) -> None:
-        _check_positive("timestep", timestep, "fs")
-        self.timestep = float(timestep)
+        self.timestep: float = SETTINGS["timestep"].read(timestep)
         self.origin_fs = 0.0
         self.origin_step = self.last_step = 0
         self._asked: dict[str, Any] = {}
@@ -225,9 +224,10 @@ class Simulation(NotCopied):
             "decomposition": decomposition,
         }
         engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
-        self = cls.from_engine(engine, timestep=settings.timestep)
+        self = cls.from_engine(engine, timestep=settings.run.timestep)
         continue_clock(self, checkpoint)
-        kept = settings.model_dump(include={"temperature", "seed", "backend", "decomposition", "potential"})
+        record = settings.record()
+        kept = {key: record[key] for key in ("temperature", "seed", "backend", "decomposition", "potential")}
         self._asked, self._account = kept, account
         return self
 
@@ -385,8 +385,3 @@ class Simulation(NotCopied):
         for observer in observers:
             observer.report(self, thermo)
         return time.perf_counter() - begin
-
-
-def _check_positive(name: str, value: float, unit: str) -> None:
-    if not (is_number(value) and value > 0):
-        raise SettingsError(f"{name} = {value}: expected a number above 0 ({unit})")

@@ -27,28 +27,30 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
 
     settings, atoms, machine = job.settings, job.atoms, info()
     periodic = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag) or "none"
-    length = job.steps * settings.timestep / 1000.0
-    if job.checkpoint is not None and settings.velocities != DRAW:
-        velocities = f"from {settings.restart}, step {job.checkpoint.step:,}"
+    length = job.steps * settings.run.timestep / 1000.0
+    if job.checkpoint is not None and settings.system.velocities != DRAW:
+        velocities = f"from {settings.system.restart}, step {job.checkpoint.step:,}"
     elif job.checkpoint is None and has_velocities(atoms):
         velocities = f"from the structure file ({temperature(atoms):.1f} K)"
     else:
-        velocities = f"Maxwell-Boltzmann at {settings.temperature:g} K, seed {settings.seed}"
+        velocities = (
+            f"Maxwell-Boltzmann at {settings.ensemble.temperature:g} K, seed {settings.ensemble.seed}"
+        )
     held = "" if job.fixed is None else f" ({job.fixed.sum():,} fixed)"
     rows = [
         ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
                      f"({machine.get('device')})"),
         ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
         *_potential_rows(forcefield),
-        ("run", f"{job.steps:,} steps of {settings.timestep:g} fs = {length:g} ps, "
-                f"{settings.ensemble}, {settings.precision}"),
+        ("run", f"{job.steps:,} steps of {settings.run.timestep:g} fs = {length:g} ps, "
+                f"{settings.ensemble.name}, {settings.compute.precision}"),
         ("decomposition", decomposition),
         ("velocities", velocities),
     ]  # fmt: skip
-    if settings.kind.acts_on:
-        rows.insert(-1, ("thermostat", settings.describe_thermostat()))
-    if settings.moves_cell:
-        rows.insert(-1, ("barostat", settings.describe_barostat()))
+    if settings.ensemble.kind.acts_on:
+        rows.insert(-1, ("thermostat", settings.ensemble.describe_thermostat()))
+    if settings.ensemble.kind.moves_cell:
+        rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
     console.print(_table(rows))
     for note in job.notes:
         console.print(f"note: {note}", highlight=False, markup=False)

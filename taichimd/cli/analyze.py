@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend, Output, PlotFormat, Quiet
+
 
 def analyze(
     trajectory: Annotated[
@@ -34,25 +36,23 @@ def analyze(
     ] = None,
     skip: Annotated[int, typer.Option(help="Frames at the start to leave out.")] = 0,
     blocks: Annotated[int | None, typer.Option(help="Pieces of the run, for errors; default 5.")] = None,
-    output: Annotated[str, typer.Option(help="Folder for tables and pictures.")] = "taichimd-analysis",
+    output: Output = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    plot_format: Annotated[str, typer.Option(help="Of pictures: png, pdf or svg.")] = "png",
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    backend: Backend = "auto",
+    plot_format: PlotFormat = "png",
+    quiet: Quiet = False,
 ) -> None:
     """Radial distributions, bonds, diffusion, vibrations of a trajectory, as CSV and pictures, with errors.
 
     Without --rdf, --angles, --msd or --vacf: all that the file allows, but for angles.
     """
-    from taichimd.app.config import make_settings
     from taichimd.app.console import Console
     from taichimd.app.setting_types import parse_time
     from taichimd.app.summary import print_analysis
     from taichimd.core.runtime import start
     from taichimd.observables.job import analyze as work
-    from taichimd.observables.request import Request, parse_fit
+    from taichimd.observables.trajectory import Request, parse_fit
 
-    make_settings({"backend": backend, "output": output})
     times = [None if text is None else parse_time(text) / 1000.0 for text in (window, interval)]
     picked = {"rdf": rdf, "angles": angles is not None, "msd": msd, "vacf": vacf}
     kinds = tuple(name for name, wanted in picked.items() if wanted)

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Quiet
+
 
 def build(
     lattice: Annotated[
@@ -28,7 +30,7 @@ def build(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the velocities.")] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Write a periodic crystal of cells x cells x cells rectangular cells, or a sheet of cells x cells."""
     from taichimd.io.structures import write_structure

@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend, Decomposition
+
 NOT_CONSISTENT = 1
 
 
@@ -23,34 +25,50 @@ def check(
         typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
+    backend: Backend = "auto",
+    decomposition: Decomposition = "auto",
 ) -> None:
     """Check forces and virial of a force field against finite differences, and look where it can jump.
 
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
-    does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees.
+    does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees. Of a ReaxFF parameter file
+    print what it defines, and what in it is suspicious.
     """
-    from taichimd.app.config import RunSettings, make_settings
+    from taichimd.app.settings import SETTINGS
     from taichimd.core.errors import SettingsError
     from taichimd.core.runtime import start
     from taichimd.forcefields.check import check_forcefield
     from taichimd.forcefields.load import load_forcefield
 
-    make_settings({"backend": backend, "decomposition": decomposition})
     species = _symbols(elements)
     if not (given := [*(potentials or ()), *(potential or ())]):
-        raise SettingsError(
-            f"no potential given: expected {RunSettings.model_fields['potential'].description}"
-        )
+        raise SettingsError(f"no potential given: expected {SETTINGS['potential'].values.expected}")
     if seed < 0:
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
+    if len(given) == 1 and (text := _reaxff(given[0], species)):
+        typer.echo(text)
+        return
     forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
     typer.echo(str(found))
     if not found.ok:
         raise typer.Exit(NOT_CONSISTENT)
+
+
+def _reaxff(potential: str, species: list[str] | None) -> str | None:
+    """What a ReaxFF parameter file defines; None if the potential is none."""
+    from taichimd.forcefields import library
+    from taichimd.forcefields.reaxff.describe import describe
+    from taichimd.forcefields.reaxff.ffield import is_ffield_file, read_ffield
+
+    if (
+        ".py:" in potential
+        or potential.endswith(".py")
+        or not is_ffield_file(path := library.find(potential))
+    ):
+        return None
+    return describe(read_ffield(path), species)
 
 
 def _symbols(text: str | None) -> list[str] | None:

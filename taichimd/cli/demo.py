@@ -4,14 +4,16 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.options import Backend, Output
+
 CELLS = 5
 TEMPERATURE = 600.0
 STEPS = 4000
 
 
 def demo(
-    output: Annotated[str, typer.Option(help="Folder for the results.")] = "demo-output",
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    output: Output = "demo-output",
+    backend: Backend = "auto",
     steps: Annotated[int, typer.Option(help="Steps of 1 fs.")] = STEPS,
 ) -> None:
     """Run 1,000 silicon atoms with a shipped potential, and draw the result.
@@ -23,13 +25,11 @@ def demo(
     from ase.build import bulk
     from ase.io import write
 
-    from taichimd.app.config import make_settings
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
     from taichimd.io.files import writing
 
-    make_settings({"backend": backend, "output": output})
     folder, console = Path(output), Console()
     structure = folder / "silicon.extxyz"
     flags = {

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from taichimd.cli.options import Backend, Decomposition, Potential, Precision
+
 if TYPE_CHECKING:
     from ase import Atoms
 
@@ -15,12 +17,7 @@ _LARGEST = 10
 
 def energy(
     structure: Annotated[str, typer.Argument(help="Structure file that ASE reads.")],
-    potential: Annotated[
-        list[str],
-        typer.Option(
-            help="Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up."
-        ),
-    ],
+    potential: Potential,
     json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
     per_atom: Annotated[
         bool, typer.Option("--per-atom", help="Energy and force of each atom, not only the largest forces.")
@@ -28,14 +25,13 @@ def energy(
     terms: Annotated[
         bool, typer.Option("--terms", help="Energy of each potential of a sum, evaluated for itself.")
     ] = False,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
-    precision: Annotated[str, typer.Option(help="float64, mixed or float32.")] = "float64",
-    decomposition: Annotated[str, typer.Option(help="particle, tuple or auto.")] = "auto",
+    backend: Backend = "auto",
+    precision: Precision = "float64",
+    decomposition: Decomposition = "auto",
 ) -> None:
     """Energy, stress and the ten largest forces of a structure, every digit of them."""
     import numpy as np
 
-    from taichimd.app.config import make_settings
     from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
@@ -44,7 +40,6 @@ def energy(
     from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
-    make_settings(options)
     atoms = read_structure(structure)
     forcefield = load_forcefield(parse_potential(potential))
     engine = Engine(atoms, forcefield, **options)

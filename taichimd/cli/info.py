@@ -4,18 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.options import Backend
+
 
 def info(
     json: Annotated[bool, typer.Option("--json", help="One JSON object.")] = False,
-    backend: Annotated[str, typer.Option(help="auto, cuda or cpu.")] = "auto",
+    backend: Backend = "auto",
 ) -> None:
     """Show the backend, the device and the versions: what to put in a bug report."""
-    from taichimd.app.config import make_settings
     from taichimd.core.runtime import info as runtime_info
     from taichimd.core.runtime import start
     from taichimd.io.report import host, versions
 
-    make_settings({"backend": backend})
     start(backend)
     content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
     if json:

@@ -317,4 +317,5 @@ def types_of(real: Any, term: Any = None, searched: Any = None) -> dict[str, Any
     term, searched = term or real, searched or real
     scalars = {"i32": ti.i32, "i64": ti.i64, "f64": ti.f64, "real": real, "term": term, "searched": searched}
     vectors = {"ivec": ti.i32, "vec": real, "term_vec": term, "double_vec": ti.f64}
-    return scalars | {word: ti.types.vector(3, scalar) for word, scalar in vectors.items()}
+    threes = {word: ti.types.vector(3, scalar) for word, scalar in vectors.items()}
+    return scalars | threes | {"vec4": ti.types.vector(4, real), "double_mat": ti.types.matrix(3, 3, ti.f64)}

@@ -151,14 +151,6 @@ def start(backend: str = "auto") -> str:
     return _backend
 
 
-def step_kernel(function: Any) -> Any:
-    """A kernel of many parallel loops that is called again and again.
-
-    Under quadrants its loops become one CUDA graph, which costs the host less than launching each.
-    """
-    return ti.kernel(graph=True)(function) if DEVICE_LOOPS else ti.kernel(function)
-
-
 FULL_GRID = 64
 """Blocks a multiprocessor, of 128 threads, that are more than a GPU does at a time."""
 

@@ -12,6 +12,7 @@ from taichimd.dynamics.coupling import coupling_of
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.dynamics.thermostats import layout as at
 from taichimd.program.results import Array
+from taichimd.system.cell import Cell
 
 MOST_SUM = 2.0 ** (62 - at.ENERGY_BITS)
 """eV: half of what sums of a barostat hold."""
@@ -23,6 +24,7 @@ class Bath:
     Args:
         ensemble: what is held constant.
         masses: (n,) amu.
+        cell: which a barostat moves.
         driving_force: 1/angstrom, or None.
         fixed: (n,) True where an atom is fixed; None: nowhere.
 
@@ -40,10 +42,11 @@ class Bath:
         self,
         ensemble: Ensemble,
         masses: Array,
+        cell: Cell,
         driving_force: tuple[float, float, float] | None = None,
         fixed: NDArray[np.bool_] | None = None,
     ) -> None:
-        self.ensemble = ensemble
+        self.ensemble, self._cell = ensemble, cell
         self.coupling = coupling_of(ensemble, driving_force)
         n_fixed = 0 if fixed is None else int(np.count_nonzero(fixed))
         if n_fixed and self.coupling.driven:
@@ -91,27 +94,13 @@ class Bath:
             return self._given() * 2.0**-at.ENERGY_BITS
         return self.ensemble.received(self.bath.to_numpy(), self.freedom)
 
-    @property
-    def cell(self) -> Array:
-        """The cell vectors of a barostat, (3, 3) angstrom; waits for the device."""
-        return self.bath.to_numpy()[baro.CELL_VECTORS : baro.CELL_VECTORS + 9].reshape(3, 3)
-
-    @cell.setter
-    def cell(self, cell: Array) -> None:
-        values = self.bath.to_numpy()
-        values[baro.CELL_VECTORS : baro.CELL_VECTORS + 9] = np.ravel(cell)
-        self.bath.from_numpy(values)
-
     def leave(self, step: int) -> None:
         """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
 
         Whatever deformation is known then, the drift behind its own step has done it.
         """
         if self.moves_cell and step % self.coupling.period != 0:
-            values = self.bath.to_numpy()
-            values[baro.STRETCH : baro.STRETCH + 9] = 0.0
-            values[baro.DRIFT : baro.DRIFT + 9] = np.eye(3).ravel()
-            self.bath.from_numpy(values)
+            self._cell.rest()
 
     def _given(self) -> int:
         return int(self.ledger.to_numpy()[at.SLOT :].sum())
@@ -123,8 +112,10 @@ class Bath:
             return {**whose, "ledger": self._given()}
         if self.coupling.whole:
             values = self.bath.to_numpy()
-            of_cell = {"cell": values[baro.STATE].tolist()} if self.moves_cell else {}
-            return {**whose, "bath": values[at.STATE].tolist(), **of_cell}
+            found = {**whose, "bath": values[at.STATE].tolist()}
+            if self.moves_cell:
+                found["cell"] = [*self._cell.state(), *values[baro.STATE].tolist()]
+            return found
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -151,5 +142,7 @@ class Bath:
             values = self.bath.to_numpy()
             values[at.STATE] = state["bath"]
             if self.moves_cell:
-                values[baro.STATE] = state["cell"]
+                of_barostat = len(values[baro.STATE])
+                values[baro.STATE] = state["cell"][-of_barostat:]
+                self._cell.set_state(state["cell"][:-of_barostat])
             self.bath.from_numpy(values)

@@ -8,16 +8,16 @@ from taichimd.dynamics.thermostats.layout import OPENS
 from taichimd.neighbours.control import BLOWN, REBUILD, STALE
 
 
-def drift_function(coupling: Coupling, thermostat: Any, near_list: bool, note: Any) -> Any:
+def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, note: Any) -> Any:
     """Device function that moves an atom.
 
     Args:
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
+        box: functions of the cell.
         near_list: whether force loops read a near list.
         note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or None.
     """
-    cell = coupling.moves_cell
     outdated = STALE if near_list else REBUILD
 
     @ti.func
@@ -35,12 +35,12 @@ def drift_function(coupling: Coupling, thermostat: Any, near_list: bool, note: A
             move = (0.5 * dt) * v + (0.5 * dt) * new
             s.atoms.vel[i] = new
         change = move
-        if ti.static(cell):
+        if ti.static(box.moves):
             if deforming == 1:
-                change, move = thermostat.drifted(s.atoms.pos[i], move, s.bath)
+                change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
         x = s.atoms.pos[i] + change
         there[i] = x
-        if thermostat.strayed(x, s.listed_at[i], s.reach.most_near2, near_list, s.bath) == 1:
+        if box.strayed(i, x, s.listed_at[i], s.reach.most_near2, near_list, s.cells) == 1:
             breaks = 1
             if ti.static(bool(note) and bool(s.sort)):
                 gone = x - s.listed_at[i]

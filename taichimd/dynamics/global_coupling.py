@@ -8,12 +8,15 @@ from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats import layout as thermostats
 
 
-def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, on_gpu: bool) -> Any:
+def close_function(
+    coupling: Coupling, thermostat: Any, box: Any, flags: Any, drift: Any, on_gpu: bool
+) -> Any:
     """Device function `close`, which holds a serial part and parallel loops of its own.
 
     Args:
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
+        box: functions of the cell.
         flags: those of `passes`.
         drift: moves an atom.
         on_gpu: whether a thread waits long for memory.
@@ -23,11 +26,11 @@ def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, 
     by_component = cell and thermostat.parts > 1  # each has a thread to collect it
 
     @ti.func
-    def act(at, ahead, dt, control: ti.template(), ledger: ti.template(), bath: ti.template()):
+    def act(at, ahead, s: ti.template(), bath: ti.template()):
         """What acts on the whole system does so; the cell begins to move. Serial."""
-        thermostat.rescale(dt, ledger[thermostats.OPENS] + (ahead - 1), ledger, bath)
+        thermostat.rescale(s.dt, s.ledger[thermostats.OPENS] + (ahead - 1), s.ledger, bath, s.cells)
         if ti.static(cell):
-            flags.deform(control, at + 1, bath)
+            flags.deform(s.control, at + 1, s.cells)
 
     @ti.func
     def close(at, ahead, s: ti.template()):
@@ -40,15 +43,15 @@ def close_function(coupling: Coupling, thermostat: Any, flags: Any, drift: Any, 
             if ti.static(on_gpu):
                 # Read at once and written at once: one thread that waits for memory again and again is slow.
                 own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
-                act(at, ahead, s.dt, s.control, s.ledger, own)
+                act(at, ahead, s, own)
                 for k in ti.static(range(bath_size)):
                     s.bath[k] = own[k]
             else:
-                act(at, ahead, s.dt, s.control, s.ledger, s.bath)
+                act(at, ahead, s, s.bath)
         for i in range(s.n):
             if s.control[at] == 0:
                 if ti.static(cell):
-                    thermostat.shift(i, s.n, s.shift_bits, s.shifts, s.bath)
+                    box.shift(i, s.n, s.shift_bits, s.shifts, s.cells)
                 atoms = s.atoms
                 kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
                 v = thermostat.rescaled(atoms.vel[i], s.bath) + kick

@@ -42,8 +42,10 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
     to_the_end = DEVICE_LOOPS and not (near_list or groups[0].all_pairs or cell)
     dangerous_pairs = dangerous_pairs_functions(variant.backend)
-    drift = drift_function(coupling, thermostat, near_list, dangerous_pairs.note if to_the_end else None)
-    close = close_function(coupling, thermostat, flags, drift, variant.on_gpu)
+    drift = drift_function(
+        coupling, thermostat, program.box, near_list, dangerous_pairs.note if to_the_end else None
+    )
+    close = close_function(coupling, thermostat, program.box, flags, drift, variant.on_gpu)
 
     @ti.func
     def count_step(i, s: ti.template(), at, ahead):

@@ -23,9 +23,10 @@ from taichimd.neighbours.control import (
     REMAINING,
     STALE,
 )
+from taichimd.system.cell import ONLY
 
 
-def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll: int) -> Any:
+def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, unroll: int) -> Any:
     """Device functions, all serial but `count_step`.
 
     And `every`, `sometimes`: when what acts on the whole system does so.
@@ -33,6 +34,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     Args:
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
+        box: functions of the cell.
         near_list: whether force loops read a near list.
         unroll: steps of a pass.
     """
@@ -41,9 +43,9 @@ def pass_functions(coupling: Coupling, thermostat: Any, near_list: bool, unroll:
     every = coupling.whole and not sometimes
 
     @ti.func
-    def deform(control: ti.template(), frozen, bath: ti.template()):
+    def deform(control: ti.template(), frozen, cells: ti.template()):
         """Begin the drift of the cell; a cell that runs away ends the run. Serial."""
-        if thermostat.deform(bath) == 0:
+        if box.deform(ONLY, cells) == 0:
             control[BLOWN] = RAN_AWAY
             control[frozen] = 1
 

@@ -28,7 +28,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
-from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.core.runtime import ti
 from taichimd.dynamics.step import step_functions
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
 from taichimd.neighbours.control import (
@@ -49,6 +49,7 @@ from taichimd.neighbours.search import Search, Sorted
 from taichimd.program.compiled import compiled_groups, evaluation_kernels, step_view
 from taichimd.program.forces import Outputs
 from taichimd.program.variant import System, Variant
+from taichimd.system.cell import VERLET_LIST
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
@@ -77,7 +78,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     types, number = types_of(real, variant.term, search.real if search else None), len(groups)
     program = compiled_groups(variant)
     forces, flags, thermostat, cell = program.forces, program.flags, program.thermostat, coupling.moves_cell
-    cut, views, unfit = program.cut, program.views, program.unfit
+    box, cut, views, unfit = program.box, program.cut, program.views, program.unfit
     rebuild = list_kernels(real, search or Search(real), row_layout(variant.backend), carried).rebuild
     stepping = step_functions(program, variant, fused)
     some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
@@ -112,11 +113,11 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         if ti.static(cell):
             deforming = thermostat.due(first)
             if deforming == 1:
-                flags.deform(s.control, FROZEN, s.bath)
+                flags.deform(s.control, FROZEN, s.cells)
         for i in range(atoms.n):
             if ti.static(cell):
                 if deforming == 1:
-                    thermostat.shift(i, atoms.n, s.shift_bits, s.shifts, s.bath)
+                    box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)
             v = atoms.vel[i] + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
             atoms.vel[i] = v
             drift(i, v, 0, deforming, s, atoms.pos, FROZEN)
@@ -158,8 +159,8 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 if s.control[REBUILD] != 0 and s.control[BLOWN] == NONE and s.control[BUILDS] < loops.builds_allowed and too_little == 0:  # fmt: skip
                     s.control[BUILDING] = 1
                     if ti.static(cell):
-                        s.control[BUILDING] = thermostat.lay_out(
-                            sort.grid, sort.bins, sort.reach, sort.radius2, s.bath
+                        s.control[BUILDING] = box.lay_out(
+                            sort.grid, sort.bins, sort.reach, sort.radius2, s.cells
                         )
                 if ti.static(not all_pairs):
                     to_do = s.n * s.control[BUILDING]
@@ -169,7 +170,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                     s.control[BUILDS] += 1
                     s.control[BUILT] = s.control[DONE]
                     if ti.static(cell):
-                        thermostat.forget_built(s.bath)
+                        box.forget(VERLET_LIST, s.cells)
                     loops.building[None] = 1 - s.control[REBUILD]
 
     else:
@@ -209,5 +210,5 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         cut_lists=evaluation_kernels(variant).cut_lists,
         tally_virial=evaluation_kernels(variant).tally_virial if cell else None,
         close_step=thermostat.close_step,
-        listed=thermostat.listed if cell else None,
+        listed=box.listed if cell else None,
     )

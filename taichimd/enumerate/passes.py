@@ -26,7 +26,7 @@ class OfAtom(View):
     """The numbers of an atom, as attributes."""
 
 
-def passes_functions(group: Group, variant: Any, thermostat: Any) -> Any:
+def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> Any:
     """Device functions of a term of passes, with the names and arguments of `program.forces`."""
     assert group.terms.passes is not None
     real, term, backend = variant.real, variant.term, variant.backend
@@ -35,7 +35,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any) -> Any:
     names, count = program.arrays, len(program.arrays)
     layout = body_layout(backend)
     look = access(group.terms, term, layout)
-    pruning = prune_functions(group.terms.n_kinds, backend, True, False, thermostat, 1, number=group.number)
+    pruning = prune_functions(group.terms.n_kinds, backend, True, False, box, 1, number=group.number)
     vec = ti.types.vector(3, real)
 
     @device_helper
@@ -153,8 +153,8 @@ def passes_functions(group: Group, variant: Any, thermostat: Any) -> Any:
             nothing(g, out, control, frozen, want, ti.static(not knowing))
 
     @ti.func
-    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
-        pruning.prune(g, most_drift2, control, bath)
+    def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
+        pruning.prune(g, most_drift2, control, cells)
 
     return SimpleNamespace(
         cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,

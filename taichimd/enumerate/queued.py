@@ -14,11 +14,11 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 
 
-def queued_functions(group: Group, variant: Any, thermostat: Any) -> Any:
+def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> Any:
     """Device functions of such a group, with the names and arguments of `program.forces`."""
     cutters = threads_of_cut(variant.backend, has_pairs=True)
     pruning = prune_functions(
-        group.terms.n_kinds, variant.backend, False, False, thermostat, cutters, number=group.number
+        group.terms.n_kinds, variant.backend, False, False, box, cutters, number=group.number
     )
 
     @ti.func
@@ -29,8 +29,8 @@ def queued_functions(group: Group, variant: Any, thermostat: Any) -> Any:
                     thermostat.add_virial(i, g.n, load_matrix(out.virial, i), ledger)
 
     @ti.func
-    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
-        pruning.prune(g, most_drift2, control, bath)
+    def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
+        pruning.prune(g, most_drift2, control, cells)
 
     return SimpleNamespace(
         cut=cut, unfit=pruning.unfit, cutters=cutters, both_passes=both_passes, helped=False, apart=False,

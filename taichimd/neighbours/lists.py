@@ -96,11 +96,11 @@ class Lists:
         """Square of the displacement since the build beyond which no near list can be cut, angstrom^2."""
         return self.skins.drift**2
 
-    def reaches(self) -> tuple[float, float, int, int]:
-        """How far the list of the force loops and the Verlet list reach, angstrom; largest image along y and z."""
+    def reaches(self) -> tuple[float, float, Any]:
+        """How far the list of the force loops and the Verlet list reach, angstrom; largest image along each vector."""
         built = self.cutoff + self.skins.outer
         near = self.cutoff + self.skins.inner if self.near_list else built
-        return near, built, int(self.verlet.most_image[1]), int(self.verlet.most_image[2])
+        return near, built, self.verlet.sort.most_image
 
     def look(self) -> NDArray[np.int32]:
         """The control array as the device has left it; waits for the device."""

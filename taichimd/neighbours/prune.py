@@ -36,6 +36,7 @@ from taichimd.neighbours.rows import (
     slot,
 )
 from taichimd.neighbours.tuple_arrays import pair_width
+from taichimd.system.cell import NEAR_LIST
 
 AHEAD = {ATOM_MAJOR: 1, SLOT_MAJOR: 8, CHUNKED: 8}
 """Entries that a thread reads at a time: on a GPU their latencies pass together."""
@@ -56,7 +57,7 @@ def prune_functions(
     backend: str,
     ordered: bool,
     with_reverse: bool,
-    coupled: Any,
+    box: Any,
     threads: int,
     pair_rows: bool = False,
     number: int = 0,
@@ -68,7 +69,7 @@ def prune_functions(
         backend: "cuda" or "cpu".
         ordered: put rows in order, where sums depend on it.
         with_reverse: make `reverse`, where something is kept per entry.
-        coupled: functions of thermostat or barostat, of which `strayed` is the displacement test.
+        box: functions of the cell, of which `strayed` is the displacement test.
         threads: that share an atom.
         pair_rows: make a second near list, of the pair term, whose cutoff is longer; in `tuples`.
         number: of the group of terms that reads the list.
@@ -151,7 +152,7 @@ def prune_functions(
         return kept, pairs
 
     @ti.func
-    def prune(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
+    def prune(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
         for k in range(g.places_end):
             if control[STALE] != 0 and control[REBUILD] == 0:
                 per_angstrom = ti.cast(g.near.limits2[UNITS], ti.f64)
@@ -167,7 +168,7 @@ def prune_functions(
             m = 0
             if does:
                 m = g.verlet.count[i]
-                if coupled.strayed(g.near.pos[i], g.verlet.made_at[i], most_drift2, False, bath) == 1:
+                if box.strayed(i, g.near.pos[i], g.verlet.made_at[i], most_drift2, False, cells) == 1:
                     control[REBUILD] = 1
             kept, pairs = 0, 0
             if is_left(does, shared):
@@ -212,23 +213,22 @@ def prune_functions(
     return SimpleNamespace(prune=prune, unfit=unfit)
 
 
-def close_cut_function(coupled: Any, cell: bool) -> Any:
+def close_cut_function(box: Any) -> Any:
     """The device function that ends a cut: the near lists are fit, or there is too little room. Serial.
 
     Args:
-        coupled: functions of thermostat or barostat.
-        cell: whether the cell moves.
+        box: functions of the cell.
     """
 
     @ti.func
-    def close_cut(unfit, control: ti.template(), bath: ti.template()):
+    def close_cut(unfit, control: ti.template(), cells: ti.template()):
         if control[STALE] != 0 and control[REBUILD] == 0:
             if unfit != 0:
                 control[REBUILD] = 1
             else:
                 control[STALE] = 0
                 control[CUTS] += 1
-                if ti.static(cell):
-                    coupled.forget_near(bath)
+                if ti.static(box.moves):
+                    box.forget(NEAR_LIST, cells)
 
     return close_cut

@@ -7,8 +7,8 @@ from taichimd.core.errors import AnalysisError, OutputError
 from taichimd.io.analysis_files import check_picture
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
-from taichimd.observables.quantities import angles, msd, rdf, vacf
-from taichimd.observables.request import KINDS, Request, Run
+from taichimd.observables.registry import OF_TRAJECTORIES
+from taichimd.observables.trajectory import Request, Trajectory
 
 
 @dataclass(frozen=True)
@@ -39,33 +39,41 @@ def analyze(
         SettingsError: an unknown format of pictures.
     """
     check_picture(request.plot_format)
-    frames = read_frames(trajectory, skip)
-    run = Run(frames, request)
-    reasons = {kind: reason for kind in KINDS if (reason := run.missing(kind))}
-    for kind in request.kinds:
-        if kind in reasons:
-            raise AnalysisError(f"{trajectory}: {kind.upper()} {reasons[kind]}")
-    kinds = request.kinds or tuple(kind for kind in KINDS if kind not in reasons)
-    if not kinds:
-        raise AnalysisError(f"{trajectory}: nothing to compute: RDF {reasons['rdf']}; MSD {reasons['msd']}")
+    run = Trajectory(read_frames(trajectory, skip), request)
+    reasons = {name: reason for name, kind in OF_TRAJECTORIES.items() if (reason := kind.missing(run))}
+    for name in request.kinds:
+        if name in reasons:
+            raise AnalysisError(f"{trajectory}: {name.upper()} {reasons[name]}")
+    names = request.kinds or [
+        n for n, kind in OF_TRAJECTORIES.items() if kind.by_default and n not in reasons
+    ]
+    if not names:
+        first: dict[str, str] = {}
+        for name, reason in reasons.items():
+            first.setdefault(reason, name.upper())
+        why = "; ".join(f"{name} {reason}" for reason, name in first.items())
+        raise AnalysisError(f"{trajectory}: nothing to compute: {why}")
+    left_out = (
+        [] if request.kinds else [f"{name.upper()} left out: it {why}" for name, why in reasons.items()]
+    )
     with writing(folder):
         make_folder(folder)
-    results = {kind: [folder / f"{kind}.csv", folder / f"{kind}.{request.plot_format}"] for kind in kinds}
-    for kind, second in (("vacf", "dos.csv"), ("angles", "coordination.csv")):
-        if kind in kinds:
-            results[kind].insert(1, folder / second)
-    files = [file for kind in kinds for file in results[kind]]
+    kinds = [OF_TRAJECTORIES[name] for name in names]
+    results = [(kind, [folder / file for file in kind.files(request.plot_format)]) for kind in kinds]
+    files = [file for _, own in results for file in own]
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
-    notes = [] if request.kinds else [f"{kind.upper()} left out: it {why}" for kind, why in reasons.items()]
-    title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(frames.symbols)} atoms"
+    title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(run.frames.symbols)} atoms"
     rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}")]
     with all_or_none(files):
-        for kind in kinds:
-            rows += {"rdf": rdf, "angles": angles, "msd": msd, "vacf": vacf}[kind](run, results[kind], title)
+        for kind, own in results:
+            result = kind.of_trajectory(run)
+            result.write(own, title)
+            rows += result.rows
+            run.notes += result.notes
     if run.blocks == 1:
         why = (
             "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"
         )
-        notes.append(f"too few {'frames' if request.blocks is None else 'blocks'} for errors: {why}")
-    return Outcome(rows, run.notes + notes, files)
+        left_out.append(f"too few {'frames' if request.blocks is None else 'blocks'} for errors: {why}")
+    return Outcome(rows, run.notes + left_out, files)

@@ -5,13 +5,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ase import Atoms
 
-from taichimd.app.config import RunSettings
 from taichimd.app.setting_types import DRAW, parse_time
+from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.observables.estimators.structure import check_reach
-from taichimd.observables.plan import Plan, check_system, make_plan, names_of, parse_kinds
+from taichimd.observables.plan import Plan, check_system, make_plan, parse_kinds, saved_plan
 from taichimd.system.constraints import fixed_atoms
 
 if TYPE_CHECKING:
@@ -25,27 +24,28 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
     Raises:
         SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
     """
-    if settings.observe is None:
-        for key in ("observe_every", "observe_window", "observe_r_max"):
-            if getattr(settings, key) != RunSettings.model_fields[key].default:
+    observe = settings.observe
+    if observe.quantities is None:
+        for key, value in observe.record().items():
+            if value != SETTINGS[key].default:
                 raise SettingsError(
-                    f"{key} = {getattr(settings, key)}: nothing is observed; expected with it observe, "
-                    'such as "rdf,msd"'
+                    f'{key} = {value}: nothing is observed; expected with it observe, such as "rdf,msd"'
                 )
         return None
-    window = None if settings.observe_window is None else parse_time(settings.observe_window)
-    kinds = parse_kinds(settings.observe)
-    timestep, every = settings.timestep, settings.observe_every
-    return make_plan(kinds, first_step, steps, timestep, every, window, settings.observe_r_max)
+    window = None if observe.window is None else parse_time(observe.window)
+    kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
+    return make_plan(kinds, first_step, steps, timestep, observe.every, window, observe.r_max)
 
 
 def plan_of_restart(
     settings: RunSettings, checkpoint: Checkpoint, steps: int
 ) -> tuple[Plan | None, list[str]]:
     """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
-    saved = saved_plan(checkpoint)
-    same = checkpoint.settings.get("ensemble") == settings.ensemble and settings.velocities != DRAW
-    if saved is not None and settings.observe is not None and same:
+    saved = saved_plan(checkpoint.observed)
+    same = (
+        checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
+    )
+    if saved is not None and settings.observe.quantities is not None and same:
         whole = checkpoint.step + steps - saved.first_step
         if plan_of(settings, saved.first_step, whole) == saved:
             return saved, []
@@ -55,25 +55,18 @@ def plan_of_restart(
     return plan, [f"observations start anew at step {checkpoint.step:,}: another length or other settings"]
 
 
-def saved_plan(checkpoint: Checkpoint) -> Plan | None:
-    """What a checkpoint's run observes; None without."""
-    import json
-
-    saved = checkpoint.observed
-    return Plan.from_json(json.loads(str(saved["plan"]))) if saved else None
-
-
 def check(plan: Plan | None, atoms: Atoms) -> None:
     """Raise a SettingsError or AnalysisError if the structure does not allow what is to be observed."""
     if plan is not None:
-        check_system(plan, atoms.get_chemical_symbols(), atoms.get_masses(), atoms.pbc, fixed_atoms(atoms))
-        if "rdf" in plan.kinds:
-            check_reach(len(atoms), atoms.cell.volume, plan.r_max)
+        symbols, cell = atoms.get_chemical_symbols(), atoms.cell.array
+        check_system(plan, symbols, atoms.get_masses(), cell, atoms.pbc, fixed_atoms(atoms))
 
 
 def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
     """Names of the files that a run will write."""
-    return () if plan is None else tuple(n for kind in plan.kinds for n in names_of(kind, plot_format))
+    return (
+        () if plan is None else tuple(file for kind in plan.observables for file in kind.files(plot_format))
+    )
 
 
 def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":
@@ -87,7 +80,7 @@ def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | No
     from taichimd.observables.live import Observations
 
     observations = Observations(cast("Engine", simulation.engine), plan)
-    if checkpoint is not None and saved_plan(checkpoint) == plan:
+    if checkpoint is not None and saved_plan(checkpoint.observed) == plan:
         observations.load(checkpoint.observed)
     return observations
 

@@ -1,6 +1,7 @@
 """What a run observes while it goes on: when samples are taken, in which blocks, for which window."""
 
 import difflib
+import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -8,35 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
-from taichimd.observables.request import BLOCKS, FEWEST, TWO_ORIGINS
+from taichimd.observables.observable import RunObservable
+from taichimd.observables.registry import OF_RUNS
+from taichimd.observables.trajectory import BLOCKS, FEWEST, TWO_ORIGINS
 
-OBSERVABLES = ("rdf", "msd", "vacf", "heat", "viscosity")
-"""What a run can observe."""
-CORRELATED = OBSERVABLES[1:]
-"""Those with a correlation window."""
 ORIGINS = 100
 """Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
-
-
-TABLES = {
-    "rdf": ("rdf",),
-    "msd": ("msd",),
-    "vacf": ("vacf", "dos"),
-    "heat": ("heat_current", "kappa"),
-    "viscosity": ("stress", "viscosity"),
-}
-"""Tables that each kind writes."""
-_PICTURES = {"heat": "kappa"}
-"""Names of pictures, where they are not those of the kind."""
-OF_BULK = ("heat", "viscosity")
-"""Those that need momentum to be conserved."""
-NEED_VOLUME = ("rdf", "heat", "viscosity")
-"""Those that are per volume of the cell."""
-
-
-def names_of(kind: str, plot_format: str = "png") -> list[str]:
-    """Names of the files that a kind writes: tables, and the picture last."""
-    return [*(f"{name}.csv" for name in TABLES[kind]), f"{_PICTURES.get(kind, kind)}.{plot_format}"]
 
 
 def _between_origins(lags: int) -> int:
@@ -48,7 +26,7 @@ class Plan:
     """Samples of one run, in equal blocks for the errors.
 
     Attributes:
-        kinds: of OBSERVABLES.
+        kinds: names of `registry.OF_RUNS`.
         every: steps between samples.
         first_step: where the run begins.
         samples: in the whole run, at the multiples of `every`.
@@ -79,9 +57,14 @@ class Plan:
         return _between_origins(self.lags)
 
     @property
+    def observables(self) -> list[type[RunObservable]]:
+        """Classes of the kinds."""
+        return [OF_RUNS[kind] for kind in self.kinds]
+
+    @property
     def correlated(self) -> bool:
         """Whether anything has a window."""
-        return any(kind in CORRELATED for kind in self.kinds)
+        return any(kind.correlated for kind in self.observables)
 
     def to_json(self) -> dict[str, Any]:
         """For checkpoints and reports."""
@@ -93,23 +76,26 @@ class Plan:
         return cls(**{**saved, "kinds": tuple(saved["kinds"])})
 
 
+def saved_plan(observed: dict[str, Any]) -> Plan | None:
+    """The plan of what a checkpoint keeps (`Checkpoint.observed`); None if it keeps nothing."""
+    return Plan.from_json(json.loads(str(observed["plan"]))) if observed else None
+
+
 def parse_kinds(text: str) -> tuple[str, ...]:
-    """Observables of a text such as "rdf,msd", in the order of OBSERVABLES.
+    """Observables of a text such as "rdf,msd", in the order of the registry.
 
     Raises:
         SettingsError: a word that is none of them.
     """
-    words = [word.strip() for word in text.split(",") if word.strip()]
+    words, some = [word.strip() for word in text.split(",") if word.strip()], ", ".join(OF_RUNS)
     for word in words:
-        if word not in OBSERVABLES:
-            near = difflib.get_close_matches(word, OBSERVABLES, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(OBSERVABLES)}"
+        if word not in OF_RUNS:
+            near = difflib.get_close_matches(word, OF_RUNS, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {some}"
             raise SettingsError(f"observe = {text!r}: unknown {word!r}; {hint}")
     if not words:
-        raise SettingsError(
-            f"observe = {text!r}: expected some of {', '.join(OBSERVABLES)}, with commas between"
-        )
-    return tuple(kind for kind in OBSERVABLES if kind in words)
+        raise SettingsError(f"observe = {text!r}: expected some of {some}, with commas between")
+    return tuple(kind for kind in OF_RUNS if kind in words)
 
 
 def make_plan(
@@ -127,7 +113,7 @@ def make_plan(
     The run is cut into five blocks; fewer, if the window would not fit into one.
 
     Args:
-        kinds: of OBSERVABLES.
+        kinds: names of `registry.OF_RUNS`.
         first_step: step counter at the start.
         steps: of the run.
         timestep: fs.
@@ -143,7 +129,8 @@ def make_plan(
     samples = (first_step + steps) // every - -(-first_step // every) + 1
     length = f"the run of {steps} steps ({steps * timestep / 1000.0:g} ps)"
     interval = every * timestep
-    correlated = any(kind in CORRELATED for kind in kinds)
+    observables = [OF_RUNS[kind] for kind in kinds]
+    correlated = any(kind.correlated for kind in observables)
     fewest = FEWEST if correlated else 1
     if samples < fewest:
         raise SettingsError(
@@ -163,11 +150,8 @@ def make_plan(
                 f"samples; expected at most {longest * interval / 1000.0:g} ps, which leaves {TWO_ORIGINS}: "
                 "shorten the window or lengthen the run"
             )
-        if "msd" in kinds and lags < 2:
-            raise SettingsError(
-                f"observe_window = {window:g} fs spans one sample: msd needs two or more for the slope of "
-                f"its line, {2 * interval:g} fs; take a longer window, or samples more often"
-            )
+        for kind in observables:
+            kind.check_window(lags, window, interval)
     blocks = max(1, min(BLOCKS, samples // 4))
     while correlated and lags > _most_lags(samples // blocks):
         blocks -= 1
@@ -185,6 +169,7 @@ def check_system(
     plan: Plan,
     symbols: list[str],
     masses: NDArray[np.float64],
+    cell: NDArray[np.float64],
     pbc: NDArray[np.bool_],
     fixed: NDArray[np.bool_] | None = None,
 ) -> None:
@@ -194,29 +179,28 @@ def check_system(
         plan: of the run.
         symbols: of the n atoms.
         masses: (n,) amu.
+        cell: (3, 3) rows, angstrom.
         pbc: (3,) along which cell vectors the system repeats.
         fixed: (n,) which atoms are fixed; None if none is.
 
     Raises:
         SettingsError: a volume is needed where there is none, one mass where a species has several, or all
             atoms moving where some are fixed.
+        AnalysisError: more distances within r_max than anybody can count.
     """
-    bulk = [kind for kind in plan.kinds if kind in OF_BULK]
-    if bulk and fixed is not None and fixed.any():
+    spoilt = [kind.name for kind in plan.observables if kind.green_kubo]
+    if spoilt and fixed is not None and fixed.any():
+        *others, last = (name for name, kind in OF_RUNS.items() if not kind.green_kubo)
         raise SettingsError(
-            f"observe = {', '.join(bulk)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
-            "Green-Kubo integral is no property of the material; let all move, or observe rdf, msd or vacf"
+            f"observe = {', '.join(spoilt)}: {fixed.sum():,} atoms are fixed and take up momentum, so the "
+            "Green-Kubo integral is no property of the material; let all move, or observe "
+            f"{', '.join(others)} or {last}"
         )
-    for kind in plan.kinds:
-        if kind in NEED_VOLUME and not np.all(pbc):
+    for kind in plan.observables:
+        if kind.needs_volume and not np.all(pbc):
             raise SettingsError(
-                f"observe = {kind}: needs a cell that is periodic in three directions, pbc is "
+                f"observe = {kind.name}: needs a cell that is periodic in three directions, pbc is "
                 f"{np.asarray(pbc).tolist()}"
             )
-    for symbol in sorted(set(symbols)) if "vacf" in plan.kinds else ():
-        different = len(np.unique(masses[np.array(symbols) == symbol]))
-        if different > 1:
-            raise SettingsError(
-                f"observe = vacf: atoms of {symbol} have {different} different masses; expected one: "
-                "observe something else, and use taichimd analyze --vacf on the trajectory"
-            )
+    for kind in plan.observables:
+        kind.check_system(plan, symbols, masses, cell)

@@ -8,6 +8,7 @@ from taichimd.core.arguments import Number, View, device_helper, kernel
 from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import coupling_functions
+from taichimd.dynamics.moving_cell import cell_functions
 from taichimd.dynamics.step_flags import pass_functions
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.group import GroupView, view
@@ -19,6 +20,7 @@ from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import whole_warps
 from taichimd.program.forces import Outputs, force_functions
 from taichimd.program.variant import Reach, System, Variant
+from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms
 
 
@@ -28,7 +30,7 @@ class StepView(View):
     Attributes:
         n: number of atoms. dt: time step, internal units. reach: `Reach`. atoms: `Atoms`.
         shifts, shift_bits: of the images. listed_at: positions from which displacements count.
-        control, ledger, bath: see there. sort: `Sorted`, in loops on the device. groups: `GroupView`s.
+        control, ledger, bath, cells: see there. sort: `Sorted`, in loops on the device. groups: `GroupView`s.
         out: where the forces of a single group go.
     """
 
@@ -45,14 +47,8 @@ def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepVi
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
         listed_at=system.listed_at, control=system.control, ledger=bath and bath.ledger,
-        bath=bath and bath.bath, sort=sort, groups=groups, out=Outputs(force=atoms.force),
+        bath=bath and bath.bath, cells=system.cells, sort=sort, groups=groups, out=Outputs(force=atoms.force),
     )  # fmt: skip
-
-
-@device_helper
-def bath_of(bath: Any) -> Any:
-    """The array `bath`, or None where nothing acts but forces."""
-    return bath and bath.bath
 
 
 @device_helper
@@ -67,30 +63,33 @@ def compiled_groups(variant: Variant) -> Any:
 
     Returns:
         forces: of each group, those of steps; seldom: those of evaluations, which compile sooner. cut: a device function.
-        unfit: whether near lists have too little room. thermostat, flags: functions of both. tally: what of the virial
+        unfit: whether near lists have too little room. thermostat, box, flags: functions of these. tally: what of the virial
         steps need. views: makes `GroupView`s of a kernel's arguments, at its compilation.
     """
     groups, coupling, unroll = variant.groups, variant.coupling, variant.unroll
     thermostat = coupling_functions(coupling, variant.real, variant.on_gpu)
-    cell, driven, near_list = coupling.moves_cell, coupling.driven, variant.near_list
-    tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[thermostat.parts if cell else 6 if driven else 0]
+    box = cell_functions(variant.real, coupling.moves_cell)
+    driven, near_list = coupling.driven, variant.near_list
+    tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[
+        thermostat.parts if box.moves else 6 if driven else 0
+    ]
 
     def functions(straight: bool) -> list[Any]:
         made = []
         for group in groups:
             if group.terms.queued:
-                made.append(queued_functions(group, variant, thermostat))
+                made.append(queued_functions(group, variant, thermostat, box))
             elif group.terms.passes:
-                made.append(passes_functions(group, variant, thermostat))
+                made.append(passes_functions(group, variant, thermostat, box))
             else:
-                made.append(force_functions(group, variant, thermostat, straight))
+                made.append(force_functions(group, variant, thermostat, box, straight))
         return made
 
     forces = functions(DEVICE_LOOPS or unroll == 1)
     # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
     seldom = forces if variant.on_gpu else functions(False)
     number = len(groups)
-    close_cut = close_cut_function(thermostat, cell)
+    close_cut = close_cut_function(box)
 
     @ti.func
     def ends_of(k: ti.template(), n, images):
@@ -116,12 +115,12 @@ def compiled_groups(variant: Variant) -> Any:
         """Near lists that are fit for the positions, cut from the Verlet list."""
         if ti.static(near_list):
             for k in ti.static(range(number)):
-                those[k].cut(s.groups[k], s.reach.most_drift2, s.control, s.bath)
-            close_cut(unfit(s), s.control, s.bath)
+                those[k].cut(s.groups[k], s.reach.most_drift2, s.control, s.cells)
+            close_cut(unfit(s), s.control, s.cells)
 
     return SimpleNamespace(
-        forces=forces, seldom=seldom, cut=cut, unfit=unfit, thermostat=thermostat, tally=tally, views=views,
-        flags=pass_functions(coupling, thermostat, near_list, unroll),
+        forces=forces, seldom=seldom, cut=cut, unfit=unfit, thermostat=thermostat, box=box, tally=tally, views=views,
+        flags=pass_functions(coupling, thermostat, box, near_list, unroll),
     )  # fmt: skip
 
 
@@ -143,7 +142,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
     outdated = STALE if near_list else REBUILD
     # What leaves the virial of steps with each atom.
     many_body = [g.terms.many_body or g.terms.passes or g.terms.queued for g in groups]
-    bathed = {"bath": BathArrays if cell or driven else None}
+    strains = Cells.only("strain", "lost") if cell else None
     results = {
         "total": Outputs.only("energy", "virial"),
         "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
@@ -155,7 +154,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
 
     @kernel(
         types,
-        system=variant.system(**bathed),
+        system=variant.system(bath=BathArrays if driven else None, cells=strains),
         **results,
         ends_run=Number("i32", "1 where the forces end a run"),
     )
@@ -186,7 +185,12 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
                         total.energy[i] = e
                         store_matrix(total.virial, i, w)
 
-    @kernel(types, system=variant.system(), **results, n=Number("i32", "number of atoms; 0: only compile"))
+    @kernel(
+        types,
+        system=variant.system(cells=None),
+        **results,
+        n=Number("i32", "number of atoms; 0: only compile"),
+    )
     def tally_virial(system, total, outputs, n):
         """The virial that `close_step` acts upon, behind `evaluate`: of pairs with the sums of a step, which round in another way."""
         s = step_view(system, views(system, n))
@@ -204,7 +208,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
         cut(forces, step_view(system, views(system, system.atoms.n)))
 
     somewhere = System.only(
-        "listed_at", "control", atoms=Atoms.only("n", "pos"), **bathed, reach=Reach.only("most_near2")
+        "listed_at", "control", atoms=Atoms.only("n", "pos"), cells=strains, reach=Reach.only("most_near2")
     )
 
     @kernel(types, system=somewhere)
@@ -213,7 +217,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
         atoms, most2 = system.atoms, system.reach.most_near2
         for i in range(atoms.n):
             x, x0 = atoms.pos[i], system.listed_at[i]
-            if thermostat.strayed(x, x0, most2, near_list, bath_of(system.bath)) == 1:
+            if program.box.strayed(i, x, x0, most2, near_list, system.cells) == 1:
                 system.control[outdated] = 1
 
     return SimpleNamespace(

@@ -2,15 +2,11 @@
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import LoopFlags, step_kernels
 from taichimd.enumerate.group import Group
-from taichimd.neighbours.box import Frame, make_frame
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
 from taichimd.program.forces import Outputs, outputs_for
@@ -18,6 +14,7 @@ from taichimd.program.groups import Choice
 from taichimd.program.results import Array
 from taichimd.program.totals import totals
 from taichimd.program.variant import Reach, System, Variant
+from taichimd.system.cell import Cell
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
@@ -61,12 +58,11 @@ class Device:
         state: the atoms, with positions.
         choice: the force field, bound to their species, and how it is done.
         bath: thermostat and barostat.
-        cell: (3, 3) angstrom.
-        pbc: (3,) bool.
+        cell: the lattice.
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
 
     Attributes:
-        state, bath: as given.
+        state, bath, cell: as given.
         groups: of terms, how each is done. lists: what the force loops read.
         unroll: steps per kernel call.
         reach: how far atoms may go.
@@ -80,14 +76,10 @@ class Device:
         choice: Choice,
         bath: Bath,
         *,
-        cell: Array,
-        pbc: NDArray[np.bool_],
+        cell: Cell,
         fused: bool = True,
     ) -> None:
-        self.state, self.bath = state, bath
-        self._pbc = pbc
-        self._cell_known = True
-        self.set_cell(cell)
+        self.state, self.bath, self.cell = state, bath, cell
         self.groups = groups = choice.groups(state.n)
         self.unroll = steps_per_pass(choice.backend, state.n, groups, bath.coupling)
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
@@ -115,7 +107,7 @@ class Device:
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
         lists = self.lists
         self._arrays = System(
-            state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, self.reach
+            state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, cell.arrays, self.reach
         )
         self.settle()
 
@@ -124,37 +116,10 @@ class Device:
         """Energies (n) and virials (9n), in spatial order, of the last forces."""
         return self._total.energy, self._total.virial
 
-    # The cell.
-
-    @property
-    def cell(self) -> Array:
-        """(3, 3) angstrom; after steps with a barostat it waits for the device."""
-        if not self._cell_known:
-            self._cell, self._cell_known = self.bath.cell, True
-            self._frame = make_frame(self._cell, self._pbc)
-        return self._cell
-
-    @property
-    def frame(self) -> Frame:
-        """The lattice of the present cell."""
-        _ = self.cell
-        return self._frame
-
-    def set_cell(self, cell: Array) -> None:
-        """Take another cell; the caller sees to the lists.
-
-        Raises:
-            StructureError: it has no volume along the periodic directions.
-        """
-        self._frame = make_frame(cell, self._pbc)
-        self._cell, self._cell_known = np.array(cell, float), True
-        if self.bath.moves_cell:
-            self.bath.cell = self._cell
-
     def cell_moved(self) -> None:
         """With a barostat, the host's copies of the cell, and of what comes from it, are void."""
         if self.bath.moves_cell:
-            self._cell_known = False
+            self.cell.moved()
             self.lists.verlet.forget_cell()
 
     # Lists.
@@ -163,10 +128,10 @@ class Device:
         """Bring the lists up to date, in the cell as it is now; whether there was anything to do."""
         if not self.lists.due():
             return False
-        self.lists.renew(self.frame)
+        self.lists.renew(self.cell.frame)
         self._choose_kernels()
         if self._run.listed is not None:
-            self.call(self._run.listed, *self.lists.reaches(), self.bath)
+            self.call(self._run.listed, *self.lists.reaches(), self.cell.arrays)
         return True
 
     def _choose_kernels(self) -> None:
@@ -191,14 +156,14 @@ class Device:
         if self.blown:
             positions = self.state.get("pos")
             check_positions(positions, self.state.n)
-            check_turns(positions, self.frame)
+            check_turns(positions, self.cell.frame)
         while self.renew():
             self.lists.look()
 
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
-        self.call(self._run.moved, self._system())
+        self.call(self._run.moved, self.system())
 
     # Forces.
 
@@ -208,14 +173,14 @@ class Device:
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
         self._queue_groups(END if timestep > 0.0 else ANY_TIME, ALL)
-        self.call(self._run.evaluate, self._system(), self._total, self._group_outputs, int(timestep > 0.0))
+        self.call(self._run.evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
 
     def _queue_groups(self, when: int, want: int) -> None:
         """Queue the kernels of groups that have their own."""
         if self.evaluators:
-            self.call(self._run.cut_lists, self._system())
+            self.call(self._run.cut_lists, self.system())
         for one in self.evaluators:
             one.queue(self.call, self.lists.verlet, self.lists.control, when, want)
 
@@ -228,7 +193,7 @@ class Device:
         for one in self.evaluators:
             one.check()
 
-    def _system(self) -> System:
+    def system(self) -> System:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
         return self._arrays
@@ -262,7 +227,7 @@ class Device:
 
     def open_step(self, step: int, to_do: int, timestep: float) -> None:
         """Queue the first half kick and drift of a run that begins at a step."""
-        self.call(self._run.open_step, self._system(), to_do, step, timestep)
+        self.call(self._run.open_step, self.system(), to_do, step, timestep)
         self.forces_known = self.evaluated = False
         self.cell_moved()
 
@@ -278,14 +243,14 @@ class Device:
             self._queue_groups(STEP, ALL if self.bath.moves_cell else FORCE)
             with literals(state.real), grid(self._blocks):
                 self._run.steps.repeat(
-                    each, self._system(), self._group_outputs, *spare, self._loops, timestep
+                    each, self.system(), self._group_outputs, *spare, self._loops, timestep
                 )
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""
         if self._run.tally_virial is not None:
-            self.call(self._run.tally_virial, self._system(), self._total, self._group_outputs, n)
-        self.call(self._run.close_step, self.state, self.bath, n, timestep, step - 1)
+            self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
+        self.call(self._run.close_step, self.state, self.bath, self.cell.arrays, n, timestep, step - 1)
 
     def launch(self, kernel: Any, *args: Any) -> None:
         """Queue a kernel that may move atoms: what was known of the forces is void."""

@@ -27,6 +27,7 @@ from taichimd.program.groups import Choice
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.program.totals import heat_flows, momentum_flows, stress_of
+from taichimd.system.cell import Cell
 from taichimd.system.checks import (
     check_all_pairs,
     check_all_pairs_of,
@@ -106,8 +107,8 @@ class Engine(NotCopied):
         self.backend = start(backend)
         bounds = forcefield.bind(species)
         many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
-        cell = atoms.cell.array
-        frame = make_frame(cell, self.pbc)
+        cell = Cell(atoms.cell.array, self.pbc)
+        frame = cell.frame
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
         check_neighbours(forcefield.cutoff, many_body, frame, atoms.positions)
@@ -124,11 +125,11 @@ class Engine(NotCopied):
         if self._all_pairs:
             check_all_pairs_of(self.ensemble.moves_cell, driving_force)
         if isinstance(self.ensemble, Barostat):
-            self.ensemble.check_cell(cell, self.pbc)
+            self.ensemble.check_cell(cell.vectors, self.pbc)
         self.fixed = check_fixed(fixed, self.n_atoms)
-        self._bath = Bath(self.ensemble, self.masses, driving_force, self.fixed)
+        self._bath = Bath(self.ensemble, self.masses, cell, driving_force, self.fixed)
         if isinstance(self.ensemble, Barostat):
-            wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(determinant(cell))
+            wanted = 3.0 * self.ensemble.most_pressure * units.GPA * abs(determinant(cell.vectors))
             self._bath.check_sums(wanted, self._bath.freedom * units.KB * self.ensemble.temperature)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
         self._state = State(kinds, self.masses, precision, self.fixed)
@@ -142,7 +143,6 @@ class Engine(NotCopied):
             ),
             self._bath,
             cell=cell,
-            pbc=self.pbc,
             fused=self._fused,
         )  # fmt: skip
 
@@ -168,7 +168,7 @@ class Engine(NotCopied):
     @property
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
-        return self.device.cell.copy()
+        return self.device.cell.vectors.copy()
 
     @property
     def volume(self) -> float | None:
@@ -204,14 +204,14 @@ class Engine(NotCopied):
             cell = np.array(cell, float)
             if self._all_pairs:
                 check_all_pairs(make_frame(cell, self.pbc), self.forcefield.cutoff, many_body=False)
-            device.set_cell(cell)
+            device.cell.set(cell)
             device.forces_known = device.evaluated = False
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
             device.lists.outdate()
         if positions is not None:
             positions = np.asarray(positions, float)
             check_positions(positions, self.n_atoms)
-            check_turns(positions, device.frame)
+            check_turns(positions, device.cell.frame)
             check_digits(positions, self.precision)
             self._state.set("pos", positions)
             device.moved()
@@ -226,11 +226,11 @@ class Engine(NotCopied):
             self._bath.leave(self.step)
             self.step = step
         if bath is not None:
+            before = device.cell.vectors
             self._bath.set_state(bath)
             if self._bath.moves_cell:
-                before = device.cell
                 device.cell_moved()
-                if not np.array_equal(device.cell, before):
+                if not np.array_equal(device.cell.vectors, before):
                     device.forces_known = device.evaluated = False
                 device.lists.outdate()
 

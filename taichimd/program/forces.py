@@ -46,7 +46,7 @@ def rows_of_pairs(g: Any) -> Rows:
     return Rows(g.verlet.pos, g.verlet.kind, g.tuples.firsts, g.tuples.tuples, g.verlet.shifts)
 
 
-def force_functions(group: Group, variant: Any, thermostat: Any, straight: bool) -> Any:
+def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, straight: bool) -> Any:
     """Device functions of a group: `cut`, `unfit`, `first_pass`, `in_lanes`, `gathered`, `complete`, and what callers must know.
 
     That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs; `apart`: `gathered`
@@ -57,6 +57,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, straight: bool)
         group: the terms and how they are done.
         variant: what kernels are compiled for.
         thermostat: functions of what acts on atoms and cell; takes the sums of virials.
+        box: functions of the cell.
         straight: whether unrolled code may be used (`gather_functions`).
     """
     real, term, backend, driven = variant.real, variant.term, variant.backend, variant.coupling.driven
@@ -82,7 +83,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, straight: bool)
     foreign, layout = group.foreign, body_layout(backend)
     cutters = threads_of_cut(backend, has_pairs=both or not many_body)
     pruning = prune_functions(
-        terms.n_kinds, backend, many_body, with_reverse, thermostat, cutters, pair_rows, group.number
+        terms.n_kinds, backend, many_body, with_reverse, box, cutters, pair_rows, group.number
     )
 
     @ti.func
@@ -190,8 +191,8 @@ def force_functions(group: Group, variant: Any, thermostat: Any, straight: bool)
                         out.energy[i] += e
 
     @ti.func
-    def cut(g: ti.template(), most_drift2, control: ti.template(), bath: ti.template()):
-        pruning.prune(g, most_drift2, control, bath)
+    def cut(g: ti.template(), most_drift2, control: ti.template(), cells: ti.template()):
+        pruning.prune(g, most_drift2, control, cells)
         if ti.static(bool(list_tuples)):
             list_tuples(g, control)
 

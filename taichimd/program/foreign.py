@@ -122,7 +122,7 @@ class ForceProgram:
         variant = Variant(self._groups, state.real, state.term, self.backend, blocks=blocks)
         kernels = evaluation_kernels(variant, ALL if want == "all" else FORCE)
         reach = Reach(most_step2=0.0, most_near2=0.0, most_drift2=0.0)
-        system = System(state, verlet, state.pos, arrays, control, None, reach)
+        system = System(state, verlet, state.pos, arrays, control, reach=reach)
         with literals(state.real), grid(blocks):
             kernels.evaluate(system, total, outputs, 0)
         energies = total.energy.to_numpy().astype(float)

@@ -7,10 +7,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
-from taichimd.core.matrix3 import Array, determinant
+from taichimd.core.matrix3 import Array as Matrix
+from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import literals, ti
-from taichimd.system.state import LEAST_INVERSE_MASS, State
+from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State
 
 PIECE = 256
 """Atoms that one thread adds up, one after the other."""
@@ -34,55 +36,59 @@ LABORATORY = Centre()
 """For samplers: take positions and velocities as they are."""
 
 
+class Pieces(Bundle):
+    """What sums over pieces of PIECE atoms take besides the atoms."""
+
+    sorted_of: Any = Array("i32", "n", "place of each user's number")
+    energy: Any = Array("real", "n", "energy of each atom, eV")
+    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
+    velocity: Any = Number("double_vec", "velocities count relative to this one")
+    first: Any = Number("i32", "where in `sums` the results begin")
+    sums: Any = Array("f64", "pieces columns", "the results, piece by piece")
+
+
 @cache
 def piece_sums(real: Any, what: str) -> Any:
-    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms, written from place `first` on.
-
-    Velocities count relative to (vx, vy, vz).
-    """
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms."""
     columns = COLUMNS[what]
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
     @ti.func
-    def add_totals(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
-        total[0] += energy[i]
+    def add_totals(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
+        total[0] += of.energy[i]
         total[1] += kinetic
         for c in ti.static(range(9)):
-            total[2 + c] += virial[9 * i + c]
+            total[2 + c] += of.virial[9 * i + c]
 
     @ti.func
-    def add_heat(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
-        e = kinetic + energy[i]
+    def add_heat(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
+        e = kinetic + of.energy[i]
         for a in ti.static(range(3)):
             for c in ti.static(range(3)):
-                total[a] += virial[9 * i + 3 * a + c] * v[c]
+                total[a] += of.virial[9 * i + 3 * a + c] * v[c]
             total[3 + a] += e * v[a]
         total[6] += kinetic
 
     @ti.func
-    def add_stress(total: ti.template(), i, v, inverse, kinetic, energy: ti.template(), virial: ti.template()):  # type: ignore[valid-type]  # fmt: skip
+    def add_stress(total: ti.template(), i, v, inverse, kinetic, of: ti.template()):  # type: ignore[valid-type]
         for k in ti.static(range(6)):
             a, c = ti.static(VOIGT[0][k], VOIGT[1][k])
-            w = ti.cast(virial[9 * i + 3 * a + c], ti.f64) + ti.cast(virial[9 * i + 3 * c + a], ti.f64)
+            w = ti.cast(of.virial[9 * i + 3 * a + c], ti.f64) + ti.cast(of.virial[9 * i + 3 * c + a], ti.f64)
             total[k] += 0.5 * w + v[a] * v[c] / inverse
         total[6] += kinetic
 
     add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
 
-    @ti.kernel
-    def add_up(n: ti.i32, first: ti.i32, sorted_of: ints, vel: vecs, inverse_mass: reals, energy: reals, virial: reals, vx: ti.f64, vy: ti.f64, vz: ti.f64, sums: doubles):  # fmt: skip
-        for b in range((n + PIECE - 1) // PIECE):
+    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=Pieces)
+    def add_up(atoms, of):
+        for b in range((atoms.n + PIECE - 1) // PIECE):
             total = ti.Vector.zero(ti.f64, columns)
-            for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
-                i = sorted_of[k]
-                v = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz])
-                inverse = ti.max(ti.cast(inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
-                add(total, i, v, inverse, v.dot(v) / (2 * inverse), energy, virial)
+            for k in range(b * PIECE, ti.min(atoms.n, b * PIECE + PIECE)):
+                i = of.sorted_of[k]
+                v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
+                inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
+                add(total, i, v, inverse, v.dot(v) / (2 * inverse), of)
             for c in ti.static(range(columns)):
-                sums[first + b * columns + c] = total[c]
+                of.sums[of.first + b * columns + c] = total[c]
 
     return add_up
 
@@ -90,25 +96,22 @@ def piece_sums(real: Any, what: str) -> Any:
 @cache
 def _centre_sums(real: Any) -> Any:
     """Kernel: mass, mass times position and mass times velocity over pieces of PIECE atoms."""
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
+    taken = Atoms.only("n", "pos", "vel", "inverse_mass")
 
-    @ti.kernel
-    def add_up(n: ti.i32, sorted_of: ints, pos: vecs, vel: vecs, inverse_mass: reals, sums: doubles):
-        for b in range((n + PIECE - 1) // PIECE):
+    @kernel(types_of(real), atoms=taken, of=Pieces.only("sorted_of", "sums"))
+    def add_up(atoms, of):
+        for b in range((atoms.n + PIECE - 1) // PIECE):
             total = ti.Vector.zero(ti.f64, 7)
-            for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
-                i = sorted_of[k]
-                mass = 1.0 / ti.cast(inverse_mass[i], ti.f64)
-                x, v = ti.cast(pos[i], ti.f64), ti.cast(vel[i], ti.f64)
+            for k in range(b * PIECE, ti.min(atoms.n, b * PIECE + PIECE)):
+                i = of.sorted_of[k]
+                mass = 1.0 / ti.cast(atoms.inverse_mass[i], ti.f64)
+                x, v = ti.cast(atoms.pos[i], ti.f64), ti.cast(atoms.vel[i], ti.f64)
                 total[0] += mass
                 for a in ti.static(range(3)):
                     total[1 + a] += mass * x[a]
                     total[4 + a] += mass * v[a]
             for c in ti.static(range(7)):
-                sums[7 * b + c] = total[c]
+                of.sums[7 * b + c] = total[c]
 
     return add_up
 
@@ -126,20 +129,32 @@ def centre_of_mass(state: State) -> Centre:
     pieces = -(-state.n // PIECE)
     sums = ti.ndarray(ti.f64, 7 * pieces)
     with literals(ti.f64):
-        _centre_sums(state.real)(state.n, state.sorted_of, state.pos, state.vel, state.inverse_mass, sums)
+        _centre_sums(state.real)(state, Pieces(state.sorted_of, sums=sums))
     mass, *rest = [fsum(column) for column in sums.to_numpy().reshape(pieces, 7).T.tolist()]
     x, y, z, vx, vy, vz = (value / mass for value in rest)
     return Centre((x, y, z), (vx, vy, vz))
+
+
+def queue_sums(
+    state: State,
+    energy: Any,
+    virial: Any,
+    what: str,
+    sums: Any,
+    first: int = 0,
+    velocity: tuple[float, float, float] = LABORATORY.velocity,
+) -> None:
+    """Queue the sums of the COLUMNS of `what` over pieces of atoms, which go to the array `sums`, from place `first` on."""
+    pieces = Pieces(state.sorted_of, energy, virial, ti.Vector(velocity, dt=ti.f64), first, sums)
+    with literals(state.real):
+        piece_sums(state.real, what)(state, pieces)
 
 
 def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
     """Sums over all atoms; to the host come the COLUMNS of `what` for each `PIECE` atoms."""
     pieces, columns = -(-state.n // PIECE), COLUMNS[what]
     sums = ti.ndarray(ti.f64, pieces * columns)
-    with literals(state.real):
-        piece_sums(state.real, what)(
-            state.n, 0, state.sorted_of, state.vel, state.inverse_mass, energy, virial, 0.0, 0.0, 0.0, sums
-        )
+    queue_sums(state, energy, virial, what, sums)
     found = sums.to_numpy().reshape(pieces, columns)
     return [fsum(found[:, c]) for c in range(columns)]
 
@@ -160,7 +175,7 @@ def heat_flows(state: State, energy: Any, virial: Any) -> NDArray[np.float64]:
     return np.array(_sums(state, energy, virial, "heat")[:6]).reshape(2, 3)
 
 
-def stress_of(virial: Array, cell: Array) -> Array | None:
+def stress_of(virial: Matrix, cell: Matrix) -> Matrix | None:
     """Symmetric part of -virial/volume (6,) in Voigt order, for any cell (3, 3) with a volume; else None."""
     volume = abs(determinant(cell))
     return None if volume == 0.0 else -0.5 * (virial + virial.T)[VOIGT] / volume

@@ -11,6 +11,7 @@ from taichimd.enumerate.group import Group
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import VerletRows
+from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms
 
 
@@ -31,6 +32,7 @@ class System(Bundle):
     groups: Any = GroupArrays
     control: Any = CONTROL
     bath: Any = BathArrays
+    cells: Any = Cells
     reach: Any = Reach
 
 
@@ -104,5 +106,6 @@ class Variant:
             "atoms": Atoms.only(*(name for name in Atoms.fields if not (name == "kind" and one_species))),
             "groups": tuple(group.arguments for group in self.groups),
             "bath": self.bath,
+            "cells": Cells if self.coupling.moves_cell else None,
         }
         return System.only(**(parts | others))

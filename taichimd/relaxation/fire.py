@@ -65,21 +65,21 @@ class Fire:
         cell: CellFreedom | None = None,
     ) -> None:
         self._engine, self._cell = engine, cell
-        self._most_force2, self._steps = fmax**2, steps
         n = engine.n_atoms
         self._free = np.ones(n, bool) if fixed is None else ~np.asarray(fixed, bool)
-        self._fixed = ti.ndarray(ti.i32, n)
-        self._fixed.from_numpy((~self._free).astype(np.int32))
-        self._shape = k.pieces_of(n)
-        self._sums = ti.ndarray(ti.f64, k.SUMS * (self._shape[0] + self._shape[2]))
-        self._deform = ti.ndarray(ti.f64, 27)
-        self._deform.from_numpy(np.tile(np.eye(3).ravel(), 3))
-        self._fire = ti.ndarray(ti.f64, k.FIRE_SIZE)
+        pieces, width, groups = k.pieces_of(n)
+        self._arrays = arrays = k.Minimisation(
+            pieces, width, groups, steps, fmax**2, engine.device.state.sorted_of,
+            fixed=ti.ndarray(ti.i32, n), deform=ti.ndarray(ti.f64, 27),
+            sums=ti.ndarray(ti.f64, k.SUMS * (pieces + groups)), fire=ti.ndarray(ti.f64, k.FIRE_SIZE),
+            tally=ti.ndarray(ti.i32, k.TALLY_SIZE),
+        )  # fmt: skip
+        arrays.fixed.from_numpy((~self._free).astype(np.int32))
+        arrays.deform.from_numpy(np.tile(np.eye(3).ravel(), 3))
         start = np.zeros(k.FIRE_SIZE)
         start[k.DT], start[k.ALPHA] = k.FIRST_DT, k.FIRST_ALPHA
-        self._fire.from_numpy(start)
-        self._tally = ti.ndarray(ti.i32, k.TALLY_SIZE)
-        self._tally.fill(0)
+        arrays.fire.from_numpy(start)
+        arrays.tally.fill(0)
         self._kernels = k.fire_kernels(
             engine.device.state.real, engine.device.lists.near_list, cell is not None, blocks_for(n)
         )
@@ -119,7 +119,7 @@ class Fire:
 
     def _batch(self) -> Look:
         engine, lists = self._engine, self._engine.device.lists
-        near = self._force**2 < NEAR_END**2 * self._most_force2
+        near = self._force**2 < NEAR_END**2 * self._arrays.most_force2
         calls = LAST_BATCH if near else BATCH
         if self._step == 0:
             calls = 1  # the first look is at the structure given
@@ -128,7 +128,7 @@ class Fire:
             engine.device.settle()
             for _ in range(calls):
                 engine.device.queue_forces()
-                self._plan((0.0, 0.0, 0.0), cell_done=True)
+                self._plan(k.CellPart(0.0, 0.0, 0.0, 1))
                 self._move()
             lists.look()
             energy, _, virial = engine.device.totals()
@@ -146,32 +146,25 @@ class Fire:
             if not engine.device.lists.look()[REBUILD]:
                 break
         energy, _, virial = engine.device.totals()
-        self._plan(cell.load(virial), cell.done)
+        self._plan(k.CellPart(*cell.load(virial), int(cell.done)))
         look = self._look(energy, virial)
         if self.running:
-            factors = self._fire.to_numpy()
-            self._deform.from_numpy(cell.step(*factors[[k.KEEP, k.PUSH, k.DT, k.BACK]]))
+            factors = self._arrays.fire.to_numpy()
+            self._arrays.deform.from_numpy(cell.step(*factors[[k.KEEP, k.PUSH, k.DT, k.BACK]]))
             self._move()
             engine.set_state(cell=cell.cell())
         return look
 
-    def _plan(self, cell_sums: tuple[float, float, float], cell_done: bool) -> None:
-        state = self._engine.device.state
-        self._engine.device.launch(
-            self._kernels.plan, state.n, *self._shape, self._steps, self._most_force2, *cell_sums,
-            int(cell_done), state.vel, state.force, state.sorted_of, self._fixed, self._deform,
-            self._engine.device.lists.control, self._sums, self._fire, self._tally,
-        )  # fmt: skip
+    def _plan(self, cell: k.CellPart) -> None:
+        device = self._engine.device
+        device.launch(self._kernels.plan, device.state, device.lists.control, self._arrays, cell)
 
     def _move(self) -> None:
-        state, lists = self._engine.device.state, self._engine.device.lists
-        self._engine.device.launch(
-            self._kernels.move, state.n, MOST_MOVE, lists.near2, state.pos, state.vel, state.force,
-            state.ident, self._fixed, lists.listed_at, self._deform, lists.control, self._fire, self._tally,
-        )  # fmt: skip
+        device = self._engine.device
+        device.launch(self._kernels.move, device.system(), self._arrays, MOST_MOVE)
 
     def _look(self, energy: float, virial: Array) -> Look:
-        tally, fire = self._tally.to_numpy(), self._fire.to_numpy()
+        tally, fire = self._arrays.tally.to_numpy(), self._arrays.fire.to_numpy()
         self.status, self._step = int(tally[k.STATUS]), int(tally[k.STEPS])
         self._force = float(np.sqrt(fire[k.LARGEST2]))
         if self.status == k.NOT_FINITE:

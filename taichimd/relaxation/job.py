@@ -36,29 +36,15 @@ class RelaxJob:
     Attributes:
         structure, potential: as typed. atoms: the structure read.
         settings: of the relaxation.
-        backend, precision: of the engine.
         folder: for the results. overwrite: whether earlier ones there may be replaced.
-        decomposition: of the engine.
     """
 
     structure: str
     potential: str | list[str]
     atoms: Atoms
     settings: RelaxSettings
-    backend: str
-    precision: str
     folder: Path
     overwrite: bool
-    decomposition: str = "auto"
-
-    @property
-    def engine_options(self) -> dict[str, Any]:
-        """What the engine was told."""
-        return {
-            "backend": self.backend,
-            "precision": self.precision,
-            "decomposition": self.decomposition,
-        }
 
     @property
     def files(self) -> dict[str, Path]:
@@ -145,7 +131,6 @@ def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, An
                 job.atoms,
                 job.potential,
                 **asdict(job.settings),
-                **job.engine_options,
                 on_row=on_row,
                 should_stop=stop,
             )
@@ -187,7 +172,7 @@ def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | Non
         "converged": result is not None and result.converged,
         "structure": job.structure,
         "potential": job.potential,
-        "settings": {**asdict(job.settings), **job.engine_options},
+        "settings": asdict(job.settings),
         "n_atoms": len(job.atoms),
         "formula": job.atoms.get_chemical_formula(),
         "n_fixed": int(fixed_atoms(job.atoms).sum()),

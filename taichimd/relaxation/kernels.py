@@ -23,9 +23,12 @@ from math import isqrt
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.math import sqrt
 from taichimd.core.runtime import in_double, ti
-from taichimd.neighbours.control import REBUILD, STALE
+from taichimd.neighbours.control import CONTROL, REBUILD, STALE
+from taichimd.program.variant import Reach, System
+from taichimd.system.state import Atoms
 
 # The array `tally`, of whole numbers.
 STATUS, STEPS, DOWNHILL, GO = range(4)
@@ -57,6 +60,31 @@ def pieces_of(n: int) -> tuple[int, int, int]:
     return pieces, width, -(-pieces // width)
 
 
+class Minimisation(Bundle):
+    """What a minimisation keeps on the device, and its bounds."""
+
+    pieces: Any = Number("i32", "pieces of atoms")
+    width: Any = Number("i32", "pieces of a group")
+    groups: Any = Number("i32", "groups of pieces")
+    most_steps: Any = Number("i32", "steps allowed")
+    most_force2: Any = Number("f64", "largest squared force that counts as none, eV^2/angstrom^2")
+    sorted_of: Any = Array("i32", "n", "place of each user's number")
+    fixed: Any = Array("i32", "n", "1 where an atom keeps its place, by the user's numbers")
+    deform: Any = Array("f64", "27", "f before, what takes old positions to new ones, f now")
+    sums: Any = Array("f64", "SUMS (pieces + groups)", "room for the sums over atoms")
+    fire: Any = Array("f64", "FIRE_SIZE", "see above")
+    tally: Any = Array("i32", "TALLY_SIZE", "see above")
+
+
+class CellPart(Bundle):
+    """The cell's part of the sums."""
+
+    power: Any = Number("f64", "of F.v")
+    speed2: Any = Number("f64", "of v.v")
+    force2: Any = Number("f64", "of F.F")
+    done: Any = Number("i32", "1 where its stress counts as none")
+
+
 @cache
 def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> Any:
     """The kernels `plan` and `move`.
@@ -67,10 +95,6 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
         deforming: whether the cell moves, too.
         blocks: most blocks of a CUDA grid, as for `step_kernels`: kernels of different grids are different ones.
     """
-    vec = ti.types.vector(3, real)
-    vecs: Any = ti.types.ndarray(dtype=vec, ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.f64, ndim=1)
     outdated = STALE if near_list else REBUILD
 
     @ti.func
@@ -91,7 +115,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
         return f
 
     @in_double
-    def decide(total, steps_allowed, most_force2, cell_done, fire: ti.template(), tally: ti.template()):
+    def decide(total, cell_done, most_steps, most_force2, fire: ti.template(), tally: ti.template()):
         """Time step, mixing and factors of this step, or why there is none. Serial."""
         power, speed2, force2, largest2 = total[0], total[1], total[2], total[3]
         fire[LARGEST2] = largest2
@@ -100,7 +124,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
             tally[STATUS] = NOT_FINITE
         elif largest2 <= most_force2 and cell_done == 1:
             tally[STATUS] = CONVERGED
-        elif tally[STEPS] >= steps_allowed:
+        elif tally[STEPS] >= most_steps:
             tally[STATUS] = OUT_OF_STEPS
         if tally[STATUS] != RUNNING:
             tally[GO] = 0
@@ -131,69 +155,70 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
             fire[PUSH] = (1.0 - fire[ALPHA]) * dt + fire[ALPHA] * ratio
             tally[STEPS] += 1
 
-    @ti.kernel
-    def plan(n: ti.i32, pieces: ti.i32, width: ti.i32, groups: ti.i32, steps_allowed: ti.i32, most_force2: ti.f64, cell_power: ti.f64, cell_speed2: ti.f64, cell_force2: ti.f64, cell_done: ti.i32, vel: vecs, force: vecs, sorted_of: ints, fixed: ints, deform: doubles, control: ints, sums: doubles, fire: doubles, tally: ints):  # fmt: skip
+    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "force"), control=CONTROL, m=Minimisation, cell=CellPart)  # fmt: skip
+    def plan(atoms, control, m, cell):
         """Sums over atoms, then the decision. Launch: one thread per PIECE atoms."""
         # A copy, because `move` may ask for a rebuild while some of its threads have still to look.
-        tally[GO] = 1 if control[REBUILD] == 0 and tally[STATUS] == RUNNING else 0
-        for b in range(pieces):
-            if tally[GO] == 1:
+        m.tally[GO] = 1 if control[REBUILD] == 0 and m.tally[STATUS] == RUNNING else 0
+        for b in range(m.pieces):
+            if m.tally[GO] == 1:
                 total = ti.Vector.zero(ti.f64, SUMS)
-                for k in range(b * PIECE, ti.min(n, b * PIECE + PIECE)):
-                    if fixed[k] == 0:
-                        i = sorted_of[k]
-                        v = ti.cast(vel[i], ti.f64)
-                        f = ti.cast(force[i], ti.f64)
+                for k in range(b * PIECE, ti.min(atoms.n, b * PIECE + PIECE)):
+                    if m.fixed[k] == 0:
+                        i = m.sorted_of[k]
+                        v = ti.cast(atoms.vel[i], ti.f64)
+                        f = ti.cast(atoms.force[i], ti.f64)
                         total[3] = ti.max(total[3], f.dot(f))
                         if ti.static(deforming):
-                            f = pull(i, force, deform)
+                            f = pull(i, atoms.force, m.deform)
                         total[0] += f.dot(v)
                         total[1] += v.dot(v)
                         total[2] += f.dot(f)
                 for c in ti.static(range(SUMS)):
-                    sums[SUMS * b + c] = total[c]
-        for g in range(groups):
-            if tally[GO] == 1:
+                    m.sums[SUMS * b + c] = total[c]
+        for g in range(m.groups):
+            if m.tally[GO] == 1:
                 total = ti.Vector.zero(ti.f64, SUMS)
-                for b in range(g * width, ti.min(pieces, (g + 1) * width)):
+                for b in range(g * m.width, ti.min(m.pieces, (g + 1) * m.width)):
                     for c in ti.static(range(3)):
-                        total[c] += sums[SUMS * b + c]
-                    total[3] = ti.max(total[3], sums[SUMS * b + 3])
+                        total[c] += m.sums[SUMS * b + c]
+                    total[3] = ti.max(total[3], m.sums[SUMS * b + 3])
                 for c in ti.static(range(SUMS)):
-                    sums[SUMS * (pieces + g) + c] = total[c]
-        if tally[GO] == 1:
-            total = ti.Vector([cell_power, cell_speed2, cell_force2, ti.cast(0, ti.f64)], dt=ti.f64)
-            for g in range(groups):
+                    m.sums[SUMS * (m.pieces + g) + c] = total[c]
+        if m.tally[GO] == 1:
+            total = ti.Vector([cell.power, cell.speed2, cell.force2, ti.cast(0, ti.f64)], dt=ti.f64)
+            for g in range(m.groups):
                 for c in ti.static(range(3)):
-                    total[c] += sums[SUMS * (pieces + g) + c]
-                total[3] = ti.max(total[3], sums[SUMS * (pieces + g) + 3])
-            decide(total, steps_allowed, most_force2, cell_done, fire, tally)
+                    total[c] += m.sums[SUMS * (m.pieces + g) + c]
+                total[3] = ti.max(total[3], m.sums[SUMS * (m.pieces + g) + 3])
+            decide(total, cell.done, m.most_steps, m.most_force2, m.fire, m.tally)
 
-    @ti.kernel
-    def move(n: ti.i32, most_move: ti.f64, most_near2: real, pos: vecs, vel: vecs, force: vecs, ident: ints, fixed: ints, listed_at: vecs, deform: doubles, control: ints, fire: doubles, tally: ints):  # fmt: skip
+    @kernel(types_of(real), system=System.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("fixed", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
+    def move(system, m, most_move):
         """New velocities and positions; flags a list that the move outdates. Launch: one thread per atom."""
-        for i in range(n):
-            if tally[GO] == 1:
+        atoms = system.atoms
+        for i in range(atoms.n):
+            if m.tally[GO] == 1:
                 shift = ti.Vector.zero(ti.f64, 3)
-                if fixed[ident[i]] == 0:
-                    old = ti.cast(vel[i], ti.f64)
-                    v = fire[KEEP] * old + fire[PUSH] * pull(i, force, deform)
-                    shift = fire[DT] * v - fire[BACK] * old
+                if m.fixed[atoms.ident[i]] == 0:
+                    old = ti.cast(atoms.vel[i], ti.f64)
+                    v = m.fire[KEEP] * old + m.fire[PUSH] * pull(i, atoms.force, m.deform)
+                    shift = m.fire[DT] * v - m.fire[BACK] * old
                     length2 = shift.dot(shift)
                     if length2 > most_move * most_move:
                         part = most_move / sqrt(length2)
                         shift = part * shift
                         v = part * v
-                    vel[i] = ti.cast(v, real)
-                x = ti.cast(pos[i], ti.f64)
+                    atoms.vel[i] = ti.cast(v, real)
+                x = ti.cast(atoms.pos[i], ti.f64)
                 if ti.static(deforming):
-                    x = times(x, deform, 9) + times(shift, deform, 18)
+                    x = times(x, m.deform, 9) + times(shift, m.deform, 18)
                 else:
                     x = x + shift
-                pos[i] = ti.cast(x, real)
-                gone = pos[i] - listed_at[i]
+                atoms.pos[i] = ti.cast(x, real)
+                gone = atoms.pos[i] - system.listed_at[i]
                 # A comparison with NaN is false, hence the `not`.
-                if not gone.dot(gone) <= most_near2:
-                    control[outdated] = 1
+                if not gone.dot(gone) <= system.reach.most_near2:
+                    system.control[outdated] = 1
 
     return SimpleNamespace(plan=plan, move=move)

@@ -21,7 +21,7 @@ from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation.cell import CellFreedom
 from taichimd.relaxation.fire import Fire, Look
-from taichimd.relaxation.settings import RelaxSettings
+from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
 
@@ -81,7 +81,7 @@ def relax(
     *,
     fmax: float = 0.01,
     steps: int = 10_000,
-    cell: str = "none",
+    cell: CellChange = "none",
     axes: str | None = None,
     pressure: float = 0.0,
     smax: float = 0.01,

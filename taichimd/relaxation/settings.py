@@ -1,50 +1,52 @@
 """What a relaxation is told, in the user's units, and checked."""
 
 from dataclasses import dataclass
+from typing import Annotated, Literal
 
-from taichimd.core.errors import SettingsError
-from taichimd.core.scalars import is_number
-from taichimd.relaxation.cell import SHAPES
+from pydantic import Field, FiniteFloat
+
+from taichimd.app import setting_types as types
+from taichimd.app.declared import Settings, setting
+from taichimd.app.setting_types import Values, mistake
+from taichimd.app.settings import shared
+
+CellChange = Literal["none", "isotropic", "orthorhombic", "full"]
+MostSteps = Annotated[int, Field(gt=0, lt=2**31), Values("a whole number above 0", "steps", option=int)]
+LargestForce = Annotated[
+    float, Field(gt=0, allow_inf_nan=False), Values("a number above 0 (eV/Å)", "eV/Å", option=float)
+]
+OnePressure = Annotated[FiniteFloat, Values("a number (GPa)", "GPa", option=float)]
 
 
 @dataclass(frozen=True)
-class RelaxSettings:
-    """Settings of a relaxation.
+class RelaxSettings(Settings):
+    """Settings of a relaxation; fmax and the stress within smax of the pressure end it.
 
-    Attributes:
-        fmax: eV/Å; converged when no atom that may move feels a larger force.
-        steps: most steps.
-        cell: "none", "isotropic" (one factor), "orthorhombic" (a factor for each of x, y, z) or "full".
-        axes: of x, y, z those along which the cell may change, such as "xy"; None: all periodic ones.
-        pressure: GPa, to be reached.
-        smax: GPa; with a cell that relaxes, converged when no component of the stress that may relax is
-            further than that from the pressure. In fewer than three periodic directions, where no volume is
-            defined, fmax is the bound, in eV, of the virial per atom.
+    In fewer than three periodic directions, where no volume is defined, fmax is instead of smax the bound, in
+    eV, of the virial per atom. The cell may change by one factor ("isotropic"), by one for each of x, y and z
+    ("orthorhombic"), or in any way ("full").
 
     Raises:
         SettingsError: a value that makes no sense, or settings of the cell with cell none.
     """
 
-    fmax: float = 0.01
-    steps: int = 10_000
-    cell: str = "none"
-    axes: str | None = None
-    pressure: float = 0.0
-    smax: float = 0.01
+    fmax: LargestForce = setting(0.01, "Largest force that counts as none")
+    steps: MostSteps = setting(10_000, "Most steps")
+    cell: CellChange = setting("none", "How the cell may change")
+    axes: types.Axes | None = setting(
+        None, "Of x, y, z those along which the cell may change: xy; default the periodic ones"
+    )
+    pressure: OnePressure = setting(0.0, "Pressure for the cell to reach")
+    smax: types.Gigapascal = setting(0.01, "Largest deviation from it of the stress")
+    backend: types.Backend = shared("backend")
+    precision: types.Precision = shared("precision")
+    decomposition: types.Decomposition = shared("decomposition")
 
     def __post_init__(self) -> None:
-        for name, unit in (("fmax", "eV/Å"), ("smax", "GPa")):
-            if not (is_number(getattr(self, name)) and getattr(self, name) > 0):
-                raise SettingsError(f"{name} = {getattr(self, name)}: expected a number above 0 ({unit})")
-        if not is_number(self.pressure):
-            raise SettingsError(f"pressure = {self.pressure}: expected a number (GPa)")
-        if not (is_number(self.steps) and int(self.steps) == self.steps and 0 < self.steps < 2**31):
-            raise SettingsError(f"steps = {self.steps}: expected a whole number above 0")
-        if self.cell not in ("none", *SHAPES):
-            raise SettingsError(f"cell = {self.cell!r}: expected none, {', '.join(SHAPES)}")
+        super().__post_init__()
         for name, given in (("axes", self.axes is not None), ("pressure", self.pressure != 0.0)):
             if self.cell == "none" and given:
-                raise SettingsError(
+                raise mistake(
                     f"{name} = {getattr(self, name)}: the cell does not relax; expected with it cell = "
-                    f"{', '.join(SHAPES)}"
+                    "isotropic, orthorhombic or full"
                 )

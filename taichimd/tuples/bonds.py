@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import PRECISIONS, start, ti
 from taichimd.neighbours.box import make_frame
@@ -31,21 +32,37 @@ def image_vector(code, lattice: ti.template()):  # type: ignore[valid-type]
     return x * lattice[0] + y * lattice[1] + z * lattice[2]
 
 
+class Bonds(Bundle):
+    """The arrays of a `BondList`."""
+
+    n: Any = Number("i32", "number of atoms")
+    m: Any = Number("i32", "number of directed bonds")
+    first: Any = Array("i32", "n + 1", "where the row of each atom begins")
+    origin: Any = Array("i32", "m", "the atom of each bond's row")
+    partner: Any = Array("i32", "m", "its other atom")
+    image: Any = Array("i32", "m", "code of its image")
+    reverse: Any = Array("i32", "m", "the same bond in the row of the other atom")
+    strength: Any = Array("real", "m", "such as a bond order")
+    kind: Any = Array("i32", "n", "number of the species")
+    pos: Any = Array("vec", "n", "positions, angstrom")
+    lattice: Any = Array("vec", "3", "cell vectors, angstrom")
+
+
 @cache
 def _reverse_kernel() -> Any:
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    rows = Bonds.only("m", "first", "origin", "partner", "image", "reverse")
 
-    @ti.kernel
-    def find_reverse(m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints):
-        for b in range(m):
+    @kernel(types_of(ti.f64), bonds=rows)
+    def find_reverse(bonds):
+        for b in range(bonds.m):
             found = 0
-            j = partner[b]
-            for r in range(first[j], first[j + 1]):
-                if partner[r] == origin[b] and image[r] == -image[b]:
-                    reverse[b] = r
+            j = bonds.partner[b]
+            for r in range(bonds.first[j], bonds.first[j + 1]):
+                if bonds.partner[r] == bonds.origin[b] and bonds.image[r] == -bonds.image[b]:
+                    bonds.reverse[b] = r
                     found += 1
             if found != 1:
-                reverse[b] = -1 - found
+                bonds.reverse[b] = -1 - found
 
     return find_reverse
 
@@ -72,7 +89,7 @@ class BondList:
 
     Attributes:
         n, m: atoms, directed bonds. first, origin, partner, image, reverse, strength, kind, pos, lattice: on
-            the device. reverse[b]: the same bond in the row of the other atom.
+            the device (`Bonds`).
         changes: how often strengths were set: lists made for another number are outdated.
     """
 
@@ -104,7 +121,7 @@ class BondList:
         self.image = _ints(images @ np.array([2**20, 2**10, 1]))
         self.kind = _ints(species)
         self.reverse = ti.ndarray(ti.i32, max(m, 1))
-        _reverse_kernel()(m, self.first, self.origin, self.partner, self.image, self.reverse)
+        _reverse_kernel()(self)
         self._reverse = self.reverse.to_numpy()[:m]
         wrong = (self._reverse < 0) | (self._reverse == np.arange(m))
         if wrong.any():
@@ -163,10 +180,6 @@ class BondList:
         lattice = np.asarray(cell, float)
         make_frame(lattice, np.zeros(3, bool))
         self.lattice.from_numpy(lattice.astype(self.numpy_real))
-
-    def rows(self) -> tuple[Any, ...]:
-        """What loops over bonds need: first, origin, partner, image, reverse, strength."""
-        return self.first, self.origin, self.partner, self.image, self.reverse, self.strength
 
 
 def _shaped(values: ArrayLike, dtype: Any, shape: tuple[int, ...], what: str) -> NDArray[Any]:

@@ -90,19 +90,21 @@ def search(condition: Condition) -> Any:
     """
 
     @ti.func
-    def opens(b, reverse: ti.template(), strength: ti.template()):
+    def opens(b, bonds: ti.template()):
         """Whether b, and not its reverse, stands for an accepted bond."""
-        return b < reverse[b] and condition.bond(strength[b])
+        return b < bonds.reverse[b] and condition.bond(bonds.strength[b])
 
     @ti.func
-    def beside(b, p, strength: ti.template()):
+    def beside(b, p, bonds: ti.template()):
         """Whether bond p may follow bond b of the same atom, which is accepted."""
-        return p != b and condition.bond(strength[p]) and condition.angle(strength[p], strength[b])
+        s, t = bonds.strength[p], bonds.strength[b]
+        return p != b and condition.bond(s) and condition.angle(s, t)
 
     @ti.func
-    def closes(p, b, q, partner: ti.template(), image: ti.template(), strength: ti.template()):
+    def closes(p, b, q, bonds: ti.template()):
         """Whether p, b, q make a chain i-j-k-l; in a triangle l would be i, in the same image."""
-        ring = partner[p] == partner[q] and image[p] == image[b] + image[q]
-        return not ring and condition.chain(strength[p], strength[b], strength[q])
+        same = bonds.partner[p] == bonds.partner[q]
+        ring = same and bonds.image[p] == bonds.image[b] + bonds.image[q]
+        return not ring and condition.chain(bonds.strength[p], bonds.strength[b], bonds.strength[q])
 
     return SimpleNamespace(opens=opens, beside=beside, closes=closes)

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core import memory
+from taichimd.core.arguments import types_of
 from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import CURE, Condition
 from taichimd.tuples.lists import TupleList
-from taichimd.tuples.sums import sum_kernels
+from taichimd.tuples.sums import OfChains, Sums, sum_kernels
 
 DECOMPOSITIONS = ("particle", "bond", "tuple")
 FEW, MANY_ATOMS = 0.2, 4_000
@@ -79,22 +80,21 @@ class ChainTerm:
         self._bonds, self._limit = bonds, memory_limit
         self.list = TupleList(bonds, 4, condition, memory_limit=memory_limit)
         self._kernels = sum_kernels(function, condition, bonds.real)
-        n, m, real = bonds.n, max(bonds.m, 1), bonds.real
-        vec3, self._vec4 = ti.types.vector(3, real), ti.types.vector(4, real)
+        n, m, types = bonds.n, max(bonds.m, 1), types_of(bonds.real)
         squares = np.concatenate([[0], np.cumsum(bonds.degrees**2)])
         pairs, self._number = int(squares[-1]), np.dtype(bonds.numpy_real).itemsize
         self._bond_bytes = self._number * (4 * (pairs + 3 * m) + 2 * m)
         what = f"sums over {pairs} pairs of bonds of one atom"
         memory.require(self._bond_bytes, 4 * pairs, what, CURE, memory_limit)
-        outer = memory.array(self._vec4, pairs, what, self._bond_bytes, CURE)
-        vectors, inner, partial = (ti.ndarray(self._vec4, m) for _ in range(3))
-        self.energies, self.forces = ti.ndarray(real, n), ti.ndarray(vec3, n)
-        self.slopes, bond_energy = ti.ndarray(real, m), ti.ndarray(real, m)
-        self._squares, self._table = ti.ndarray(ti.i32, n + 1), ti.ndarray(real, max(len(table), 1))
-        self._squares.from_numpy(squares.astype(np.int32))
+        self._sums = sums = Sums(outer=memory.array(types["vec4"], pairs, what, self._bond_bytes, CURE))
+        lengths = {"m": m, "n": n, "n + 1": n + 1, "any": max(len(table), 1)}
+        for name, field in Sums.fields.items():
+            if name != "outer":
+                setattr(sums, name, ti.ndarray(types[field.type], lengths[field.length]))
+        sums.squares.from_numpy(squares.astype(np.int32))
         if len(table):
-            self._table.from_numpy(np.asarray(table, bonds.numpy_real))
-        self._sums = vectors, inner, outer, bond_energy, partial, self.energies, self.forces, self.slopes
+            sums.table.from_numpy(np.asarray(table, bonds.numpy_real))
+        self.energies, self.forces, self.slopes = sums.energies, sums.forces, sums.slopes
         self._room, self._of_chains = 0, self._arrays(1)
         self._chosen = ""
 
@@ -115,22 +115,13 @@ class ChainTerm:
             )
         if decomposition == "auto":
             decomposition = self._chosen = self._chosen or self._choose()
-        bonds = self._bonds
-        arguments = (
-            bonds.n, bonds.m, *bonds.rows(), bonds.kind, bonds.pos, bonds.lattice, self._squares, self._table,
-            *self._sums,
-        )  # fmt: skip
+        arguments: tuple[Any, ...] = self._bonds, self._sums
         if decomposition == "tuple":
             self.list.update()
             self._reserve()
-            chains = self.list
-            with literals(bonds.real):
-                self._kernels.tupled(
-                    *arguments, chains.count, chains.starts, *chains.places, *self._of_chains
-                )
-        else:
-            with literals(bonds.real):
-                self._kernels.walked(decomposition == "bond", *arguments)
+            arguments += self.list, self.list.places, self._of_chains
+        with literals(self._bonds.real):
+            self._kernels[decomposition](*arguments)
 
     def evaluate(self, decomposition: str = "auto") -> ChainSums:
         """`queue`, and the results, in float64."""
@@ -161,10 +152,10 @@ class ChainTerm:
             return "bond"
         return choose(self.list.count, candidates, bonds.n, running)
 
-    def _arrays(self, room: int, what: str = "", size: int = 0) -> list[Any]:
+    def _arrays(self, room: int, what: str = "", size: int = 0) -> OfChains:
         """Energy and three derivatives of each chain."""
-        types = (self._bonds.real, self._vec4, self._vec4, self._vec4)
-        return [memory.array(dtype, room, what, size, CURE) for dtype in types]
+        types, fields = types_of(self._bonds.real), OfChains.fields.values()
+        return OfChains(*(memory.array(types[field.type], room, what, size, CURE) for field in fields))
 
     def _reserve(self) -> None:
         if self.list.count <= self._room:

@@ -18,74 +18,90 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core import memory
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
-from taichimd.core.runtime import literals, step_kernel, ti
+from taichimd.core.runtime import literals, ti
 from taichimd.neighbours.scan import scan, scan_ends, scan_size
-from taichimd.tuples.bonds import BondList
+from taichimd.tuples.bonds import BondList, Bonds
 from taichimd.tuples.conditions import CURE, Condition, search
 
 TOTAL, TOO_MANY = 0, 1
 """Places in `status`: the number of tuples, and whether 32 bits do not hold it."""
 
 
+class Listed(Bundle):
+    """The arrays of a `TupleList`, without the tuples themselves."""
+
+    count: Any = Number("i32", "number of tuples")
+    capacity: Any = Number("i32", "length of the list")
+    starts: Any = Array("i32", "m + 1", "where the tuples of each owner begin")
+    sums: Any = Array("i32", "see `scan`", "room for the running sum")
+    status: Any = Array("i32", "2", "what the last build has found")
+
+
+PLACES = (Array("i32", "capacity", "one bond of each tuple"),) * 3
+"""Of which the last ones may be of length 1."""
+
+
 @cache
 def _build_kernel(order: int, condition: Condition, real: Any) -> Any:
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
     accept = search(condition)
 
     @ti.func
-    def put(at, capacity, fill: ti.template(), b0, b1, b2, list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
+    def put(at, capacity, fill: ti.template(), b0, b1, b2, places: ti.template()):  # type: ignore[valid-type]
         if ti.static(fill):
             if at < capacity:
-                list0[at] = b0
+                places[0][at] = b0
                 if ti.static(order > 2):
-                    list1[at] = b1
+                    places[1][at] = b1
                 if ti.static(order > 3):
-                    list2[at] = b2
+                    places[2][at] = b2
 
     @ti.func
-    def owned(b, begin, capacity, fill: ti.template(), first: ti.template(), origin: ti.template(), partner: ti.template(), image: ti.template(), reverse: ti.template(), strength: ti.template(), list0: ti.template(), list1: ti.template(), list2: ti.template()):  # type: ignore[valid-type] # fmt: skip
+    def owned(b, begin, capacity, fill: ti.template(), bonds: ti.template(), places: ti.template()):  # type: ignore[valid-type]
         """Number of tuples of the owner b, which go to `begin` and behind it."""
         found = 0
-        j = origin[b]
+        j = bonds.origin[b]
         if ti.static(order == 2):
-            if accept.opens(b, reverse, strength):
-                put(begin, capacity, fill, b, 0, 0, list0, list1, list2)
+            if accept.opens(b, bonds):
+                put(begin, capacity, fill, b, 0, 0, places)
                 found = 1
         elif ti.static(order == 3):
-            if condition.bond(strength[b]):
-                for q in range(b + 1, first[j + 1]):
-                    if accept.beside(b, q, strength):
-                        put(begin + found, capacity, fill, b, q, 0, list0, list1, list2)
+            if condition.bond(bonds.strength[b]):
+                for q in range(b + 1, bonds.first[j + 1]):
+                    if accept.beside(b, q, bonds):
+                        put(begin + found, capacity, fill, b, q, 0, places)
                         found += 1
-        elif accept.opens(b, reverse, strength):
-            r = reverse[b]
-            k = partner[b]
-            for p in range(first[j], first[j + 1]):
-                if accept.beside(b, p, strength):
-                    for q in range(first[k], first[k + 1]):
-                        if accept.beside(r, q, strength) and accept.closes(p, b, q, partner, image, strength):
-                            put(begin + found, capacity, fill, p, b, q, list0, list1, list2)
+        elif accept.opens(b, bonds):
+            r = bonds.reverse[b]
+            k = bonds.partner[b]
+            for p in range(bonds.first[j], bonds.first[j + 1]):
+                if accept.beside(b, p, bonds):
+                    for q in range(bonds.first[k], bonds.first[k + 1]):
+                        if accept.beside(r, q, bonds) and accept.closes(p, b, q, bonds):
+                            put(begin + found, capacity, fill, p, b, q, places)
                             found += 1
         return found
 
-    @step_kernel
-    def build(m: ti.i32, capacity: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, starts: ints, sums: ints, status: ints, list0: ints, list1: ints, list2: ints):  # fmt: skip
+    rows = Bonds.only("m", "first", "origin", "partner", "image", "reverse", "strength")
+    to_fill = Listed.only("capacity", "starts", "sums", "status")
+
+    @kernel(types_of(real), graph=True, bonds=rows, tuples=to_fill, places=PLACES)
+    def build(bonds, tuples, places):
         """Count, and fill as far as the list reaches. Launch: one thread per directed bond."""
-        for b in range(m):
-            starts[b] = owned(b, 0, 0, False, first, origin, partner, image, reverse, strength, list0, list1, list2)  # fmt: skip
-        scan(m, scan_ends(m), starts, starts, 0, sums, 0)
+        for b in range(bonds.m):
+            tuples.starts[b] = owned(b, 0, 0, False, bonds, places)
+        scan(bonds.m, scan_ends(bonds.m), tuples.starts, tuples.starts, 0, tuples.sums, 0)
         for _ in range(1):
-            status[TOTAL] = starts[m]
-            status[TOO_MANY] = 0
-        for b in range(m):
+            tuples.status[TOTAL] = tuples.starts[bonds.m]
+            tuples.status[TOO_MANY] = 0
+        for b in range(bonds.m):
             # Where a sum of numbers below 2^31 passes 2^31, it turns negative.
-            if starts[b + 1] < 0:
-                status[TOO_MANY] = 1
-        for b in range(m):
-            if status[TOO_MANY] == 0 and starts[b + 1] > starts[b]:
-                owned(b, starts[b], capacity, True, first, origin, partner, image, reverse, strength, list0, list1, list2)  # fmt: skip
+            if tuples.starts[b + 1] < 0:
+                tuples.status[TOO_MANY] = 1
+        for b in range(bonds.m):
+            if tuples.status[TOO_MANY] == 0 and tuples.starts[b + 1] > tuples.starts[b]:
+                owned(b, tuples.starts[b], tuples.capacity, True, bonds, places)
 
     return build
 
@@ -104,8 +120,8 @@ class TupleList:
         SettingsError: another order.
 
     Attributes:
-        count: tuples. starts: (m+1) on the device, where those of each owner begin.
-        places: n-1 arrays on the device, the bonds of each tuple. capacity: their length.
+        count: tuples. starts, sums, status: on the device (`Listed`).
+        places: arrays on the device, of which n-1 hold the bonds of each tuple. capacity: their length.
     """
 
     def __init__(
@@ -117,8 +133,8 @@ class TupleList:
         self.count, self.capacity, self.builds = 0, 0, 0
         self.starts = ti.ndarray(ti.i32, bonds.m + 1)
         self.starts.fill(0)
-        self._sums = ti.ndarray(ti.i32, scan_size(bonds.m))
-        self._status = ti.ndarray(ti.i32, 2)
+        self.sums = ti.ndarray(ti.i32, scan_size(bonds.m))
+        self.status = ti.ndarray(ti.i32, 2)
         self.places = [ti.ndarray(ti.i32, 1) for _ in range(3)]
         self._built_for = -1
 
@@ -134,12 +150,12 @@ class TupleList:
             CapacityError: more tuples than memory, the limit, or 32 bits hold. The list is then empty.
         """
         bonds = self._bonds
-        kernel = _build_kernel(self.order, self._condition, bonds.real)
+        build = _build_kernel(self.order, self._condition, bonds.real)
         self.count, self._built_for = 0, -1
         while bonds.m:
             with literals(bonds.real):
-                kernel(bonds.m, self.capacity, *bonds.rows(), self.starts, self._sums, self._status, *self.places)  # fmt: skip
-            total, too_many = self._status.to_numpy().tolist()
+                build(bonds, self, self.places)
+            total, too_many = self.status.to_numpy().tolist()
             if too_many:
                 self._reserve(int(self._counts().sum()))
             if total <= self.capacity:

@@ -19,142 +19,169 @@ of the rows and, about one bond, that of the list of chains.
 
 from collections.abc import Callable
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import step_kernel, ti
-from taichimd.tuples.bonds import image_vector
+from taichimd.core.arguments import Array, Bundle, kernel, types_of
+from taichimd.core.runtime import ti
+from taichimd.tuples.bonds import Bonds, image_vector
 from taichimd.tuples.chains import chain_slopes
 from taichimd.tuples.conditions import Condition, search
+from taichimd.tuples.lists import PLACES, Listed
+
+
+class Sums(Bundle):
+    """What sums over chains read and leave, besides the bonds. A `vec4` is a derivative to a bond: vector and strength."""
+
+    squares: Any = Array("i32", "n + 1", "where the pairs of bonds of each atom begin in `outer`")
+    table: Any = Array("real", "any", "parameters of the function")
+    vectors: Any = Array("vec4", "m", "unit vector and length of each bond, angstrom")
+    inner: Any = Array("vec4", "m", "derivatives to a central bond, of the chains about it")
+    outer: Any = Array("vec4", "pairs of bonds of one atom", "outer[c, s]")
+    energy: Any = Array("real", "m", "of the chains about each bond, eV")
+    partial: Any = Array("vec4", "m", "derivatives to each bond, of all chains")
+    energies: Any = Array("real", "n", "of each atom, eV")
+    forces: Any = Array("vec", "n", "on each atom, eV/angstrom")
+    slopes: Any = Array("real", "m", "dU/ds of each bond, eV")
+
+
+class OfChains(Bundle):
+    """What the threads of chains leave."""
+
+    energy: Any = Array("real", "chains", "eV")
+    to_ji: Any = Array("vec4", "chains", "derivatives to the bond j->i")
+    to_jk: Any = Array("vec4", "chains", "derivatives to the bond j->k")
+    to_kl: Any = Array("vec4", "chains", "derivatives to the bond k->l")
 
 
 @cache
-def sum_kernels(function: Callable[..., Any], condition: Condition, real: Any) -> Any:
-    """Kernels `walked` (particle, bond) and `tupled` for one function and one condition."""
-    vec3, vec4 = ti.types.vector(3, real), ti.types.vector(4, real)
-    reals: Any = ti.types.ndarray(dtype=real, ndim=1)
-    vecs: Any = ti.types.ndarray(dtype=vec3, ndim=1)
-    quads: Any = ti.types.ndarray(dtype=vec4, ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
+def sum_kernels(function: Callable[..., Any], condition: Condition, real: Any) -> dict[str, Any]:
+    """Kernels for one function and one condition, by decomposition."""
+    types = types_of(real)
+    vec3, vec4 = types["vec"], types["vec4"]
     accept = search(condition)
     evaluate = chain_slopes(function, real)
 
     @ti.func
-    def place(c, s, first: ti.template(), origin: ti.template(), squares: ti.template()):
+    def place(c, s, bonds: ti.template(), sums: ti.template()):
         """Where outer[c, s] is."""
-        j = origin[c]
-        begin = first[j]
-        return squares[j] + (c - begin) * (first[j + 1] - begin) + (s - begin)
+        j = bonds.origin[c]
+        begin = bonds.first[j]
+        return sums.squares[j] + (c - begin) * (bonds.first[j + 1] - begin) + (s - begin)
 
     @ti.func
-    def measure(m, origin: ti.template(), partner: ti.template(), image: ti.template(), strength: ti.template(), pos: ti.template(), lattice: ti.template(), vectors: ti.template()):  # fmt: skip
+    def measure(bonds: ti.template(), vectors: ti.template()):
         """Unit vector and length of every bond."""
-        for b in range(m):
-            if condition.bond(strength[b]):
-                d = pos[partner[b]] - pos[origin[b]]
-                if image[b] != 0:
-                    d += image_vector(image[b], lattice)
+        for b in range(bonds.m):
+            if condition.bond(bonds.strength[b]):
+                d = bonds.pos[bonds.partner[b]] - bonds.pos[bonds.origin[b]]
+                if bonds.image[b] != 0:
+                    d += image_vector(bonds.image[b], bonds.lattice)
                 r = ti.sqrt(d.dot(d))
                 e = d * (1.0 / r)
                 vectors[b] = vec4(e[0], e[1], e[2], r)
 
     @ti.func
-    def value(p, b, q, ji, jk, origin: ti.template(), partner: ti.template(), strength: ti.template(), kind: ti.template(), vectors: ti.template(), table: ti.template()):  # fmt: skip
-        s = vec3(strength[p], strength[b], strength[q])
-        kinds = ti.Vector([kind[partner[p]], kind[origin[b]], kind[partner[b]], kind[partner[q]]])
-        return evaluate(ji, jk, vectors[q], s, kinds, table)
+    def value(p, b, q, ji, jk, bonds: ti.template(), sums: ti.template()):
+        s = vec3(bonds.strength[p], bonds.strength[b], bonds.strength[q])
+        i, j, k, end = bonds.partner[p], bonds.origin[b], bonds.partner[b], bonds.partner[q]
+        kinds = ti.Vector([bonds.kind[i], bonds.kind[j], bonds.kind[k], bonds.kind[end]])
+        return evaluate(ji, jk, sums.vectors[q], s, kinds, sums.table)
 
     @ti.func
-    def walk(b, first: ti.template(), origin: ti.template(), partner: ti.template(), image: ti.template(), reverse: ti.template(), strength: ti.template(), kind: ti.template(), vectors: ti.template(), squares: ti.template(), table: ti.template(), inner: ti.template(), outer: ti.template(), energy: ti.template()):  # fmt: skip
+    def walk(b, bonds: ti.template(), sums: ti.template()):
         """Find and evaluate the chains about b."""
-        r, j, k = reverse[b], origin[b], partner[b]
-        clear(r, first, origin, strength, squares, outer)
-        jk = vectors[b]
+        r, j, k = bonds.reverse[b], bonds.origin[b], bonds.partner[b]
+        clear(r, bonds, sums)
+        jk = sums.vectors[b]
         middle, total = vec4(0.0), ti.cast(0.0, real)
-        for p in range(first[j], first[j + 1]):
-            if accept.beside(b, p, strength):
+        for p in range(bonds.first[j], bonds.first[j + 1]):
+            if accept.beside(b, p, bonds):
                 own = vec4(0.0)
-                ji = vectors[p]
-                for q in range(first[k], first[k + 1]):
-                    if accept.beside(r, q, strength) and accept.closes(p, b, q, partner, image, strength):
-                        u, g_ji, g_jk, g_kl = value(p, b, q, ji, jk, origin, partner, strength, kind, vectors, table)  # fmt: skip
+                ji = sums.vectors[p]
+                for q in range(bonds.first[k], bonds.first[k + 1]):
+                    if accept.beside(r, q, bonds) and accept.closes(p, b, q, bonds):
+                        u, g_ji, g_jk, g_kl = value(p, b, q, ji, jk, bonds, sums)
                         total += u
                         own += g_ji
                         middle += g_jk
-                        outer[place(r, q, first, origin, squares)] += g_kl
-                outer[place(b, p, first, origin, squares)] = own
-        inner[b] = middle
-        energy[b] = total
+                        sums.outer[place(r, q, bonds, sums)] += g_kl
+                sums.outer[place(b, p, bonds, sums)] = own
+        sums.inner[b] = middle
+        sums.energy[b] = total
 
     @ti.func
-    def clear(c, first: ti.template(), origin: ti.template(), strength: ti.template(), squares: ti.template(), outer: ti.template()):  # fmt: skip
+    def clear(c, bonds: ti.template(), sums: ti.template()):
         """Make outer[c, s] zero for all s."""
-        j = origin[c]
-        for s in range(first[j], first[j + 1]):
-            if accept.beside(c, s, strength):
-                outer[place(c, s, first, origin, squares)] = vec4(0.0)
+        j = bonds.origin[c]
+        for s in range(bonds.first[j], bonds.first[j + 1]):
+            if accept.beside(c, s, bonds):
+                sums.outer[place(c, s, bonds, sums)] = vec4(0.0)
 
     @ti.func
-    def collect(n, m, first: ti.template(), origin: ti.template(), reverse: ti.template(), strength: ti.template(), squares: ti.template(), inner: ti.template(), outer: ti.template(), energy: ti.template(), partial: ti.template(), atom_energy: ti.template(), force: ti.template(), slope: ti.template()):  # fmt: skip
+    def collect(bonds: ti.template(), sums: ti.template()):
         """From the sums about central bonds to those of bonds and atoms."""
-        for s in range(m):
+        for s in range(bonds.m):
             total = vec4(0.0)
-            if condition.bond(strength[s]):
-                if s < reverse[s]:
-                    total = inner[s]
-                j = origin[s]
-                for c in range(first[j], first[j + 1]):
-                    if condition.bond(strength[c]) and accept.beside(c, s, strength):
-                        total += outer[place(c, s, first, origin, squares)]
-            partial[s] = total
-        for i in range(n):
+            if condition.bond(bonds.strength[s]):
+                if s < bonds.reverse[s]:
+                    total = sums.inner[s]
+                j = bonds.origin[s]
+                for c in range(bonds.first[j], bonds.first[j + 1]):
+                    if condition.bond(bonds.strength[c]) and accept.beside(c, s, bonds):
+                        total += sums.outer[place(c, s, bonds, sums)]
+            sums.partial[s] = total
+        for i in range(bonds.n):
             u = ti.cast(0.0, real)
             f = vec3(0.0)
-            for s in range(first[i], first[i + 1]):
-                r = reverse[s]
-                g, h = partial[s], partial[r]
-                slope[s] = g[3] + h[3]
-                if condition.bond(strength[s]):
-                    u += 0.5 * energy[ti.min(s, r)]
+            for s in range(bonds.first[i], bonds.first[i + 1]):
+                r = bonds.reverse[s]
+                g, h = sums.partial[s], sums.partial[r]
+                sums.slopes[s] = g[3] + h[3]
+                if condition.bond(bonds.strength[s]):
+                    u += 0.5 * sums.energy[ti.min(s, r)]
                     f += (g - h)[:3]
-            atom_energy[i] = u
-            force[i] = f
+            sums.energies[i] = u
+            sums.forces[i] = f
 
-    @step_kernel
-    def walked(by_bond: ti.template(), n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals):  # fmt: skip
-        """Launch: one thread per directed bond, of which those that are central work, or one per atom."""
-        measure(m, origin, partner, image, strength, pos, lattice, vectors)
-        if ti.static(by_bond):
-            for b in range(m):
-                if accept.opens(b, reverse, strength):
-                    walk(b, first, origin, partner, image, reverse, strength, kind, vectors, squares, table, inner, outer, energy)  # fmt: skip
-        else:
-            for j in range(n):
-                for b in range(first[j], first[j + 1]):
-                    if accept.opens(b, reverse, strength):
-                        walk(b, first, origin, partner, image, reverse, strength, kind, vectors, squares, table, inner, outer, energy)  # fmt: skip
-        collect(n, m, first, origin, reverse, strength, squares, inner, outer, energy, partial, atom_energy, force, slope)  # fmt: skip
+    def walked(by_bond: bool) -> Any:
+        @kernel(types, graph=True, bonds=Bonds, sums=Sums)
+        def walked(bonds, sums):
+            """Launch: one thread per directed bond, of which those that are central work, or one per atom."""
+            measure(bonds, sums.vectors)
+            if ti.static(by_bond):
+                for b in range(bonds.m):
+                    if accept.opens(b, bonds):
+                        walk(b, bonds, sums)
+            else:
+                for j in range(bonds.n):
+                    for b in range(bonds.first[j], bonds.first[j + 1]):
+                        if accept.opens(b, bonds):
+                            walk(b, bonds, sums)
+            collect(bonds, sums)
 
-    @step_kernel
-    def tupled(n: ti.i32, m: ti.i32, first: ints, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, squares: ints, table: reals, vectors: quads, inner: quads, outer: quads, energy: reals, partial: quads, atom_energy: reals, force: vecs, slope: reals, chains: ti.i32, starts: ints, ps: ints, bs: ints, qs: ints, us: reals, to_ji: quads, to_jk: quads, to_kl: quads):  # fmt: skip
-        """Launch: one thread per chain of the list ps, bs, qs."""
-        measure(m, origin, partner, image, strength, pos, lattice, vectors)
-        for t in range(chains):
-            p, b, q = ps[t], bs[t], qs[t]
-            us[t], to_ji[t], to_jk[t], to_kl[t] = value(p, b, q, vectors[p], vectors[b], origin, partner, strength, kind, vectors, table)  # fmt: skip
-        for b in range(m):
-            if accept.opens(b, reverse, strength):
-                r = reverse[b]
-                clear(b, first, origin, strength, squares, outer)
-                clear(r, first, origin, strength, squares, outer)
+        return walked
+
+    @kernel(types, graph=True, bonds=Bonds, sums=Sums, tuples=Listed.only("count", "starts"), places=PLACES, chains=OfChains)  # fmt: skip
+    def tupled(bonds, sums, tuples, places, chains):
+        """Launch: one thread per chain of the list."""
+        measure(bonds, sums.vectors)
+        for t in range(tuples.count):
+            p, b, q = places[0][t], places[1][t], places[2][t]
+            u, g_ji, g_jk, g_kl = value(p, b, q, sums.vectors[p], sums.vectors[b], bonds, sums)
+            chains.energy[t], chains.to_ji[t], chains.to_jk[t], chains.to_kl[t] = u, g_ji, g_jk, g_kl
+        for b in range(bonds.m):
+            if accept.opens(b, bonds):
+                r = bonds.reverse[b]
+                clear(b, bonds, sums)
+                clear(r, bonds, sums)
                 middle, total = vec4(0.0), ti.cast(0.0, real)
-                for t in range(starts[b], starts[b + 1]):
-                    total += us[t]
-                    middle += to_jk[t]
-                    outer[place(b, ps[t], first, origin, squares)] += to_ji[t]
-                    outer[place(r, qs[t], first, origin, squares)] += to_kl[t]
-                inner[b] = middle
-                energy[b] = total
-        collect(n, m, first, origin, reverse, strength, squares, inner, outer, energy, partial, atom_energy, force, slope)  # fmt: skip
+                for t in range(tuples.starts[b], tuples.starts[b + 1]):
+                    total += chains.energy[t]
+                    middle += chains.to_jk[t]
+                    sums.outer[place(b, places[0][t], bonds, sums)] += chains.to_ji[t]
+                    sums.outer[place(r, places[2][t], bonds, sums)] += chains.to_kl[t]
+                sums.inner[b] = middle
+                sums.energy[b] = total
+        collect(bonds, sums)
 
-    return SimpleNamespace(walked=walked, tupled=tupled)
+    return {"particle": walked(False), "bond": walked(True), "tuple": tupled}

@@ -12,6 +12,8 @@ import pytest
 from taichimd import __main__ as program
 from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def swallowed():
     """What a callback of C++ does with the exception."""

@@ -11,7 +11,7 @@ from rich.console import Console
 from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable
 from taichimd.app.observer import Observer
 
-pytestmark = pytest.mark.usefixtures("fake")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake")]
 
 
 @pytest.fixture

@@ -17,6 +17,8 @@ from taichimd.observables.transport import kappa
 from taichimd.observables.transport.runs import EarlierRuns, RunSamples
 from taichimd.observables.transport.settings import KappaSettings
 
+pytestmark = pytest.mark.runtime("taichi")
+
 HELPER = """
 import os
 from taichimd.core.runtime import ti

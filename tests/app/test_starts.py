@@ -1,6 +1,5 @@
 """What a run starts from: velocities drawn or brought, checkpoints and frames of earlier runs, time units."""
 
-import inspect
 import io
 import json
 import re
@@ -13,17 +12,16 @@ from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
-from taichimd.app.config import RunSettings, make_settings
+from taichimd.app.config import make_settings
 from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
-from taichimd.cli.run import run
 from taichimd.core.errors import CheckpointError, SettingsError, StructureError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.structures import numbers_for_elements, read_structure
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = pytest.mark.usefixtures("fake", "structure")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
 
 
 def report_of(folder):
@@ -119,7 +117,7 @@ def test_a_job_file_that_draws_goes_on_with_what_it_has_drawn():
     console = Console(file=io.StringIO(), width=80)
     assert run_job(prepare_job({}, Path("job.toml")), console) == 0
     job = prepare_job({"restart": "out"}, Path("job.toml"))
-    assert job.settings.velocities == "auto"
+    assert job.settings.system.velocities == "auto"
     np.testing.assert_array_equal(job.checkpoint.velocities, read_checkpoint("out/checkpoint.npz").velocities)
 
 
@@ -230,7 +228,7 @@ def test_the_first_error_of_an_unreadable_file_stays():
 )
 def test_times_take_a_unit(key, text, number):
     settings = make_settings({key: text, "ensemble": "npt-scr"})
-    assert getattr(settings, key) == number
+    assert settings.record()[key] == number
 
 
 def test_a_time_step_with_a_unit_runs_as_one_without():
@@ -240,7 +238,7 @@ def test_a_time_step_with_a_unit_runs_as_one_without():
     drive(steps=20, every=10, timestep="0.5fs", output="b")
     assert same_bytes("a", "b", "trajectory.extxyz", "thermo.csv")
     assert report_of("b")["settings"]["timestep"] == 0.5
-    assert make_settings({}, Path("job.toml")).timestep == 0.5
+    assert make_settings({}, Path("job.toml")).run.timestep == 0.5
 
 
 @pytest.mark.parametrize("text", ["1kg", "fs", "1 f s", "nan", "-1fs", "0fs", "inf"])
@@ -249,20 +247,6 @@ def test_a_wrong_time_is_one_line(text):
         SettingsError, match=r"timestep = .*: expected a number above 0 \(fs\), or a time such"
     ):
         make_settings({"timestep": text})
-
-
-def test_each_setting_has_an_option_and_each_option_a_setting():
-    # What the terminal shows is no property of the run.
-    assert set(inspect.signature(run).parameters) - {"quiet"} == set(RunSettings.model_fields)
-
-
-def test_each_option_reaches_its_setting(monkeypatch):
-    """An option that is not passed on would be without effect, silently."""
-    seen = {}
-    monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
-    monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
-    run(**{name: f"given {name}" for name in RunSettings.model_fields})
-    assert seen == {name: f"given {name}" for name in RunSettings.model_fields}
 
 
 def test_what_is_likely_a_mistake_is_noted():

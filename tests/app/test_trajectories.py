@@ -22,7 +22,7 @@ from taichimd.io.frames import read_frames
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = pytest.mark.usefixtures("fake", "structure")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
 CELL = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]
 
 
@@ -242,7 +242,7 @@ def test_what_needs_frames_is_refused_without_them(flag):
 def test_the_command_line_leaves_out_the_frames_of_a_job_file(tmp_path):
     (tmp_path / "job.toml").write_text('frames_every = 5\nper_atom = "energy"\n')
     settings = make_settings({"frames": "none"}, tmp_path / "job.toml")
-    assert settings.frames == "none"
+    assert settings.output.frames == "none"
     (tmp_path / "job.toml").write_text('frames_every = 5\nframes = "none"\n')
     with pytest.raises(SettingsError, match="frames_every = 5: with frames = none no frame is written"):
         make_settings({}, tmp_path / "job.toml")

@@ -3,7 +3,7 @@
 import mpmath
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime, under_taichi
+from bits import elsewhere, here, needs_other_runtime
 from device_math import evaluate
 
 POINTS = 800
@@ -139,7 +139,7 @@ def test_special_powers(precision):
     np.testing.assert_array_equal(evaluate("power", x, y, precision=precision), expected)
 
 
-@under_taichi  # compares both
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["math"] == here("math")

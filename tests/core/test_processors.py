@@ -3,13 +3,13 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-import structures
 
 from taichimd.core.matrix3 import determinant, inverse, product, projector
+
+pytestmark = pytest.mark.runtime("taichi")
 
 FOUND = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
 OLD = {"OPENBLAS_CORETYPE": "PRESCOTT", "NPY_DISABLE_CPU_FEATURES": " ".join(FOUND)}
@@ -18,7 +18,7 @@ KINDS = {}, OLD
 PROGRAM = """
 import hashlib
 import numpy as np
-import structures
+from taichimd import testing
 from taichimd import Simulation, load_forcefield, relax
 from taichimd.observables.transport.kappa import sample_run, supercell
 from taichimd.observables.transport.settings import KappaSettings
@@ -26,7 +26,7 @@ from taichimd.observables.transport.settings import KappaSettings
 def tell(*arrays):
     print(hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest())
 
-argon, sheared = load_forcefield("Ar.lj"), structures.argon_256()
+argon, sheared = load_forcefield("Ar.lj"), testing.argon_256()
 settings = KappaSettings(40.0, equilibrate=20, time=200, every=2, backend="cpu")
 tell(sample_run(supercell(sheared, settings), argon, settings, 0).current)
 for vectors in (sheared.positions, sheared.cell.array):  # in place, number by number
@@ -35,7 +35,7 @@ for vectors in (sheared.positions, sheared.cell.array):  # in place, number by n
     vectors[:, 2] -= 0.01 * vectors[:, 1]
 relaxed = relax(sheared, argon, cell="full", fmax=0.01, backend="cpu").atoms
 tell(relaxed.positions, relaxed.cell.array)
-run = Simulation(structures.argon_256(), argon, timestep=2.0, temperature=60.0, backend="cpu")
+run = Simulation(testing.argon_256(), argon, timestep=2.0, temperature=60.0, backend="cpu")
 run.run(20)
 tell(run.positions(), run.velocities(), np.array(run.thermo().stress))
 """
@@ -47,7 +47,7 @@ def bits():
     found = []
     for kind in KINDS:
         done = subprocess.run(
-            [sys.executable, "-c", PROGRAM], env={**os.environ, **kind}, cwd=Path(structures.__file__).parent,
+            [sys.executable, "-c", PROGRAM], env={**os.environ, **kind},
             capture_output=True, text=True, timeout=300,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -63,11 +63,12 @@ def test_the_card_says_whether_kernels_loop_on_the_device(monkeypatch, capabilit
 def test_steps_without_loops_on_the_device_have_the_same_bits():
     """As on cards before Hopper: a pass is a kernel, and the host sees to the lists."""
     code = """
-import hashlib, structures
+import hashlib
 from ase import units
+from taichimd import testing
 from taichimd.program.engine import Engine
 from taichimd.forcefields.load import load_forcefield
-atoms = structures.with_velocities(structures.silicon_216(), 900.0, 4)
+atoms = testing.with_velocities(testing.silicon_216(), 900.0, 4)
 engine = Engine(atoms, load_forcefield("Si.sw"), backend="cpu")
 engine.advance(40, units.fs)
 print(hashlib.sha256(engine.positions().tobytes()).hexdigest())

@@ -11,6 +11,8 @@ from ase.calculators.calculator import get_calculator_class, names
 
 from taichimd import TaichiMD
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 

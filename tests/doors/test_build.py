@@ -10,6 +10,8 @@ from taichimd.core.errors import SettingsError
 from taichimd.system.lattices import LATTICES, build_lattice
 from taichimd.system.velocities import degrees_of_freedom
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):

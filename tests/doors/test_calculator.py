@@ -21,6 +21,8 @@ from taichimd.core.errors import (
     PropertyError,
 )
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 @pytest.mark.parametrize("name", STRUCTURES)
 def test_any_cell_gives_ase_forces_and_stress(name):

@@ -14,7 +14,6 @@ from argon_systems import (
     argon,
     cluster,
     crystal,
-    rattled,
     record_evaluations,
     reference,
     skewed,
@@ -23,6 +22,9 @@ from ase.build import bulk
 from ase.calculators import calculator as ase_calculator
 
 from taichimd import LennardJones, TaichiMD
+from taichimd.testing import rattled
+
+pytestmark = pytest.mark.runtime("taichi")
 
 
 def test_one_calculation_serves_all_properties(monkeypatch):
@@ -128,7 +130,7 @@ def test_results_do_not_depend_on_what_came_before():
     expected = {name: fresh.get_property(name, atoms) for name in ARRAYS}
     used = argon()
     for seed in range(3):
-        used.get_forces(rattled(atoms.copy(), seed=seed, scale=0.3))
+        used.get_forces(rattled(atoms.copy(), seed=seed, amplitude=0.3))
     for name in ARRAYS:
         np.testing.assert_array_equal(used.get_property(name, atoms), expected[name], err_msg=name)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from argon_systems import rattled, record_evaluations
+from argon_systems import record_evaluations
 from ase import Atoms, units
 from ase.build import bulk
 from ase.calculators.fd import calculate_numerical_forces, calculate_numerical_stress
@@ -16,6 +16,9 @@ from ase.optimize import BFGS, FIRE
 from ase.phonons import Phonons
 
 from taichimd import Engine, LennardJones, TaichiMD, load_forcefield
+from taichimd.testing import rattled
+
+pytestmark = pytest.mark.runtime("taichi")
 
 # The cutoff lies between the third and the fourth shell of fcc argon, so that no pair crosses it here.
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.95}
@@ -27,8 +30,8 @@ def argon(**settings):
 
 def potentials():
     """Structure and calculator of each case of the finite-difference tests."""
-    yield "argon", rattled(bulk("Ar", a=5.26) * (2, 2, 1), scale=0.05), argon
-    yield "silicon", rattled(bulk("Si"), scale=0.05), lambda: TaichiMD("Si.tersoff")
+    yield "argon", rattled(bulk("Ar", a=5.26) * (2, 2, 1), amplitude=0.05), argon
+    yield "silicon", rattled(bulk("Si"), amplitude=0.05), lambda: TaichiMD("Si.tersoff")
 
 
 @pytest.mark.parametrize(("atoms", "make"), [p[1:] for p in potentials()], ids=[p[0] for p in potentials()])
@@ -64,7 +67,7 @@ def test_cell_filters_relax_argon_like_ase(cell_filter):
 
 def test_optimiser_makes_one_calculation_a_step(monkeypatch):
     calls = record_evaluations(monkeypatch)
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), amplitude=0.05)
     atoms.calc = argon()
     optimiser = FIRE(atoms, logfile=None)
     optimiser.run(fmax=1e-9, steps=5)
@@ -134,7 +137,7 @@ def test_nudged_elastic_band(shared):
 
 
 def test_trajectory_and_database_keep_the_results(tmp_path):
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), amplitude=0.05)
     atoms.calc = argon()
     forces, stress = atoms.get_forces(), atoms.get_stress()
     with Trajectory(tmp_path / "run.traj", "w", atoms) as trajectory:
@@ -165,7 +168,7 @@ def test_writing_a_trajectory_calculates_nothing(tmp_path, monkeypatch):
 
 
 def test_atoms_copy_and_restart_from_a_file(tmp_path):
-    atoms = rattled(bulk("Ar", a=5.26, cubic=True), scale=0.05)
+    atoms = rattled(bulk("Ar", a=5.26, cubic=True), amplitude=0.05)
     atoms.calc = argon()
     forces = atoms.get_forces()
     write(tmp_path / "a.traj", atoms)
@@ -176,7 +179,7 @@ def test_atoms_copy_and_restart_from_a_file(tmp_path):
 
 def test_ase_dynamics_and_the_engines_own_agree():
     """Two integrators over the same forces: ASE's through the calculator, and the engine's."""
-    atoms = rattled(bulk("Si", cubic=True), scale=0.03)
+    atoms = rattled(bulk("Si", cubic=True), amplitude=0.03)
     momenta = np.random.default_rng(7).normal(scale=2.0, size=(len(atoms), 3))
     atoms.set_momenta(momenta - momenta.mean(axis=0))
     engine = Engine(atoms, load_forcefield("Si.tersoff"))

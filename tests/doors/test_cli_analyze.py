@@ -13,7 +13,9 @@ from scipy.integrate import trapezoid
 
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.estimators.series import Mean
-from taichimd.observables.tables import plus_minus
+from taichimd.observables.numbers import plus_minus
+
+pytestmark = pytest.mark.runtime("taichi")
 
 
 @pytest.fixture(autouse=True)
@@ -221,7 +223,7 @@ def drawn(monkeypatch, call, options):
             panel(axes[-1])
 
     with monkeypatch.context() as patched:
-        patched.setattr("taichimd.observables.tables.draw", draw)
+        patched.setattr("taichimd.observables.observable.draw", draw)
         code, out, _ = call(f"analyze t.extxyz {options} --overwrite")
     assert code == 0
     return axes, " ".join(out.split())

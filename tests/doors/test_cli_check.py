@@ -8,6 +8,8 @@ import pytest
 from taichimd import check_forcefield, triplet_potential
 from taichimd.core.math import exp
 
+pytestmark = pytest.mark.runtime("taichi")
+
 FILE = """
 from taichimd import pair_potential, triplet_potential
 from taichimd.core.math import exp, sqrt

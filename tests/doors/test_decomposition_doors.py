@@ -8,13 +8,15 @@ import pytest
 from ase.build import bulk
 
 from taichimd import LennardJones, Simulation, TaichiMD, relax
-from taichimd.app.config import RunSettings
+from taichimd.app.setting_types import Decomposition
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.observables.transport.kappa import thermal_conductivity
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.decomposition import DECOMPOSITIONS
 from taichimd.system.lattices import build_lattice
+
+pytestmark = pytest.mark.runtime("taichi")
 
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}
@@ -47,7 +49,7 @@ def report(name):
 
 
 def test_the_settings_know_all_decompositions():
-    assert RunSettings.model_fields["decomposition"].annotation.__args__ == DECOMPOSITIONS
+    assert Decomposition.__args__ == DECOMPOSITIONS
 
 
 @pytest.mark.parametrize("lattice", SYSTEMS)

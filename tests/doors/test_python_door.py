@@ -19,6 +19,8 @@ from taichimd.core.errors import BlowUpError, CheckpointError, OutputError, Prop
 from taichimd.core.units import GPA
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 OTHERS = [
     None,
     Langevin(600.0, coupling_time=50.0, seed=3),

@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import structures
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -17,12 +17,12 @@ def made(kind, atoms, forcefield, period, control="isotropic", **options):
         300.0, coupling_time=100.0, pressure=0.5, pressure_coupling_time=300.0, bulk_modulus=50.0, seed=5,
         period=period, control=control,
     )  # fmt: skip
-    return Engine(structures.with_velocities(atoms, 900.0, 2), forcefield, ensemble=ensemble, **options)
+    return Engine(testing.with_velocities(atoms, 900.0, 2), forcefield, ensemble=ensemble, **options)
 
 
 def test_between_the_actions_of_a_barostat_the_cell_rests():
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     engine = made(StochasticCellRescaling, atoms, forcefield, 5, "orthorhombic")
     cells = []
     for _ in range(12):
@@ -54,8 +54,8 @@ def test_many_steps_in_a_call_are_those_steps(name, kind):
 )
 def test_actions_at_the_end_of_a_call_are_those_within(kind, control, precision):
     """Pairs alone: what a step sums of the virial rounds in another way than what an evaluation does."""
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(4), 0.1, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.4).repeat(4), 0.1, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     ends = []
     for calls in ([60], [5] * 12):
         engine = made(kind, atoms, forcefield, 5, control, precision=precision)
@@ -66,8 +66,8 @@ def test_actions_at_the_end_of_a_call_are_those_within(kind, control, precision)
 
 
 def test_a_state_with_another_cell_is_evaluated_anew():
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     first, second = (made(BerendsenNPT, atoms, forcefield, 5) for _ in range(2))
     first.advance(30, 4.0 * units.FS)
     second.set_state(positions=first.positions())

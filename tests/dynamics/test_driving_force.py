@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import structures
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.dynamics.ensembles import Langevin, NoseHoover, StochasticCellRescaling
@@ -12,28 +12,30 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PULL = (2e-3, -1e-3, 3e-3)
 
 
 def silicon():
-    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 2)), 0.05, 4)
-    return structures.with_velocities(atoms, 600.0, 5), load_forcefield("Si.sw"), 1.0 * units.FS
+    atoms = testing.rattled(bulk("Si", cubic=True).repeat((2, 2, 2)), 0.05, 4)
+    return testing.with_velocities(atoms, 600.0, 5), load_forcefield("Si.sw"), 1.0 * units.FS
 
 
 def tersoff():
-    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 2)), 0.05, 4)
-    return structures.with_velocities(atoms, 600.0, 5), load_forcefield("Si_1989.tersoff"), 1.0 * units.FS
+    atoms = testing.rattled(bulk("Si", cubic=True).repeat((2, 2, 2)), 0.05, 4)
+    return testing.with_velocities(atoms, 600.0, 5), load_forcefield("Si_1989.tersoff"), 1.0 * units.FS
 
 
 def argon():
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
-    return structures.with_velocities(atoms, 60.0, 2), forcefield, 4.0 * units.FS
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.4).repeat(3), 0.1, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    return testing.with_velocities(atoms, 60.0, 2), forcefield, 4.0 * units.FS
 
 
 def silica():
     forcefield = load_forcefield("SiO2_1990.vashishta")
-    return structures.with_velocities(structures.silica_192(), 600.0, 5), forcefield, 1.0 * units.FS
+    return testing.with_velocities(testing.silica_192(), 600.0, 5), forcefield, 1.0 * units.FS
 
 
 SYSTEMS = {"silicon": silicon, "tersoff": tersoff, "argon": argon, "silica": silica}
@@ -115,6 +117,6 @@ def test_pairs_in_mixed_precision_end_a_call_as_they_go_through_a_step():
 
 def test_all_pairs_do_not_go_with_a_driving_force():
     atoms, _, _ = argon()
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, enumeration="all-pairs")
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs")
     with pytest.raises(SettingsError, match='"all-pairs" does not go with a driving force; use neighbour'):
         Engine(atoms, forcefield, ensemble=NoseHoover(60.0), driving_force=PULL)

@@ -5,19 +5,20 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
-from bits import elsewhere, here, needs_other_runtime, under_quadrants
+from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from scipy import stats
 
+from taichimd import testing
 from taichimd.core import philox, streams, units
 from taichimd.core.errors import SettingsError
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
 from taichimd.dynamics.barostats import layout as of_barostats
 from taichimd.dynamics.barostats import martyna_tobias_klein, stochastic_cell_rescaling
+from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import (
     ENSEMBLES,
     Barostat,
@@ -32,8 +33,9 @@ from taichimd.dynamics.ensembles import (
 from taichimd.dynamics.thermostats import layout, nose_hoover
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
+from taichimd.system.cell import Cell
 
-SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
+SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
 WHOLE = [Berendsen, Bussi, NoseHoover]
 EVERY = pytest.mark.parametrize("kind", KINDS)
@@ -41,20 +43,20 @@ EVERY = pytest.mark.parametrize("kind", KINDS)
 
 def liquid(cells=2):
     """Argon, 4 cells^3 atoms, hot."""
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.6).repeat(cells), 0.1, 1)
-    return structures.with_velocities(atoms, 300.0, 2)
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.6).repeat(cells), 0.1, 1)
+    return testing.with_velocities(atoms, 300.0, 2)
 
 
 def gas():
     """27 atoms too far from each other to meet: what changes is the thermostat's work."""
     grid = np.array(list(np.ndindex(3, 3, 3))) * 500.0
     atoms = Atoms("Ar9Kr9Xe9", grid)
-    return structures.with_velocities(atoms, 300.0, 3)
+    return testing.with_velocities(atoms, 300.0, 3)
 
 
 def silicon():
-    atoms = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
-    return structures.with_velocities(atoms, 900.0, 5)
+    atoms = testing.rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    return testing.with_velocities(atoms, 900.0, 5)
 
 
 SYSTEMS = {
@@ -131,17 +133,32 @@ def test_no_module_compares_names_of_ensembles():
 
 
 def test_slots_of_checkpoints_stay_where_they_were():
-    """Slices of the array `bath` are what checkpoints keep: earlier versions had the same numbers there."""
+    """What checkpoints keep of baths and cells: earlier versions had the same numbers there."""
     assert (layout.STATE, nose_hoover.WORK, nose_hoover.CHAIN) == (slice(11, 16), 12, 13)
-    assert of_barostats.STATE == slice(63, 100)
-    assert (of_barostats.STRETCH, of_barostats.DRIFT, of_barostats.AHEAD) == (72, 81, 90)
-    assert stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == 91
+    assert (
+        stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == of_barostats.AHEAD + 1
+    )
+    cell = Cell(np.arange(9.0).reshape(3, 3) + np.eye(3), np.array([True] * 3))
+    cell.arrays.stretch.from_numpy(np.arange(9.0, 18.0).reshape(1, 3, 3))
+    bath = Bath(MartynaTobiasKlein(300.0), np.ones(2), cell)
+    values = bath.bath.to_numpy()
+    values[of_barostats.AHEAD], values[of_barostats.OWN_STATE :] = 27.0, np.arange(28.0, 37.0)
+    bath.bath.from_numpy(values)
+    rest = np.eye(3)
+    expected = [*(np.arange(9.0) + rest.ravel()), *range(9, 18), *rest.ravel(), *range(27, 37)]
+    state = bath.state()
+    assert state["cell"] == expected
+    other = Cell(rest, np.array([True] * 3))
+    again = Bath(MartynaTobiasKlein(300.0), np.ones(2), other)
+    again.set_state(state)
+    assert again.state() == state
+    np.testing.assert_array_equal(other.vectors, cell.vectors)
 
 
 # Distributions.
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"),
     [
@@ -195,7 +212,7 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
-@under_quadrants
+@pytest.mark.runtime("quadrants")
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))

@@ -2,18 +2,20 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 from barostat_engines import SHEAR, argon, made
 from bits import elsewhere, here, needs_other_runtime
 from scipy.linalg import expm, logm
 
+from taichimd import testing
 from taichimd.core import philox, streams, units
 from taichimd.dynamics.ensembles import BAROSTATS, BerendsenNPT, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
+
+pytestmark = pytest.mark.runtime("quadrants")
 
 # Equations: a gas does what they say, number by number.
 
@@ -27,7 +29,7 @@ def gas(kind, control, **options):
     atoms = Atoms("Ar27", rng.random((27, 3)) @ cell, cell=cell, pbc=True)
     atoms.set_masses([20.0, 40.0, 80.0] * 9)
     return made(
-        kind, control, structures.with_velocities(atoms, GAS_T, 3),
+        kind, control, testing.with_velocities(atoms, GAS_T, 3),
         LennardJones(epsilon=1e-300, sigma=0.1, cutoff=6.0, truncation="force-shifted"),
         temperature=GAS_T, pressure=GAS_P, pressure_coupling_time=GAS_TAU, bulk_modulus=GAS_P, **options,
     )  # fmt: skip
@@ -226,9 +228,9 @@ def run_of(name, **options):
     settings = {"final_pressure": 0.6, "ramp": (10, 50), "final_temperature": 300.0, "engine": options}
     if potential is None:
         return made(kind, control, **settings, pressure_coupling_time=100.0), 4.0 * units.FS
-    silicon = structures._rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
-    atoms = silicon if potential == "Si.sw" else structures.silica_triclinic()
-    atoms = structures.with_velocities(atoms, 600.0, 5)
+    silicon = testing.rattled(bulk("Si", cubic=True).repeat((2, 2, 1)), 0.1, 4)
+    atoms = silicon if potential == "Si.sw" else testing.silica_triclinic()
+    atoms = testing.with_velocities(atoms, 600.0, 5)
     settings["final_pressure"] = 20.0
     settings["pressure_coupling_time"] = 40.0 if potential == "Si.sw" else 300.0
     engine = made(kind, control, atoms, load_forcefield(potential), **settings)
@@ -300,6 +302,7 @@ def test_one_thread_gives_the_bits_of_many():
         assert elsewhere()[name] == here(name)
 
 
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_trajectories():
     for name in BAROSTATS:
@@ -308,10 +311,10 @@ def test_both_runtimes_give_the_same_trajectories():
 
 def test_a_cell_may_shrink_below_the_cutoff():
     """More images are needed than at the start; no atom of them is lost."""
-    atoms = structures._rattled(bulk("Ar", cubic=True, a=5.3).repeat(2), 0.05, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=10.2, truncation="force-shifted")
+    atoms = testing.rattled(bulk("Ar", cubic=True, a=5.3).repeat(2), 0.05, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=10.2, truncation="force-shifted")
     engine = made(
-        BerendsenNPT, "isotropic", structures.with_velocities(atoms, 50.0, 2), forcefield,
+        BerendsenNPT, "isotropic", testing.with_velocities(atoms, 50.0, 2), forcefield,
         pressure=4.0, pressure_coupling_time=200.0, temperature=50.0,
     )  # fmt: skip
     assert engine.cell[0, 0] > 10.2

@@ -2,14 +2,16 @@
 
 import numpy as np
 import pytest
-import structures
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from validation import ensembles_npt as driver
+
+pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.first]
 
 CASES = [
     (BerendsenNPT, "isotropic", 0.3),
@@ -21,12 +23,12 @@ CASES = [
 @pytest.mark.parametrize(("kind", "control", "pressure"), CASES)
 def test_the_pressure_of_a_crystal_is_the_one_asked_for(kind, control, pressure):
     """Stress tensors of argon at 40 K: their mean is the target, off the diagonal zero, within the errors."""
-    atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(3), 80.0, 2)
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(3), 80.0, 2)
     ensemble = kind(
         40.0, coupling_time=100.0, pressure=pressure, pressure_coupling_time=400.0, bulk_modulus=3.0,
         control=control, seed=4, period=2,
     )  # fmt: skip
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     engine = Engine(atoms, forcefield, ensemble=ensemble)
     dt, stresses = 5.0 * units.FS, []
     engine.advance(800, dt)
@@ -60,9 +62,9 @@ def test_volumes_at_two_pressures_have_the_ratio_of_boltzmann_factors(name, peri
 def crystal(edge, ensemble):
     """108 atoms of argon, equilibrated; edge of the cubic cell in angstrom."""
     atoms = bulk("Ar", cubic=True, a=edge) * 3
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     engine = Engine(
-        structures.with_velocities(atoms, 2 * ensemble.temperature, 3), forcefield, ensemble=ensemble
+        testing.with_velocities(atoms, 2 * ensemble.temperature, 3), forcefield, ensemble=ensemble
     )
     engine.advance(500, 10.0 * units.FS)
     return engine

@@ -4,13 +4,13 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 import taichimd.enumerate.gather as gather
 import taichimd.program.device
+from taichimd import testing
 from taichimd.core.runtime import start, ti
 from taichimd.dynamics import verlet
 from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
@@ -99,9 +99,9 @@ def test_without_the_last_bit_ties_would_show():
 @pytest.mark.parametrize("truncation", ["truncated", "force-shifted"])
 def test_numbering_does_not_show_in_pair_forces(truncation):
     """Renumbered atoms have the same energies, forces and virials to the last bit, and momentum is exact."""
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     order = np.random.default_rng(3).permutation(len(atoms))
-    forcefield = LennardJones(**structures.ARGON, cutoff=8.5, truncation=truncation)
+    forcefield = LennardJones(**testing.ARGON, cutoff=8.5, truncation=truncation)
     one, other = (Engine(a, forcefield).evaluate() for a in (atoms, atoms[order]))
     for what in ("energies", "forces", "virials"):
         np.testing.assert_array_equal(getattr(one, what)[order], getattr(other, what), err_msg=what)

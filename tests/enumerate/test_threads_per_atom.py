@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import units
 
+from taichimd import testing
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.runtime import backend, ti
 from taichimd.enumerate import threads_per_atom
@@ -17,12 +17,12 @@ from taichimd.neighbours.rows import NearRows, Rows, VerletRows
 from taichimd.program.engine import Engine
 from taichimd.system.state import Atoms
 
-ARGON = LennardJones(**structures.ARGON, cutoff=6.0)
+ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
 
 
 @pytest.mark.parametrize("stride", [3, 32])
 def test_every_entry_belongs_to_one_of_the_threads(stride):
-    engine = Engine(structures.argon_256(), ARGON)
+    engine = Engine(testing.argon_256(), ARGON)
     lists = engine.device.lists
     pairs = gather_functions(ARGON.bind(["Ar"])[0].terms, ti.f64, ti.f64, lists.verlet.layout).pairs
     sums = pair_sums(ti.f64)
@@ -58,9 +58,9 @@ def test_a_run_has_the_same_bits(monkeypatch, name):
     found = []
     for number in (1, rows.CHUNK):
         monkeypatch.setattr(threads_per_atom, "threads_for", lambda *_, k=number: k)
-        atoms = structures.argon_256() if name == "argon" else structures.silica_192()
+        atoms = testing.argon_256() if name == "argon" else testing.silica_192()
         forcefield = ARGON if name == "argon" else load_forcefield("SiO2_1990.vashishta")
-        engine = Engine(structures.with_velocities(atoms, 300.0, 1), forcefield)
+        engine = Engine(testing.with_velocities(atoms, 300.0, 1), forcefield)
         engine.advance(50, (4.0 if name == "argon" else 1.0) * units.fs)
         found.append(engine.positions())
     np.testing.assert_array_equal(*found)

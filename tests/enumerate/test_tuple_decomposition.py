@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms, units
 from ase.build import bulk
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-from taichimd import Vashishta
+from taichimd import Vashishta, testing
 from taichimd.core import memory, runtime
 from taichimd.core.errors import CapacityError, SettingsError
 from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, Langevin
@@ -18,7 +17,9 @@ from taichimd.program.decomposition import DECOMPOSITIONS, TUPLE_PAIRS
 from taichimd.program.engine import Engine
 from taichimd.system.state import State
 
-ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+pytestmark = pytest.mark.runtime("quadrants")
+
+ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 SHORT = {**ANGLE_VALUES, "cutoff": 3.0}
 """Ends so much before the pair term that it has lists of its own."""
 BOTH = morse(**MORSE_VALUES) + angle(**SHORT)
@@ -40,18 +41,18 @@ SAME_BITS = (
 
 
 def argon():
-    return structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    return testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
 
 
 STRUCTURES = {
     "pairs": (argon,),
-    "tersoff, two elements": (structures.silicon_carbide_512,),
-    "carbide": (structures.silicon_carbide_512,),
-    "silica": (structures.silica_hot, structures.silica_triclinic, structures.silica_cluster),
+    "tersoff, two elements": (testing.silicon_carbide_512,),
+    "carbide": (testing.silicon_carbide_512,),
+    "silica": (testing.silica_hot, testing.silica_triclinic, testing.silica_cluster),
 }
 SILICON = (
-    structures.silicon_216, structures.silicon_triclinic, structures.silicon_cluster, structures.silicon_slab,
-    structures.silicon_primitive_displaced,
+    testing.silicon_216, testing.silicon_triclinic, testing.silicon_cluster, testing.silicon_slab,
+    testing.silicon_primitive_displaced,
 )  # fmt: skip
 
 
@@ -89,7 +90,7 @@ ENSEMBLES = {
     ],
 )
 def test_steps_have_the_bits_of_particle_decomposition(case, name):
-    atoms = argon() if case == "pairs" else structures.with_velocities(structures.silicon_216(), 900.0, 2)
+    atoms = argon() if case == "pairs" else testing.with_velocities(testing.silicon_216(), 900.0, 2)
     engines = both(atoms, FORCEFIELDS[case](), ensemble=ENSEMBLES[name])
     for engine in engines:
         engine.advance(60, 2.0 * units.fs)
@@ -101,8 +102,8 @@ def test_steps_have_the_bits_of_particle_decomposition(case, name):
 
 @pytest.mark.parametrize("name", ["stillinger-weber", "silica"])
 def test_bits_depend_neither_on_lists_nor_on_calls(name):
-    atoms = structures.silicon_216() if name != "silica" else structures.silica_192()
-    structures.with_velocities(atoms, 1500.0, 4)
+    atoms = testing.silicon_216() if name != "silica" else testing.silica_192()
+    testing.with_velocities(atoms, 1500.0, 4)
     found = []
     for skin, calls in ((None, [40]), (0.3, [40]), (1.5, [1, 2, 37])):
         engine = Engine(atoms, FORCEFIELDS[name](), skin=skin, decomposition="tuple")
@@ -115,7 +116,7 @@ def test_bits_depend_neither_on_lists_nor_on_calls(name):
 
 @pytest.mark.parametrize("precision", ["mixed", "float32"])
 def test_single_precision_takes_the_same_way(precision):
-    atoms = structures.silica_192()
+    atoms = testing.silica_192()
     one, other = (e.evaluate() for e in both(atoms, FORCEFIELDS["silica"](), precision=precision))
     assert np.abs(one.forces - other.forces).max() < 1e-4 * np.abs(one.forces).max()
     double = Engine(atoms, FORCEFIELDS["silica"](), decomposition="tuple").evaluate()
@@ -140,7 +141,7 @@ def brute_force(atoms, forcefield):
 
 
 def test_lists_hold_each_tuple_once():
-    atoms = structures.silica_triclinic()
+    atoms = testing.silica_triclinic()
     forcefield = FORCEFIELDS["silica"]()
     engine = Engine(atoms, forcefield, skin=0.005, decomposition="tuple")
     engine.evaluate()
@@ -171,7 +172,7 @@ def test_a_list_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
     with pytest.raises(
         CapacityError, match=r"a list of \d+ pairs and \d+ triplets of 192 atoms .*does not fit"
     ) as error:
-        Engine(structures.silica_192(), FORCEFIELDS["silica"](), decomposition="tuple").evaluate()
+        Engine(testing.silica_192(), FORCEFIELDS["silica"](), decomposition="tuple").evaluate()
     assert "use decomposition 'particle'" in str(error.value)
 
 
@@ -194,7 +195,7 @@ def test_wrong_decompositions_are_refused():
         SettingsError, match="decomposition is 'atoms', expected one of particle, tuple, auto"
     ):
         Engine(argon(), ARGON, decomposition="atoms")
-    pairs = LennardJones(**structures.ARGON, cutoff=6.0, enumeration="all-pairs")
+    pairs = LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs")
     with pytest.raises(SettingsError, match="needs neighbour lists"):
         Engine(argon(), pairs, decomposition="tuple")
     assert Engine(argon(), pairs).decomposition == "particle"
@@ -202,7 +203,7 @@ def test_wrong_decompositions_are_refused():
 
 def test_the_default_has_the_bits_of_particle_decomposition():
     """Whatever it chooses on this backend: else backends would differ."""
-    atoms = structures.with_velocities(structures.silica_192(), 1500.0, 4)
+    atoms = testing.with_velocities(testing.silica_192(), 1500.0, 4)
     engines = [Engine(atoms, FORCEFIELDS["silica"](), decomposition=d) for d in ("auto", "particle")]
     for engine in engines:
         engine.advance(30, units.fs)

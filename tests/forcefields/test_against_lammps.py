@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms, units
-from ase.build import bulk
-from oracle import lammps_available, lammps_evaluate, lammps_nve, lammps_reason
+from ase.build import bulk, make_supercell
+from oracle import lammps_evaluate, lammps_nve
 
+from taichimd import testing
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.lammps]
 
 ENERGY_RELATIVE = 1e-10
 FORCE = 1e-8
@@ -28,7 +28,7 @@ LAMMPS_TRUNCATION = {
     "energy-shifted": (f"lj/cut {CUTOFF}", ("shift yes",)),
     "force-shifted": (f"lj/smooth/linear {CUTOFF}", ()),
 }
-ARGON_COEFF = f"1 1 {structures.ARGON['epsilon']!r} {structures.ARGON['sigma']!r}"
+ARGON_COEFF = f"1 1 {testing.ARGON['epsilon']!r} {testing.ARGON['sigma']!r}"
 TRIPLE_FILES = [file for file in shipped() if file.kind in ("tersoff", "sw", "vashishta")]
 
 
@@ -62,24 +62,24 @@ def _from_file(name):
 @pytest.mark.parametrize(
     ("build", "name"),
     [
-        (structures.silicon_216, "Si.tersoff"),
-        (structures.silicon_carbide_512, "SiC_1989.tersoff"),
-        (structures.silicon_triclinic, "Si.tersoff"),
-        (structures.silicon_cluster, "Si.tersoff"),
-        (structures.silicon_slab, "Si.tersoff"),
-        (structures.silicon_primitive_displaced, "Si.tersoff"),
-        (structures.silicon_216, "Si.sw"),
-        (structures.silicon_triclinic, "Si.sw"),
-        (structures.silicon_cluster, "Si.sw"),
-        (structures.silicon_slab, "Si.sw"),
-        (structures.silicon_primitive_displaced, "Si.sw"),
-        (structures.gallium_nitride_wurtzite, "GaN_2006.sw"),
-        (structures.silica_192, "SiO2_1990.vashishta"),
-        (structures.silica_hot, "SiO2_1990.vashishta"),
-        (structures.silica_triclinic, "SiO2_1990.vashishta"),
-        (structures.silica_cluster, "SiO2_1990.vashishta"),
-        (structures.silicon_carbide_512, "SiC_2007.vashishta"),
-        (structures.indium_phosphide, "InP_2009.vashishta"),
+        (testing.silicon_216, "Si.tersoff"),
+        (testing.silicon_carbide_512, "SiC_1989.tersoff"),
+        (testing.silicon_triclinic, "Si.tersoff"),
+        (testing.silicon_cluster, "Si.tersoff"),
+        (testing.silicon_slab, "Si.tersoff"),
+        (testing.silicon_primitive_displaced, "Si.tersoff"),
+        (testing.silicon_216, "Si.sw"),
+        (testing.silicon_triclinic, "Si.sw"),
+        (testing.silicon_cluster, "Si.sw"),
+        (testing.silicon_slab, "Si.sw"),
+        (testing.silicon_primitive_displaced, "Si.sw"),
+        (testing.gallium_nitride_wurtzite, "GaN_2006.sw"),
+        (testing.silica_192, "SiO2_1990.vashishta"),
+        (testing.silica_hot, "SiO2_1990.vashishta"),
+        (testing.silica_triclinic, "SiO2_1990.vashishta"),
+        (testing.silica_cluster, "SiO2_1990.vashishta"),
+        (testing.silicon_carbide_512, "SiC_2007.vashishta"),
+        (testing.indium_phosphide, "InP_2009.vashishta"),
     ],
 )
 def test_many_body_potential_agrees_with_lammps(build, name):
@@ -121,7 +121,7 @@ def test_stillinger_weber_of_every_column_agrees_with_lammps(name, tmp_path):
     """What no shipped file has; atoms stand close enough for terms to end between them."""
     file = tmp_path / f"{name}.sw"
     file.write_text(SW.format(**{"gamma": 1.2, "p": 4, "q": 0, "tol": 0} | SW_VARIANTS[name]))
-    atoms = structures.silicon_cluster()
+    atoms = testing.silicon_cluster()
     atoms.positions *= 0.88
     forcefield, lammps = _from_file(file)
     gaps = forcefield.cutoff - atoms.get_all_distances()
@@ -159,12 +159,12 @@ def test_stillinger_weber_with_angles_and_pairs_left_out(tmp_path):
 @pytest.mark.parametrize("name", ["Si.tersoff", "Si.sw"])
 @pytest.mark.parametrize(
     "build",
-    [structures.silicon_primitive, structures.silicon_primitive_displaced],
+    [lambda: bulk("Si"), testing.silicon_primitive_displaced],
     ids=["perfect", "displaced"],
 )
 def test_primitive_cell_equals_its_supercell(build, name):
     """Two atoms and their images are the same crystal as 128 atoms: a minimum-image code fails here."""
-    small, large = build(), structures.supercell_4x4x4(build())
+    small, large = build(), make_supercell(build(), 4 * np.eye(3, dtype=int))
     forcefield, lammps = _from_file(name)
     one = Engine(small, forcefield, backend="cpu").evaluate()
     many = _assert_agrees(large, forcefield, lammps_evaluate(large, *lammps))
@@ -186,18 +186,18 @@ def test_primitive_cell_has_the_published_energy(name, a, energy, digits):
 
 @pytest.mark.parametrize("truncation", LAMMPS_TRUNCATION)
 def test_lennard_jones_agrees_with_lammps(truncation):
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     style, modify = LAMMPS_TRUNCATION[truncation]
     reference = lammps_evaluate(atoms, style, (ARGON_COEFF,), pair_modify=modify)
-    forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, truncation=truncation)
+    forcefield = LennardJones(**testing.ARGON, cutoff=CUTOFF, truncation=truncation)
     _assert_agrees(atoms, forcefield, reference, per_atom=True)
 
 
 @pytest.mark.parametrize("enumeration", ["neighbours", "all-pairs"])
 def test_free_argon_agrees_with_lammps(enumeration):
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     atoms = Atoms(atoms.symbols, atoms.positions)
-    forcefield = LennardJones(**structures.ARGON, cutoff=CUTOFF, enumeration=enumeration)
+    forcefield = LennardJones(**testing.ARGON, cutoff=CUTOFF, enumeration=enumeration)
     _assert_agrees(
         atoms, forcefield, lammps_evaluate(atoms, f"lj/cut {CUTOFF}", (ARGON_COEFF,)), per_atom=True
     )
@@ -208,7 +208,7 @@ def test_free_argon_agrees_with_lammps(enumeration):
 )
 def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
     """Different sigma, epsilon and cutoff: all three are mixed."""
-    atoms = structures.argon_krypton_108()
+    atoms = testing.argon_krypton_108()
     rows = {
         "Ar": {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 8.0},
         "Kr": {"epsilon": 0.0140, "sigma": 3.65, "cutoff": 9.1},
@@ -225,15 +225,15 @@ def test_lennard_jones_mixture_agrees_with_lammps(mixing, lammps_mixing):
 @pytest.mark.parametrize(
     ("build", "name"),
     [
-        (structures.silicon_216, "Si.tersoff"),
-        (structures.silicon_cluster, "Si.tersoff"),
-        (structures.silicon_216, "Si.sw"),
-        (structures.silica_192, "SiO2_1990.vashishta"),
+        (testing.silicon_216, "Si.tersoff"),
+        (testing.silicon_cluster, "Si.tersoff"),
+        (testing.silicon_216, "Si.sw"),
+        (testing.silica_192, "SiO2_1990.vashishta"),
     ],
 )
 def test_twenty_steps_agree_with_lammps(build, name):
     """Same positions after 20 steps: constants of LAMMPS's units cancel, see `oracle.lammps_nve`."""
-    atoms = structures.with_velocities(build(), 900.0, seed=12)
+    atoms = testing.with_velocities(build(), 900.0, seed=12)
     forcefield, lammps = _from_file(name)
     timestep = 1.0 * units.fs
     reference = lammps_nve(atoms, *lammps, n_steps=20, timestep=timestep)

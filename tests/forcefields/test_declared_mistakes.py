@@ -7,6 +7,8 @@ import pytest
 
 from taichimd.cli.app import main
 
+pytestmark = pytest.mark.runtime("taichi")
+
 TOP = """import numpy as np
 
 from taichimd import pair_potential, triplet_potential

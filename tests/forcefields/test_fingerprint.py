@@ -19,6 +19,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.potential import differences
 
+pytestmark = pytest.mark.runtime("taichi")
+
 HELPER = """
 import os
 import numpy as np

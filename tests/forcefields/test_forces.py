@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, angle_derived, morse, morse_derived
 from every_forcefield import ARGON, FORCEFIELDS, MIXTURE, PERIODIC, TWO_ANGLES, strained_silicon
 
+from taichimd import testing
 from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.declare import pair_potential, triplet_potential
@@ -44,6 +44,8 @@ def test_the_check_finds_what_is_wrong():
     found = check_forcefield(cares_who_comes_first(k=1.0, cutoff=4.0), clusters=1)
     assert not found.ok
     assert found.order_error > 1e-3
+    with pytest.raises(AssertionError, match="NOT CONSISTENT"):
+        testing.assert_consistent(wrong_sign(k=1.0, cutoff=4.0), clusters=1)
 
 
 CASES = pytest.mark.parametrize("name", PERIODIC)
@@ -221,7 +223,7 @@ def test_energy_and_force_end_smoothly_at_the_cutoff(name):
 
 @pytest.mark.parametrize("box", [None, 22.0])
 def test_all_pairs_and_neighbours_give_the_same_bits(box):
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     if box is None:
         atoms = Atoms(atoms.symbols, atoms.positions)
     found = [
@@ -233,7 +235,7 @@ def test_all_pairs_and_neighbours_give_the_same_bits(box):
 
 
 def test_all_pairs_refuses_what_it_cannot_do():
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     with pytest.raises(SettingsError, match=r"at least twice the cutoff across \(24\.000 angstrom\)"):
         Engine(atoms, LennardJones(**{**ARGON, "cutoff": 12.0}, enumeration="all-pairs"))
 

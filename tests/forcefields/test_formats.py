@@ -10,6 +10,8 @@ from taichimd.forcefields.formats.header import read_header
 from taichimd.forcefields.formats.lj import read_lj
 from taichimd.forcefields.formats.tersoff import FIELDS, read_tersoff
 
+pytestmark = pytest.mark.runtime("taichi")
+
 NUMBERS = dict(
     zip(
         FIELDS,

@@ -1,21 +1,21 @@
 """The oracle itself: its boxes, rotations, atom order and signs, against ASE's own Lennard-Jones."""
 
 import numpy as np
+import oracle
 import pytest
-import structures
 from ase import Atoms
 from ase.calculators.lj import LennardJones
-from oracle import lammps_available, lammps_box, lammps_evaluate, lammps_nve, lammps_reason
+from oracle import lammps_box, lammps_evaluate, lammps_nve
 
-needs_lammps = pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+from taichimd import testing
 
 CUTOFF = 8.5
 PAIR_STYLE = f"lj/cut {CUTOFF}"
-PAIR_COEFF = (f"1 1 {structures.ARGON['epsilon']} {structures.ARGON['sigma']}",)
+PAIR_COEFF = (f"1 1 {testing.ARGON['epsilon']} {testing.ARGON['sigma']}",)
 
 
 def _skewed_argon() -> Atoms:
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     strain = np.array([[1.0, 0.1, 0.2], [-0.1, 1.0, 0.3], [0.05, 0.0, 1.0]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
     atoms.rotate(30, (1, 2, 3), rotate_cell=True)
@@ -29,7 +29,7 @@ def _left_handed_argon() -> Atoms:
 
 
 def _free_argon() -> Atoms:
-    atoms = structures.argon_256()
+    atoms = testing.argon_256()
     return Atoms(atoms.symbols, atoms.positions)
 
 
@@ -40,14 +40,14 @@ def _argon_slab() -> Atoms:
     return atoms
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize(
-    "build", [structures.argon_256, _skewed_argon, _left_handed_argon, _free_argon, _argon_slab]
+    "build", [testing.argon_256, _skewed_argon, _left_handed_argon, _free_argon, _argon_slab]
 )
 def test_oracle_equals_ase_lennard_jones(build):
     atoms = build()
     found = lammps_evaluate(atoms, PAIR_STYLE, PAIR_COEFF, pair_modify=("shift yes",))
-    atoms.calc = LennardJones(rc=CUTOFF, **structures.ARGON)
+    atoms.calc = LennardJones(rc=CUTOFF, **testing.ARGON)
     assert found.energy == pytest.approx(atoms.get_potential_energy(), rel=1e-12), "energy"
     np.testing.assert_allclose(found.forces, atoms.get_forces(), atol=1e-11, err_msg="forces")
     np.testing.assert_allclose(found.energies, atoms.get_potential_energies(), atol=1e-12, err_msg="per atom")
@@ -57,9 +57,9 @@ def test_oracle_equals_ase_lennard_jones(build):
         assert found.stress is None, "no stress without a volume"
 
 
-@needs_lammps
+@pytest.mark.lammps
 def test_oracle_keeps_order_and_unfolded_positions():
-    atoms = structures.silicon_triclinic()
+    atoms = testing.silicon_triclinic()
     atoms.symbols[:] = "Ar"
     atoms.set_cell(atoms.cell[:] * 1.7, scale_atoms=True)
     found = lammps_nve(atoms, PAIR_STYLE, PAIR_COEFF, n_steps=0, timestep=0.1)
@@ -79,3 +79,11 @@ def test_box_keeps_the_periodic_lattice(pbc):
     for row, column in ((1, 0), (2, 0), (2, 1)):
         if not pbc[row]:
             assert abs(box.cell[row, column]) < 1e-12, "a free direction must be normal to the others"
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_without_lammps_a_test_is_skipped_or_fails(monkeypatch, required, outcome):
+    monkeypatch.setattr(oracle, "lammps_reason", lambda: "not installed")
+    monkeypatch.setenv(oracle.REQUIRE, required)
+    with pytest.raises(outcome, match="no LAMMPS to compare with: not installed"):
+        oracle.require_lammps()

@@ -11,7 +11,7 @@ from ase.build import bulk, graphene
 from ase.calculators.calculator import Calculator, all_changes
 from ase.calculators.lj import LennardJones
 from ase.calculators.tersoff import Tersoff
-from oracle import lammps_available, lammps_evaluate, lammps_reason
+from oracle import lammps_evaluate, require_lammps
 
 from taichimd.forcefields.formats import sw, tersoff, vashishta
 from taichimd.forcefields.formats.lj import read_lj
@@ -38,7 +38,6 @@ def lammps_files() -> Path | None:
 LAMMPS = lammps_files()
 KINDS = ("*.tersoff", "*.sw", "*.vashishta")
 LAMMPS_NAMES = sorted(f.name for kind in KINDS for f in LAMMPS.glob(kind)) if LAMMPS else []
-needs_lammps = pytest.mark.skipif(not LAMMPS_NAMES, reason="the lammps package and its potentials are absent")
 
 
 def readme_rows() -> list[tuple[str, str, str, float, float]]:
@@ -94,8 +93,7 @@ class Lammps(Calculator):
 def other_program(name: str) -> Calculator:
     """ASE's implementation of the same formulas; what it has none of, LAMMPS has."""
     if name.endswith((".sw", ".vashishta")):
-        if not lammps_available():
-            pytest.skip(lammps_reason())
+        require_lammps()
         return Lammps(name.rsplit(".", 1)[1], find(name))
     if name.endswith(".tersoff"):
         return Tersoff.from_lammps(find(name))
@@ -189,7 +187,7 @@ def test_angles_of_unlike_pairs_are_geometric_means(name):
         assert entry.costheta0 == pytest.approx(-1 / 3, abs=1e-12)
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize("name", LAMMPS_NAMES)
 def test_lammps_own_files_are_read(name):
     file = READERS[Path(name).suffix](LAMMPS / name)
@@ -221,7 +219,7 @@ PAIRS = [
 NOT_COMPARED = {"Ge_1986.sw", "Ar.lj"}
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize(("ours", "theirs", "labels", "rounding"), PAIRS, ids=[pair[0] for pair in PAIRS])
 def test_numbers_agree_with_lammps_files(ours, theirs, labels, rounding):
     read = READERS[Path(ours).suffix]

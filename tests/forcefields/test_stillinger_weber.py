@@ -12,6 +12,7 @@ from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.library import find
 from taichimd.program.engine import Engine
+from taichimd.testing import assert_consistent
 
 EPSILON, SIGMA, A, B = 2.1683, 2.0951, 7.049556277, 0.6022245584
 END = 1.8 * SIGMA
@@ -106,7 +107,7 @@ def test_any_powers(alloy, p, q):
     for r in (1.8, 2.9):
         energy = Engine(Atoms("Si2", [[0, 0, 0], [0, 0, r]]), forcefield).evaluate().energy
         assert energy == pytest.approx(pair(r, p, q), rel=1e-12)
-    assert check_forcefield(forcefield, clusters=2).ok
+    assert_consistent(forcefield, clusters=2)
 
 
 def test_attraction_alone(alloy):
@@ -131,7 +132,7 @@ def test_terms_left_out_cost_nothing_wrong(alloy, zero):
     if zero in ("A", "eps"):
         without |= {t: {zero: 0.0} for t in (("Si", "C", "C"), ("C", "Si", "Si"))}
     forcefield = alloy(without)
-    assert check_forcefield(forcefield, clusters=2).ok
+    assert_consistent(forcefield, clusters=2)
     atoms = trimer(2.2, 2.5, 1.9)
     expected = Engine(atoms, forcefield).evaluate().energy
     atoms.symbols = "CSiSi"
@@ -173,7 +174,7 @@ def test_entries_that_contradict_each_other_are_named(alloy, first, second, chan
 def test_gamma_of_a_pair_may_depend_on_the_centre(alloy):
     """It belongs to angles alone: entries i j j and j i i may give two."""
     forcefield = alloy({("Si", "C", "C"): {"gamma": 1.0}, ("C", "Si", "Si"): {"gamma": 1.3}})
-    assert check_forcefield(forcefield, clusters=2).ok
+    assert_consistent(forcefield, clusters=2)
 
 
 def test_rounding_of_mixed_entries_is_averaged(alloy):

@@ -7,18 +7,20 @@ from pathlib import Path
 import ase.io
 import numpy as np
 import pytest
-import structures
 from ase import Atoms, units
+from ase.build import bulk
 from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
-from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield
+from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.dynamics.ensembles import BAROSTATS, THERMOSTATS
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MOST_GROUPS
 from taichimd.program.engine import Engine
+
+pytestmark = pytest.mark.runtime("quadrants")
 
 MANY_BODY = f"{Path(__file__).parents[2] / 'examples' / 'own_many_body.py'}:copper"
 WEAK = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.5, truncation="force-shifted")
@@ -36,9 +38,7 @@ EACH = pytest.mark.parametrize("name", SUMS)
 
 
 def silicon():
-    return structures.with_velocities(
-        structures._rattled(structures.bulk("Si", cubic=True).repeat(2), 0.1, 4), 900.0, 5
-    )
+    return testing.with_velocities(testing.rattled(bulk("Si", cubic=True).repeat(2), 0.1, 4), 900.0, 5)
 
 
 def close(one, other, digits=1e-12):
@@ -112,6 +112,7 @@ def pairs(depth):
     return LennardJones(epsilon=depth, sigma=2.0, cutoff=4.5, truncation="force-shifted")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "made"), [("nve", triplets), *((name, pairs) for name in ("nve", *THERMOSTATS, *BAROSTATS))]
 )
@@ -146,6 +147,7 @@ def test_bits_know_no_skin():
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["sum"] == here("sum")

@@ -4,18 +4,19 @@ from math import exp, log
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import Vashishta
+from taichimd import Vashishta, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields import base
-from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.formats.vashishta import FIELDS
 from taichimd.forcefields.library import find
 from taichimd.forcefields.vashishta import COULOMB
 from taichimd.program.engine import Engine
+from taichimd.testing import assert_consistent
+
+pytestmark = pytest.mark.runtime("quadrants")
 
 PAIR = "447 9 1.2 -1.1 5 7.8 3 61.5 7 9 1 2.9 5 -0.3"
 NUMBERS = dict(zip(FIELDS, map(float, PAIR.split()), strict=True))
@@ -87,7 +88,7 @@ def test_three_body_values(carbide, saturation):
 
 def test_the_quadratic_form_is_the_limit_of_the_other(carbide):
     """Two enumerations of one potential, on a crystal without symmetry, to rounding."""
-    atoms = structures._rattled(bulk("SiC", "zincblende", a=4.4, cubic=True).repeat(2), 0.15, seed=3)
+    atoms = testing.rattled(bulk("SiC", "zincblende", a=4.4, cubic=True).repeat(2), 0.15, seed=3)
     quadratic, limit = carbide(C=0.0), carbide(C=1e-30)
     kinds = [{term.kind for term in forcefield.terms} for forcefield in (quadratic, limit)]
     assert kinds == [{"pair", "angle"}, {"pair", "triplet"}]
@@ -101,13 +102,13 @@ def test_the_quadratic_form_is_the_limit_of_the_other(carbide):
 @pytest.mark.parametrize(
     ("name", "build"),
     [
-        ("SiO2_1990.vashishta", structures.silica_triclinic),
-        ("SiO2_1990.vashishta", structures.silica_cluster),
-        ("InP_2009.vashishta", structures.indium_phosphide),
+        ("SiO2_1990.vashishta", testing.silica_triclinic),
+        ("SiO2_1990.vashishta", testing.silica_cluster),
+        ("InP_2009.vashishta", testing.indium_phosphide),
     ],
 )
 def test_lists_of_their_own_find_what_a_common_one_finds(name, build, monkeypatch):
-    atoms = structures.with_velocities(build(), 600.0, 1)
+    atoms = testing.with_velocities(build(), 600.0, 1)
     short = Engine(atoms, Vashishta(name))
     monkeypatch.setattr(base, "SHORT", 0.0)
     common = Engine(atoms, Vashishta(name))
@@ -125,7 +126,7 @@ def test_a_long_three_body_term_shares_the_list(carbide):
     forcefield = carbide(rc=3.5)
     assert not forcefield.bind(["C", "Si"])[0].terms.short_body
     assert carbide().bind(["C", "Si"])[0].terms.short_body
-    assert check_forcefield(forcefield, clusters=2).ok
+    assert_consistent(forcefield, clusters=2)
 
 
 @pytest.mark.parametrize("saturation", [0.0, 5.0])
@@ -167,7 +168,7 @@ def test_terms_left_out_cost_nothing_wrong(carbide, zero):
     without = {t: {zero: 0.0} for t in ELEMENTS if t[0] == "C" and t[1:] == ("C", "C")}
     if zero in ("Zi", "D"):
         without["C", "C", "C"] |= {"lambda1" if zero == "Zi" else "lambda4": 0.0}
-    assert check_forcefield(carbide(without), clusters=2).ok
+    assert_consistent(carbide(without), clusters=2)
 
 
 def test_all_terms_of_a_pair_left_out(carbide):
@@ -205,7 +206,7 @@ def test_entries_that_contradict_each_other_are_named(carbide, first, second, ch
 def test_gamma_and_r0_of_a_pair_may_depend_on_the_centre(carbide):
     changes = {("Si", "C", "C"): {"gamma": 0.8, "r0": 2.8}, ("C", "Si", "Si"): {"gamma": 1.3, "r0": 3.0}}
     for saturation in (0.0, 5.0):
-        assert check_forcefield(carbide(changes, C=saturation), clusters=2).ok
+        assert_consistent(carbide(changes, C=saturation), clusters=2)
 
 
 @pytest.mark.parametrize(

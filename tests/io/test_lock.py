@@ -16,6 +16,8 @@ from taichimd.core.errors import OutputError
 from taichimd.io import lock
 from taichimd.io.lock import NAME, locked
 
+pytestmark = pytest.mark.runtime("taichi")
+
 HOLD = """
 import sys, time
 from pathlib import Path

@@ -22,6 +22,8 @@ from taichimd.io.thermo import ThermoWriter, read_thermo
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.system.velocities import maxwell_boltzmann
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 def small_system(pbc=True):
     cell = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]

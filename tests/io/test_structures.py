@@ -8,6 +8,8 @@ from ase.io import write
 from taichimd.core.errors import StructureError
 from taichimd.io.structures import has_velocities, read_structure, remarks
 
+pytestmark = pytest.mark.runtime("taichi")
+
 
 @pytest.fixture
 def silicon():

@@ -2,24 +2,24 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import units
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import runtime
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="only loops on the device look for pairs")
 
-ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 STEP, SKIN = 4.0 * units.fs, 0.5
 
 
 def argon(temperature, pbc=True):
     atoms = bulk("Ar", cubic=True, a=5.5).repeat(3)
     atoms.pbc = pbc
-    return structures.with_velocities(atoms, temperature, 1)
+    return testing.with_velocities(atoms, temperature, 1)
 
 
 def gone(engine):

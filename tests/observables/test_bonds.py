@@ -10,6 +10,8 @@ from taichimd.core.errors import AnalysisError
 from taichimd.observables.estimators.bonds import bond_structure, highest_peak
 from taichimd.system.lattices import build_lattice
 
+pytestmark = pytest.mark.runtime("taichi")
+
 TETRAHEDRAL = np.degrees(np.arccos(-1 / 3))
 STRAIGHT = 180.0
 

@@ -32,6 +32,8 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
+pytestmark = pytest.mark.runtime("taichi")
+
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
 
@@ -352,13 +354,13 @@ def test_a_record_that_is_short_for_its_plateau_is_noted(call):
             "0.055 ps at most, which leaves the run 10 samples behind",
         ),
         ("--time 100fs --method emd", "method = 'emd': expected green-kubo or hnemd"),
-        ("--time 100fs --runs 0", "runs = 0: expected whole numbers above 0"),
-        ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected whole numbers above 0"),
+        ("--time 100fs --runs 0", "runs = 0: expected a whole number above 0"),
+        ("--time 100fs --supercell 2 0 1", "supercell = (2, 0, 1): expected three whole numbers above 0"),
         ("--time 100fs --supercell 999 999 999", "makes 7,976,023,992 atoms; expected 134,217,728 at most"),
         ("--time 100fs --plateau 5fs,200fs", "plateau = 5 to 200 fs: expected two times in rising order"),
-        ("--time 100fs --plateau 5ps", "plateau '5ps': expected two times, such as"),
+        ("--time 100fs --plateau 5ps", "plateau = '5ps': expected two times, such as"),
         ("--time 100", "expected a length of time with its unit"),
-        ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x or y or z"),
+        ("--time 100fs --method hnemd --direction w", "direction = 'w': expected x, y or z"),
         (
             "--time 100fs --driving-force 1e-5",
             "driving_force = 1e-05: green-kubo has no use for it",

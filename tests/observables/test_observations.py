@@ -16,17 +16,19 @@ from taichimd.app.simulation import Sampler
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import FS, KB
 from taichimd.io.analysis_files import read_table
-from taichimd.observables import tables
+from taichimd.observables import observable
 from taichimd.observables.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.observables.live import Observations
-from taichimd.observables.plan import OBSERVABLES, Plan, make_plan, parse_kinds
-from taichimd.observables.plan import TABLES as TABLES_OF
+from taichimd.observables.plan import Plan, make_plan, parse_kinds
+from taichimd.observables.registry import OF_RUNS
 from taichimd.program.heat import heat_current
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
+pytestmark = pytest.mark.runtime("taichi")
+
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"
-TABLES = [f"{name}.csv" for names in TABLES_OF.values() for name in names]
+TABLES = [f"{name}.csv" for kind in OF_RUNS.values() for name in kind.tables]
 
 
 @pytest.fixture(autouse=True)
@@ -140,7 +142,10 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
     plan = make_plan(("heat", "viscosity"), 0, 120, 4.0, 4, 40.0)
     observations, host = Observations(simulation.engine, plan), Host(4)
     simulation.run(120, samplers=[observations, host])
-    heat, stress = observations.series("heat"), observations.series("viscosity")
+    heat, stress = (
+        observations.observables["heat"].series.rows(),
+        observations.observables["viscosity"].series.rows(),
+    )
     assert heat.shape == (31, 7)
     scale = np.abs(host.heat).max()
     np.testing.assert_allclose(heat[:, :6], host.heat, rtol=0, atol=1e-11 * scale)
@@ -162,7 +167,7 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
     np.testing.assert_allclose(table["kappa_W_per_mK"], expected.running_mean.value, rtol=1e-8)
     np.testing.assert_allclose(table["error_y"], expected.running.error[:, 1], rtol=1e-6)
     stresses = np.array(host.stress) / atoms.cell.volume
-    viscous = green_kubo_viscosity(stresses, 16 * FS, **common, plateau=(0.0, 32 * FS)).off_diagonal
+    viscous = green_kubo_viscosity(stresses, 16 * FS, **common, plateau=(0.0, 32 * FS))
     np.testing.assert_allclose(
         read_table(Path("viscosity.csv"))["viscosity_xy"], viscous.running.value[:, 0], rtol=1e-8
     )
@@ -184,14 +189,14 @@ def test_samples_wait_on_the_device_and_none_is_lost(monkeypatch):
             seen.append(np.ravel(simulation.engine.heat_current()))
 
     simulation.run(20, samplers=[observations, Watch()])
-    np.testing.assert_array_equal(observations.series("heat")[:, :6], seen)
+    np.testing.assert_array_equal(observations.observables["heat"].series.rows()[:, :6], seen)
 
 
 def test_observing_changes_no_bit_of_the_trajectory():
     ends = []
     for observe in (False, True):
         simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=150.0, backend="cpu")
-        plan = make_plan(OBSERVABLES, 0, 60, 1.0, 3)
+        plan = make_plan(tuple(OF_RUNS), 0, 60, 1.0, 3)
         simulation.run(60, samplers=[Observations(simulation.engine, plan)] if observe else ())
         ends.append(simulation.positions())
     np.testing.assert_array_equal(*ends)
@@ -205,7 +210,7 @@ def interrupt(*_):
 def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, ensemble):
     observe = f"--ensemble {ensemble} --observe {ALL} --observe-every 5 --every 50 --observe-window 60fs "
     monkeypatch.setattr(
-        tables, "draw", lambda *_: None
+        observable, "draw", lambda *_: None
     )  # pictures are not the point, and take most of the time
     assert call(RUN + observe + "--steps 200 --output whole")[0] == 0
     plain = Observations.sample
@@ -335,14 +340,19 @@ def test_a_moving_centre_of_mass_is_in_nothing_that_is_observed():
         # Forces of atoms that move along differ in last digits, which grow.
         assert found["value"] == pytest.approx(at_rest.values[name]["value"], rel=1e-5), name
     for kind in ("heat", "viscosity"):
-        expected = at_rest.series(kind)
-        np.testing.assert_allclose(moving.series(kind), expected, rtol=0, atol=1e-6 * np.abs(expected).max())
+        expected = at_rest.observables[kind].series.rows()
+        np.testing.assert_allclose(
+            moving.observables[kind].series.rows(), expected, rtol=0, atol=1e-6 * np.abs(expected).max()
+        )
 
 
 def test_noise_that_moves_the_centre_of_mass_is_seen_through(monkeypatch):
     monkeypatch.setattr(Host, "at_rest", True)
     observations, host = observed(np.zeros((108, 3)), Langevin(300.0, coupling_time=50.0))
-    heat, stress = observations.series("heat"), observations.series("viscosity")
+    heat, stress = (
+        observations.observables["heat"].series.rows(),
+        observations.observables["viscosity"].series.rows(),
+    )
     np.testing.assert_allclose(heat[:, :6], host.heat, rtol=0, atol=1e-11 * np.abs(host.heat).max())
     np.testing.assert_allclose(stress[:, :6], host.stress, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(stress[:, 6], host.kinetic, rtol=1e-12)
@@ -355,8 +365,9 @@ def test_an_integral_that_grows_is_noted():
         observations = Observations(simulation.engine, make_plan(("heat", "viscosity"), 0, 400, 1.0, 1))
         rows = np.random.default_rng(0).normal(size=(401, 7)) + offset
         rows[:, 6] = 1.0  # kinetic energy
-        observations.series = lambda kind, rows=rows: rows
-        observations.taken, observations._volumes = 401, [simulation.engine.volume] * 401
+        for one in observations.observables.values():
+            one.series.rows = lambda rows=rows: rows
+            one.run.volumes = [simulation.engine.volume] * 401
         observations.write(Path("."), "argon")
         assert [note.split(":")[0] for note in observations.notes] == expected
         assert all(

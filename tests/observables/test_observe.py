@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
-import structures
-from ase import Atoms
+from ase import Atoms as Structure
 from ase.build import bulk
 from ase.neighborlist import neighbor_list
-from bits import elsewhere, here, needs_other_runtime, under_taichi
-from samples import FRAMES, KINDS, POS, VEL, correlation, device, kinds_of, radial
+from bits import elsewhere, here, needs_other_runtime
+from samples import FRAMES, KINDS, POS, VEL, correlation, kinds_of, placed, radial
 
+from taichimd import testing
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import start
 from taichimd.observables.samplers.radial import RadialHistogram
@@ -20,18 +20,18 @@ def thin():
     """Two species in a skewed cell that is far thinner than r_max, atoms outside it too."""
     rng = np.random.default_rng(3)
     cell = [[4.0, 0.3, 0.0], [-1.0, 9.0, 0.5], [2.0, 1.0, 14.0]]
-    return Atoms("Si5C4", positions=rng.uniform(-20, 20, (9, 3)), cell=cell, pbc=True)
+    return Structure("Si5C4", positions=rng.uniform(-20, 20, (9, 3)), cell=cell, pbc=True)
 
 
 @pytest.mark.parametrize(
     ("make", "r_max"),
     [
-        (structures.silicon_carbide_512, 5.0),
-        (structures.silicon_carbide_512, 10.5),
-        (structures.silicon_triclinic, 9.3),
-        (structures.silicon_primitive_displaced, 12.0),
+        (testing.silicon_carbide_512, 5.0),
+        (testing.silicon_carbide_512, 10.5),
+        (testing.silicon_triclinic, 9.3),
+        (testing.silicon_primitive_displaced, 12.0),
         (thin, 11.0),
-        (lambda: structures.argon_256(), 3.0),
+        (lambda: testing.argon_256(), 3.0),
     ],
 )
 def test_radial_histogram_is_that_of_every_image(make, r_max):
@@ -49,7 +49,7 @@ def test_radial_histogram_is_that_of_every_image(make, r_max):
 
 @pytest.mark.parametrize("precision", ["float64", "float32"])
 def test_radial_histogram_does_not_depend_on_the_order_of_the_atoms(precision):
-    atoms = structures.silicon_carbide_512()
+    atoms = testing.silicon_carbide_512()
     order = np.random.default_rng(0).permutation(len(atoms))
     plain = radial(atoms, 8.0, 500, precision=precision)
     np.testing.assert_array_equal(plain, radial(atoms, 8.0, 500, order, precision))
@@ -65,13 +65,13 @@ def test_one_atom_sees_its_own_images():
 
 def test_radial_histogram_goes_on_from_a_checkpoint():
     atoms = thin()
-    arrays = device(atoms.positions), device(kinds_of(atoms)), device(np.arange(9))
+    arrays = placed(range(9), pos=atoms.positions, kind=kinds_of(atoms))
     whole, first, second = (RadialHistogram(9, 2, 6.0, 30) for _ in range(3))
     for _ in range(2):
-        whole.sample(*arrays, atoms.cell[:])
-    first.sample(*arrays, atoms.cell[:])
+        whole.sample(arrays, atoms.cell[:])
+    first.sample(arrays, atoms.cell[:])
     second.load(first.save())
-    second.sample(*arrays, atoms.cell[:])
+    second.sample(arrays, atoms.cell[:])
     np.testing.assert_array_equal(second.counts(), whole.counts())
     assert second.frames == 2
     with pytest.raises(AnalysisError, match=r"saved histogram has the shape \(2, 2, 30\), expected"):
@@ -86,7 +86,7 @@ def test_what_a_radial_histogram_refuses():
         RadialHistogram(4, 100, 5.0, 10_000)
     histogram = RadialHistogram(1, 1, 5.0, 10)
     with pytest.raises(AnalysisError, match="needs a cell with a volume"):
-        histogram.sample(device(np.zeros((1, 3))), device([0]), device([0]), np.zeros((3, 3)))
+        histogram.sample(placed([0], pos=np.zeros((1, 3)), kind=[0]), np.zeros((3, 3)))
 
 
 def plain(window, every):
@@ -142,9 +142,7 @@ def test_resolution_and_range_are_what_the_docstring_says():
     found = TimeCorrelation(np.zeros(n, np.int32), 1, 1)
     zero, far = np.zeros((n, 3)), np.full((n, 3), 99.9)
     for k in range(200):
-        found.sample(
-            device(far * (k % 2)), device(zero + 7.99), device(np.zeros(n, int)), device(np.arange(n))
-        )
+        found.sample(placed(range(n), pos=far * (k % 2), vel=zero + 7.99))
     msd, vacf, _ = found.results()
     np.testing.assert_allclose(msd[1], 99.9**2, rtol=1e-9)
     np.testing.assert_allclose(vacf, 7.99**2, rtol=1e-9)
@@ -157,7 +155,7 @@ def test_terms_beyond_the_range_are_an_error(bad):
     pos = np.zeros((2, 3))
     for value in (0.0, bad):
         pos[1, 1] = value
-        found.sample(device(pos), device(0 * pos), device([0, 0]), device([0, 1]))
+        found.sample(placed(range(2), pos=pos, vel=0 * pos))
     with pytest.raises(AnalysisError, match="moved more than 100 Å or faster than 8 Å per internal time"):
         found.results()
 
@@ -165,7 +163,7 @@ def test_terms_beyond_the_range_are_an_error(bad):
 def test_a_species_without_samples_is_no_number():
     start()
     found = TimeCorrelation(np.zeros(2, np.int32), 2, 3)
-    found.sample(device(np.ones((2, 3))), device(np.ones((2, 3))), device([0, 0]), device([0, 1]))
+    found.sample(placed(range(2), pos=np.ones((2, 3)), vel=np.ones((2, 3))))
     msd, vacf, origins = found.results()
     assert origins.tolist() == [1, 0, 0, 0]
     assert (vacf[0, 0] == 1).all()
@@ -181,15 +179,15 @@ def test_a_species_without_samples_is_no_number():
 def test_samplers_take_the_arrays_of_a_state(precision):
     """As the engine holds them: sorted arrays that a spatial sort swaps."""
     start()
-    atoms = structures.silicon_carbide_512()
+    atoms = testing.silicon_carbide_512()
     state = State(kinds_of(atoms), atoms.get_masses(), precision)
     state.set("pos", atoms.positions)
     state.set("vel", 0.01 * atoms.positions)
     histogram = RadialHistogram(state.n, 2, 6.0, 100, precision)
     correlation = TimeCorrelation(kinds_of(atoms), 2, 3, precision=precision)
     for _ in range(2):
-        histogram.sample(state.pos, state.kind, state.ident, atoms.cell[:])
-        correlation.sample(state.pos, state.vel, state.kind, state.ident)
+        histogram.sample(state, atoms.cell[:])
+        correlation.sample(state)
     np.testing.assert_array_equal(histogram.counts(), 2 * radial(atoms, 6.0, 100, precision=precision))
     msd, vacf, _ = correlation.results()
     assert (msd[:2] == 0).all()
@@ -197,7 +195,7 @@ def test_samplers_take_the_arrays_of_a_state(precision):
     np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
 
 
-@under_taichi  # compares both
+@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
 def test_other_runtime_and_thread_count_give_the_same_bits():
     assert elsewhere()["samplers"] == here("samplers")

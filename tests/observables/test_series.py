@@ -1,19 +1,19 @@
-"""Autocorrelation, its integral and block averages on series that are known exactly."""
+"""Autocorrelation, its integral and block means on series that are known exactly."""
 
 import numpy as np
 import pytest
-from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
+from processes import ornstein_uhlenbeck
 from scipy.integrate import trapezoid
 
 from taichimd.core.errors import AnalysisError
 from taichimd.observables.estimators.series import (
     autocorrelation,
-    block_average,
     block_means,
-    integrated_time,
     mean_of,
     running_integral,
 )
+
+pytestmark = pytest.mark.runtime("taichi")
 
 
 def test_autocorrelation_is_the_plain_sum():
@@ -37,26 +37,6 @@ def test_running_integral_is_the_trapezoid_rule():
     np.testing.assert_allclose(found[-1], trapezoid(values, dx=0.3, axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize(("tau", "dt"), [(0.01, 1.0), (5.0, 1.0), (40.0, 2.0)])
-def test_integrated_time(tau, dt):
-    rng = np.random.default_rng(2)
-    found = [integrated_time(ornstein_uhlenbeck(rng, 20_000, tau, dt), dt) for _ in range(20)]
-    assert np.mean(found) == pytest.approx(trapezoid_of_exponential(tau, dt), rel=0.06)
-
-
-def test_block_error_covers_and_agrees_with_the_correlation_time():
-    rng = np.random.default_rng(3)
-
-    def estimate(_):
-        mean = block_average(ornstein_uhlenbeck(rng, 20_000, 10.0) + 2.0, 10)
-        return mean.value, mean.error, 2.0
-
-    assert covers(z_scores(estimate, 400), 10)
-    x = ornstein_uhlenbeck(rng, 200_000, 10.0)
-    expected = np.sqrt(2 * integrated_time(x) / len(x) * x.var())
-    assert block_average(x, 50).error == pytest.approx(expected, rel=0.3)
-
-
 def test_blocks_leave_the_rest_out_at_the_start():
     np.testing.assert_array_equal(block_means([9.0, 1, 1, 2, 2], 2), [1, 2])
 
@@ -69,9 +49,6 @@ def test_blocks_leave_the_rest_out_at_the_start():
         (lambda: autocorrelation([1, np.nan, 2], 1), r"not finite \(index \[1\]\)"),
         (lambda: block_means([1, 2], 3), "2 samples make no 3 blocks"),
         (lambda: block_means([1, 2], 1), "1 blocks: expected 2 or more"),
-        (lambda: integrated_time(np.ones(50)), "series without fluctuations"),
-        (lambda: integrated_time(np.arange(9.0)), "shorter than 24 of its correlation times"),
-        (lambda: integrated_time(np.ones((3, 3))), "series has 2 axes, expected 1"),
     ],
 )
 def test_mistakes(call, message):

@@ -6,6 +6,8 @@ import pytest
 
 import taichimd
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 NAMES = [name for name in taichimd.__all__ if name != "__version__"]
 
 

@@ -11,6 +11,8 @@ import pytest
 
 from taichimd.cli.app import main
 
+pytestmark = pytest.mark.runtime("taichi")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 SCREEN = 80  # lines
 

@@ -9,6 +9,8 @@ import pytest
 
 import taichimd
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     [
@@ -24,7 +26,7 @@ LAYERS = [
     ["core.runtime"],
     ["core.arguments", "core.memory", "core.math", "core.philox", "core.streams"],
     ["core.random", "forcefields.formats", "forcefields.library", "observables.estimators"],
-    ["system.state", "system.constraints", "neighbours"],
+    ["system.state", "system.cell", "system.constraints", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
     [
         "dynamics",
@@ -38,7 +40,7 @@ LAYERS = [
     ["program.device", "program.decomposition", "program.explosion"],
     ["program.engine", "program.energy_terms", "forcefields.check", "forcefields.ends"],
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
-    ["app.job_file", "app.setting_types"],
+    ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
     ["app.protocols", "app.config", "system", "io"],
     ["app.observer", "app.simulation", "app.saving", "app.restart"],
     [
@@ -54,7 +56,7 @@ LAYERS = [
     ["observables.observing", "observables.transport"],
     ["app.job", "relaxation"],
     ["app.driver"],
-    ["copied_calculator"],
+    ["copied_calculator", "testing"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]

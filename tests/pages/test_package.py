@@ -10,6 +10,8 @@ from pages import PAGES
 
 import taichimd
 
+pytestmark = pytest.mark.runtime("taichi")
+
 ROOT = Path(__file__).parents[2]
 try:
     import tomllib

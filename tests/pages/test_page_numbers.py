@@ -5,6 +5,8 @@ import json
 import pytest
 from pages import ROOT, text_of
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 
 def of(name, *path):
     """What a result holds at these keys."""

@@ -11,7 +11,9 @@ from ase import Atoms
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import PAGES, ROOT, blocks, run_blocks, text_of
 
-from taichimd.app.config import RunSettings
+from taichimd.app.settings import SETTINGS
+
+pytestmark = pytest.mark.runtime("quadrants")
 
 TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
 WITHOUT_ENGINE = [
@@ -31,6 +33,8 @@ LEAVES = {
     "docs/howto/observe.md": ("observed/msd.png",),
     "docs/fixed-atoms.md": ("slab/thermo.png",),
 }
+SHORT = ("README.md", "docs/tutorial.md")
+"""Pages whose blocks run in `make test`, too."""
 MOST_LINES = {"README.md": 150}
 OTHER_PAGES = [
     "CHANGELOG.md",
@@ -47,7 +51,14 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", [p for p in PAGES if p not in TESTED_APART and blocks(p)])
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=() if page in SHORT else pytest.mark.long)
+        for page in PAGES
+        if page not in TESTED_APART and blocks(page)
+    ],
+)
 def test_every_block_runs_in_turn(page, folder, capsys, request, monkeypatch):
     if page in WITHOUT_ENGINE:
         engine = request.getfixturevalue("fake")
@@ -84,38 +95,11 @@ def options_of(page, section):
     return dict(re.findall(r"^\| `--([a-z-]+)[^|]*\| *([^|]*?) *\|", part.group(1), flags=re.MULTILINE))
 
 
-def test_option_table_is_complete_and_its_defaults_are_true():
-    table = options_of("docs/options.md", "taichimd run")
-    fields = RunSettings.model_fields
-    missing = {name.replace("_", "-") for name in fields} - set(table) - {"structure", "time", "overwrite"}
-    assert not missing, f"options not in the table: {missing}"
-    for name, shown in table.items():
-        default = fields[name.replace("-", "_")].default
-        if shown:
-            same = float(shown) == default if isinstance(default, float) else shown == str(default)
-            assert same, f"--{name}: the page says {shown}, the default is {default}"
-
-
-def test_options_of_kappa_are_complete():
-    from taichimd.observables.transport.settings import KappaSettings
-
-    fields = KappaSettings.__dataclass_fields__
-    shown = options_of("docs/options.md", "taichimd kappa")
-    elsewhere = {"backend", "precision", "decomposition"}  # as those of `run`
-    assert {name.replace("_", "-") for name in fields} - elsewhere <= set(shown)
-    for name, default in (("runs", 5), ("method", "green-kubo"), ("every", 10), ("timestep", 1.0)):
-        assert str(fields[name].default) == shown[name] == str(default)
-
-
 def test_tables_of_the_ensembles_have_the_same_defaults():
     table = options_of("docs/ensembles/index.md", "What all have in common")
-    fields = RunSettings.model_fields
     assert len(table) > 10
     for name, shown in table.items():
-        default = fields[name.replace("-", "_")].default
-        assert shown == (
-            "" if default is None else f"{default:g}" if isinstance(default, float) else str(default)
-        )
+        assert shown == SETTINGS[name.replace("-", "_")].shown_default
 
 
 def test_ensembles_have_a_page_each_with_their_paper():

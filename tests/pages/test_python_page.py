@@ -8,9 +8,12 @@ from pages import run_blocks, text_of
 
 from taichimd import __all__ as public
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 PAGE = "docs/python.md"
 
 
+@pytest.mark.long
 def test_every_block_runs_in_turn(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")

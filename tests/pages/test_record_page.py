@@ -11,10 +11,12 @@ import pytest
 from ase.build import bulk
 from fake_engine import fake  # noqa: F401  (a fixture)
 
-from taichimd.app.config import RunSettings
+from taichimd.app.settings import SETTINGS
 from taichimd.cli.app import main
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
+
+pytestmark = pytest.mark.runtime("taichi")
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")
@@ -53,7 +55,7 @@ def test_the_examples_run_and_their_record_has_the_fields(tmp_path, monkeypatch,
     assert sorted(fields("run.json")) == sorted(report)
     named = re.findall(r"`(\w+)`", section("Segments").split("A segment that")[0])
     assert sorted(named) == sorted(report["segments"][0])
-    assert sorted(fields("Settings", 1)) == sorted(RunSettings.model_fields) == sorted(report["settings"])
+    assert sorted(fields("Settings", 1)) == sorted(SETTINGS) == sorted(report["settings"])
 
 
 def test_fields_of_checkpoint_and_table():

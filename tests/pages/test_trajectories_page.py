@@ -10,6 +10,8 @@ import pytest
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import ROOT, run_blocks, text_of
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PAGE = "docs/trajectories.md"
 
 

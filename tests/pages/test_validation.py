@@ -28,6 +28,8 @@ from validation.decomposition import __main__ as decomposition_parts
 from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
 
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.first]
+
 
 def test_differing_bits_counts_numbers_and_bits():
     a = np.array([1.0, 2.0, 0.0])

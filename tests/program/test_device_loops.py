@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import units
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import runtime
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
@@ -19,7 +19,7 @@ from taichimd.program.engine import Engine
 
 pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="Taichi has no loops on the device")
 
-ARGON = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 ENSEMBLES = {
     "nve": NVE(),
     "langevin": Langevin(200.0, coupling_time=50.0),
@@ -30,7 +30,7 @@ ENSEMBLES = {
 
 
 def argon(ensemble=None, skin=None):
-    atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
     return Engine(atoms, ARGON, ensemble=ensemble, skin=skin)
 
 
@@ -98,7 +98,7 @@ def test_a_build_on_the_device_with_too_little_room_is_mended_by_the_host():
 
 
 def test_a_near_list_with_too_little_room_is_mended_by_the_host():
-    atoms = structures.with_velocities(structures.silicon_216(), 600.0, 4)
+    atoms = testing.with_velocities(testing.silicon_216(), 600.0, 4)
     forced, free = (Engine(atoms, load_forcefield("Si.sw")) for _ in range(2))
     lists = forced.device.lists
     near = lists.near[0]

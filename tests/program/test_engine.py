@@ -4,24 +4,24 @@ import os
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 from bits import elsewhere, here, in_another_process, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
+from taichimd import testing
 from taichimd.core import units
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-SMOOTH = {**structures.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
+SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 
 
 def melt():
     """108 argon atoms, hot enough to change neighbours within some dozen steps."""
     atoms = bulk("Ar", cubic=True, a=5.5).repeat(3)
-    return structures.with_velocities(structures._rattled(atoms, 0.1, 1), 400.0, 2)
+    return testing.with_velocities(testing.rattled(atoms, 0.1, 1), 400.0, 2)
 
 
 def silicon():
@@ -31,12 +31,12 @@ def silicon():
         atoms.cell[:] @ np.array([[1.0, 0.1, 0], [0, 1.0, -0.1], [0.05, 0, 1.0]]), scale_atoms=True
     )
     atoms.positions[3] -= atoms.cell[0] + 2 * atoms.cell[2]
-    return structures.with_velocities(atoms, 1500.0, 3)
+    return testing.with_velocities(atoms, 1500.0, 3)
 
 
 def silica():
     """24 atoms in a sheared cell thinner than the cutoff: pairs and angles have lists of their own."""
-    return structures.with_velocities(structures.silica_triclinic(), 3000.0, 3)
+    return testing.with_velocities(testing.silica_triclinic(), 3000.0, 3)
 
 
 def cluster():

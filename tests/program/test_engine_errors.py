@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import runtime
 from taichimd.core.errors import BackendError, BlowUpError, SettingsError, StructureError
 from taichimd.forcefields import library
@@ -13,11 +13,13 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-LJ = {**structures.ARGON, "cutoff": 6.0}
+pytestmark = pytest.mark.runtime("taichi")
+
+LJ = {**testing.ARGON, "cutoff": 6.0}
 
 
 def argon():
-    return structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(2), 100.0, 1)
+    return testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(2), 100.0, 1)
 
 
 def change(atoms, **attributes):
@@ -148,7 +150,7 @@ def test_a_bad_state_is_refused_and_the_old_one_kept():
 
 @pytest.mark.parametrize(("enumeration"), ["neighbours", "all-pairs"])
 def test_a_huge_time_step_is_stopped_and_named(enumeration):
-    engine = Engine(structures.with_velocities(structures.argon_256(), 100.0, 1),
+    engine = Engine(testing.with_velocities(testing.argon_256(), 100.0, 1),
                     LennardJones(**LJ, enumeration=enumeration))  # fmt: skip
     engine.advance(7, 0.1)
     with pytest.raises(

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
-import structures
 from ase.build import bulk
 
-from taichimd import LennardJones, load_forcefield
+from taichimd import LennardJones, load_forcefield, testing
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.program.engine import Engine
 from taichimd.program.foreign import ForceProgram
@@ -16,8 +15,8 @@ CASES = {
     "pair": (lambda: LennardJones(epsilon=0.02, sigma=2.1, cutoff=4.6), SI),
     "moments": (lambda: load_forcefield("Si.sw"), SI),
     "bond order": (lambda: load_forcefield("Si.tersoff"), SI),
-    "two species": (lambda: load_forcefield("SiC_2005.tersoff"), structures.silicon_carbide_512()[:64]),
-    "short body": (lambda: load_forcefield("SiO2_1990.vashishta"), structures.silica_192()),
+    "two species": (lambda: load_forcefield("SiC_2005.tersoff"), testing.silicon_carbide_512()[:64]),
+    "short body": (lambda: load_forcefield("SiO2_1990.vashishta"), testing.silica_192()),
     "sum": (
         lambda: sum([load_forcefield("Si.sw"), load_forcefield("Si.tersoff"), CASES["pair"][0]()]),
         SI,

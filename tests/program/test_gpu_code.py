@@ -7,7 +7,10 @@ import sys
 from pathlib import Path
 
 import bits
+import pytest
 from bits import elsewhere, needs_other_runtime
+
+pytestmark = pytest.mark.runtime("taichi")
 
 
 @needs_other_runtime

@@ -2,17 +2,17 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 from every_forcefield import FORCEFIELDS, PERIODIC
 from lammps_heat import lammps_heat
-from oracle import lammps_available, lammps_reason
 
-from taichimd import TaichiMD
+from taichimd import TaichiMD, testing
 from taichimd.core.errors import StructureError
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
+
+pytestmark = pytest.mark.runtime("quadrants")
 
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 """Weights of nine equidistant values in the first derivative at the middle one; the error is of order 8."""
@@ -35,7 +35,7 @@ def thermal_cluster(forcefield, seed=0, n_side=3):
         x = corners + rng.uniform(-0.12, 0.12, corners.shape) * spacing
         r = np.linalg.norm(x[:, None] - x[None], axis=-1)[np.triu_indices(len(x), 1)]
         if abs(r[:, None] - forcefield.cutoffs).min() > 5e-3:
-            return structures.with_velocities(Atoms(symbols, x), TEMPERATURE, seed=seed + 1)
+            return testing.with_velocities(Atoms(symbols, x), TEMPERATURE, seed=seed + 1)
 
 
 def energy_moment(engine, masses):
@@ -119,7 +119,7 @@ def test_virials_add_up_to_the_stress_and_repeat_with_the_cell(name):
 )
 def test_three_bodies_make_the_virial_of_an_atom_asymmetric(name, symmetric):
     forcefield = FORCEFIELDS[name]()
-    atoms = structures.argon_256() if symmetric else structures.silicon_216()
+    atoms = testing.argon_256() if symmetric else testing.silicon_216()
     virials = Engine(atoms, forcefield).evaluate().virials
     skew = abs(virials - virials.transpose(0, 2, 1)).max() / abs(virials).max()
     assert skew < 1e-15 if symmetric else skew > 0.05
@@ -145,7 +145,7 @@ def test_calculator_and_engine_find_the_same_current(name, precision):
 def test_heat_current_belongs_to_whole_steps_and_present_velocities():
     """After `advance` and after `set_state` as for a fresh engine, bit for bit; asking changes no bit."""
     forcefield = FORCEFIELDS["Si.tersoff"]()
-    atoms = structures.with_velocities(structures.silicon_216(), TEMPERATURE, seed=3)
+    atoms = testing.with_velocities(testing.silicon_216(), TEMPERATURE, seed=3)
     asked, silent = Engine(atoms, forcefield), Engine(atoms, forcefield, skin=0.4)
     for _ in range(4):
         asked.advance(5, 0.1)
@@ -163,8 +163,8 @@ def test_heat_current_belongs_to_whole_steps_and_present_velocities():
 
 def test_calculator_takes_velocities_and_masses_of_the_atoms(monkeypatch):
     """New velocities or masses give a new current without a new evaluation."""
-    atoms = structures.with_velocities(structures.argon_256(), 80.0, seed=1)
-    atoms.calc = TaichiMD(LennardJones(**structures.ARGON, cutoff=8.5))
+    atoms = testing.with_velocities(testing.argon_256(), 80.0, seed=1)
+    atoms.calc = TaichiMD(LennardJones(**testing.ARGON, cutoff=8.5))
     first = atoms.calc.get_heat_current(atoms)
     assert first.shape == (3,)
     monkeypatch.setattr(Engine, "evaluate", None)
@@ -199,13 +199,13 @@ def test_order_of_atoms_changes_no_bit_of_the_host_sum():
     np.testing.assert_allclose(one.potential, np.einsum("nab,nb->a", virials, velocities), rtol=1e-12)
 
 
-@pytest.mark.skipif(not lammps_available(), reason=lammps_reason() or "available")
+@pytest.mark.lammps
 def test_pairs_have_the_current_of_lammps():
     """For pairs `compute heat/flux` is right; validation/heat_current.py shows it for three bodies."""
-    atoms = structures.argon_256()
-    atoms = structures.with_velocities(Atoms(atoms.symbols, atoms.positions), 100.0, seed=2)
-    epsilon, sigma = structures.ARGON.values()
+    atoms = testing.argon_256()
+    atoms = testing.with_velocities(Atoms(atoms.symbols, atoms.positions), 100.0, seed=2)
+    epsilon, sigma = testing.ARGON.values()
     (theirs,), _ = lammps_heat(atoms, "lj/cut 8.5", (f"1 1 {epsilon!r} {sigma!r}",))
-    atoms.calc = TaichiMD(LennardJones(**structures.ARGON, cutoff=8.5))
+    atoms.calc = TaichiMD(LennardJones(**testing.ARGON, cutoff=8.5))
     ours = atoms.calc.get_heat_current(atoms)
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-10 * np.linalg.norm(theirs))

@@ -2,20 +2,22 @@
 
 import numpy as np
 import pytest
-import structures
 from ase import Atoms
 
+from taichimd import testing
 from taichimd.core import runtime
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 FAR = 300
 """Cells from the origin: coordinates of some thousand angstrom, where float32 resolves 2e-4 angstrom."""
 CASES = {
-    "lj": (lambda: LennardJones(**structures.ARGON, cutoff=8.5), structures.argon_256),
-    "sw": (lambda: load_forcefield("Si.sw"), structures.silicon_216),
-    "tersoff": (lambda: load_forcefield("Si.tersoff"), structures.silicon_216),
+    "lj": (lambda: LennardJones(**testing.ARGON, cutoff=8.5), testing.argon_256),
+    "sw": (lambda: load_forcefield("Si.sw"), testing.silicon_216),
+    "tersoff": (lambda: load_forcefield("Si.tersoff"), testing.silicon_216),
 }
 
 
@@ -64,7 +66,7 @@ def test_a_bond_that_others_have_all_but_broken(precision, near, far):
 @pytest.mark.parametrize("scale", [0.35, 0.3, 0.25])
 def test_a_crushed_crystal_has_forces(scale):
     """(beta zeta)^23 leaves what float64 holds below bonds of 0.8 angstrom."""
-    atoms = structures.silicon_cluster()
+    atoms = testing.silicon_cluster()
     atoms.positions *= scale
     engine = Engine(atoms, load_forcefield("Si.tersoff"))
     found = engine.evaluate()
@@ -82,11 +84,11 @@ def test_a_crushed_crystal_has_forces(scale):
 
 @pytest.mark.parametrize("precision", ["mixed", "float32"])
 def test_all_pairs_have_the_bits_of_the_lists(precision):
-    atoms = structures.silicon_cluster()
+    atoms = testing.silicon_cluster()
     atoms.symbols = "Ar"
     atoms.positions *= 1.5
     found = [
-        Engine(atoms, LennardJones(**structures.ARGON, cutoff=8.5, enumeration=kind), precision=precision)
+        Engine(atoms, LennardJones(**testing.ARGON, cutoff=8.5, enumeration=kind), precision=precision)
         .evaluate()
         .forces
         for kind in ("neighbours", "all-pairs")
@@ -100,14 +102,14 @@ def test_all_pairs_have_the_bits_of_the_lists(precision):
 def test_a_pair_is_computed_in_single_precision_from_the_difference_of_double_positions():
     """Dimers against NumPy's float32, bit by bit: one operation in float64 would show."""
     one = np.float32
-    epsilon, sigma = (one(structures.ARGON[key]) for key in ("epsilon", "sigma"))
+    epsilon, sigma = (one(testing.ARGON[key]) for key in ("epsilon", "sigma"))
     rng = np.random.default_rng(3)
     # One engine: dimers that do not see each other.
     first = 1000.0 + np.arange(200)[:, None] * [40.0, 0.0, 0.0] + rng.random((200, 3))
     direction = rng.standard_normal((200, 3))
     direction *= rng.uniform(3.2, 6.0, (200, 1)) / np.linalg.norm(direction, axis=1)[:, None]
     positions = np.hstack([first, first + direction]).reshape(-1, 3)
-    forcefield = LennardJones(**structures.ARGON, cutoff=8.5)
+    forcefield = LennardJones(**testing.ARGON, cutoff=8.5)
     forces = Engine(Atoms("Ar400", positions), forcefield, precision="mixed").forces()
     d = (positions[1::2] - positions[::2]).astype(one)
     inverse = one(1) / (d[:, 0] * d[:, 0] + d[:, 1] * d[:, 1] + d[:, 2] * d[:, 2])
@@ -125,7 +127,7 @@ def test_mixed_does_not_depend_on_skins_or_on_how_a_run_is_cut(name):
     forcefield, structure = CASES[name]
     found = []
     for skin, calls in ((None, (30,)), (0.7, (1, 20, 9))):
-        atoms = structures.with_velocities(structure(), 300.0, seed=2)
+        atoms = testing.with_velocities(structure(), 300.0, seed=2)
         engine = Engine(atoms, forcefield(), precision="mixed", skin=skin)
         for n in calls:
             engine.advance(n, 0.1)

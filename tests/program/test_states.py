@@ -3,10 +3,17 @@
 import ase.io
 import numpy as np
 import pytest
-import structures
 from ase import units
 
-from taichimd import ManyBody, MartynaTobiasKlein, Simulation, each_atom, neighbour_sum, pair_forces
+from taichimd import (
+    ManyBody,
+    MartynaTobiasKlein,
+    Simulation,
+    each_atom,
+    neighbour_sum,
+    pair_forces,
+    testing,
+)
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.program.engine import Engine
@@ -38,7 +45,7 @@ TOY = ManyBody(
 
 
 def atoms():
-    return structures.with_velocities(structures.argon_256(), 300.0, 2)
+    return testing.with_velocities(testing.argon_256(), 300.0, 2)
 
 
 def reference(engine):

@@ -6,6 +6,7 @@ from ase.build import bulk, fcc111, make_supercell
 from ase.calculators.lj import LennardJones as AseLennardJones
 
 from taichimd import LennardJones, TaichiMD
+from taichimd.testing import rattled
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40, "cutoff": 6.0}
 ARRAYS = ("energies", "forces", "stress", "stresses")
@@ -19,11 +20,6 @@ def argon():
 def reference():
     """ASE's own pair potential; its energy is shifted at the cutoff, forces and stress are the same."""
     return AseLennardJones(epsilon=ARGON["epsilon"], sigma=ARGON["sigma"], rc=ARGON["cutoff"], ro=1e-3)
-
-
-def rattled(atoms, seed=1, scale=0.1):
-    atoms.positions += np.random.default_rng(seed).normal(scale=scale, size=atoms.positions.shape)
-    return atoms
 
 
 def crystal():
@@ -50,7 +46,7 @@ def unwrapped():
 def thin():
     """Wide in two directions, in the third thinner than half the cutoff."""
     return rattled(
-        Atoms("Ar2", cell=[14.0, 14.0, 2.9], positions=[[0, 0, 0], [4.0, 0.5, 1.0]], pbc=True), scale=0.05
+        Atoms("Ar2", cell=[14.0, 14.0, 2.9], positions=[[0, 0, 0], [4.0, 0.5, 1.0]], pbc=True), amplitude=0.05
     )
 
 

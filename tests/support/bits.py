@@ -17,10 +17,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import structures
 from ase import units
 from ase.build import bulk
 
+from taichimd import testing
 from taichimd.core import runtime
 from taichimd.core.errors import BackendError
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -58,7 +58,7 @@ def samplers():
     from samples import correlation, radial
 
     msd, vacf, _ = correlation(20, 3, shuffle=True).results()
-    return [radial(structures.silicon_carbide_512(), 8.0, 500), msd, vacf, *sums()]
+    return [radial(testing.silicon_carbide_512(), 8.0, 500), msd, vacf, *sums()]
 
 
 def sums():
@@ -66,7 +66,7 @@ def sums():
     from taichimd.observables.samplers.sum_series import SumSeries
     from taichimd.program.totals import centre_of_mass
 
-    atoms = structures.with_velocities(structures.silicon_carbide_512(), 600.0, 4)
+    atoms = testing.with_velocities(testing.silicon_carbide_512(), 600.0, 4)
     engine = Engine(atoms, load_forcefield("SiC_1989.tersoff"), backend="cpu")
     series = [SumSeries(what, len(atoms)) for what in ("heat", "stress")]
     relative = SumSeries("heat", len(atoms))
@@ -82,7 +82,7 @@ def sums():
 
 
 def _trajectory(atoms, forcefield, timestep, steps, seed):
-    engine = Engine(structures.with_velocities(atoms, 600.0, seed), forcefield, backend="cpu")
+    engine = Engine(testing.with_velocities(atoms, 600.0, seed), forcefield, backend="cpu")
     engine.advance(steps, timestep * units.fs)
     thermo = engine.thermo()
     totals = np.array([thermo.potential, thermo.kinetic, thermo.pressure])
@@ -96,7 +96,7 @@ def silicon():
 
 def silica():
     """24 atoms of hot silica in a cell thinner than the cutoff, 100 steps of 1 fs."""
-    return _trajectory(structures.silica_triclinic(), load_forcefield("SiO2_1990.vashishta"), 1.0, 100, 3)
+    return _trajectory(testing.silica_triclinic(), load_forcefield("SiO2_1990.vashishta"), 1.0, 100, 3)
 
 
 def sum_of_three():
@@ -110,8 +110,8 @@ def sum_of_three():
 
 def melt():
     """256 argon atoms, far above melting at the start: rebuilds happen, neighbours change."""
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
-    return _trajectory(structures.argon_256(), forcefield, 4.0, 200, 2)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    return _trajectory(testing.argon_256(), forcefield, 4.0, 200, 2)
 
 
 def thermostats():
@@ -120,8 +120,8 @@ def thermostats():
 
     found = []
     for kind in THERMOSTATS.values():
-        atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
-        forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+        atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+        forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
         ensemble = kind(200.0, coupling_time=50.0, final_temperature=400.0, ramp=(20, 80), seed=3)
         engine = Engine(atoms, forcefield, backend="cpu", ensemble=ensemble)
         engine.advance(100, 4.0 * units.fs)
@@ -133,12 +133,12 @@ def relaxation():
     """Positions, cells and energies of argon and silicon, atoms alone and with the cell."""
     from taichimd import relax
 
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     found = []
     for cell in ("none", "full"):
         argon, silicon = (
             relax(atoms, potential, fmax=1e-4, cell=cell, backend="cpu")
-            for atoms, potential in ((structures.argon_256(), forcefield), (bulk_silicon(), "Si.tersoff"))
+            for atoms, potential in ((testing.argon_256(), forcefield), (bulk_silicon(), "Si.tersoff"))
         )
         found += [argon.atoms.positions, argon.atoms.cell.array, np.array([argon.energy, argon.steps])]
         found += [silicon.atoms.positions, silicon.atoms.cell.array, np.array([silicon.energy])]
@@ -156,8 +156,8 @@ def barostat(name):
     """108 argon atoms with a barostat, through a ramp of the pressure, in a cell of any shape."""
     from taichimd.dynamics.ensembles import BAROSTATS
 
-    atoms = structures.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     ensemble = BAROSTATS[name](
         200.0, coupling_time=50.0, pressure=0.0, final_pressure=(0.5, 0.3, 0.1), ramp=(20, 80), seed=3,
         pressure_coupling_time=100.0, bulk_modulus=3.0, control="triclinic", period=2,
@@ -260,16 +260,6 @@ def other_runtime_installed():
     """Whether the runtime that does not run here could."""
     return importlib.util.find_spec(OTHER_RUNTIME) is not None
 
-
-under_taichi = pytest.mark.skipif(
-    runtime.NAME == "quadrants",
-    reason="long, and runs under taichi: on a CPU both runtimes have the same bits, which bits.py compares",
-)
-
-under_quadrants = pytest.mark.skipif(
-    runtime.NAME == "taichi" and other_runtime_installed(),
-    reason="long, and runs under quadrants, whose kernels are ready sooner: both have the same bits on a CPU",
-)
 
 needs_other_runtime = pytest.mark.skipif(
     not other_runtime_installed(), reason=f"{OTHER_RUNTIME} is not installed (pip install {OTHER_RUNTIME})"

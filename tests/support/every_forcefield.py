@@ -1,16 +1,16 @@
 """Force fields of every kind, and small periodic structures for them."""
 
 import numpy as np
-import structures
 from ase.build import bulk, make_supercell
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, angle_derived, morse, power_law
 
+from taichimd import testing
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.truncate import TRUNCATIONS
 
-ARGON = {**structures.ARGON, "cutoff": 5.2}
+ARGON = {**testing.ARGON, "cutoff": 5.2}
 MIXTURE = {
     "cutoff": 5.2,
     "pairs": {
@@ -46,7 +46,7 @@ def strained_silicon():
     atoms = bulk("Si", cubic=True).repeat((2, 1, 1))
     strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
-    return structures._rattled(atoms, 0.15, seed=3)
+    return testing.rattled(atoms, 0.15, seed=3)
 
 
 def _alloy():
@@ -67,7 +67,7 @@ def _nitride():
 def _argon(symbols=("Ar",)):
     atoms = make_supercell(bulk("Ar", a=5.4), [[2, 0, 0], [1, 2, 0], [-1, 1, 2]])
     atoms.symbols = [symbols[k % len(symbols)] for k in range(len(atoms))]
-    return structures._rattled(atoms, 0.3, seed=5)
+    return testing.rattled(atoms, 0.3, seed=5)
 
 
 PERIODIC = {
@@ -78,7 +78,7 @@ PERIODIC = {
     "SiC_1989.tersoff": _alloy,
     "Si.sw": strained_silicon,
     "GaN_2006.sw": _nitride,
-    "SiO2_1990.vashishta": structures.silica_triclinic,
+    "SiO2_1990.vashishta": testing.silica_triclinic,
     "SiC_2007.vashishta": _alloy,
     "morse+angle": strained_silicon,
     "two-angles": _alloy,

@@ -64,15 +64,15 @@ def searches():
     """A melt of 2,048 atoms, as few are searched for and as many: hash, how many a second loop does."""
     import hashlib
 
-    import structures
     from ase import units
 
+    from taichimd import testing
     from taichimd.forcefields.lennard_jones import LennardJones
     from taichimd.neighbours import inner_search, verlet_list
     from taichimd.program.engine import Engine
 
-    atoms = structures.with_velocities(structures.argon_256().repeat(2), 600.0, 3)
-    forcefield = LennardJones(**structures.ARGON, cutoff=6.0, truncation="force-shifted")
+    atoms = testing.with_velocities(testing.argon_256().repeat(2), 600.0, 3)
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
     found = []
     for verlet_list.ENOUGH in (10**9, 1):
         engine = Engine(atoms, forcefield)

@@ -26,6 +26,9 @@ BAR_PER_EV_A3 = 1.6021765e6
 """LAMMPS metal units, `force->nktv2p`: its pressure in bar for one eV/angstrom^3."""
 MVV2E = 1.0364269e-4
 """LAMMPS metal units, `force->mvv2e`: eV in one amu (angstrom/ps)^2."""
+REQUIRE = "TAICHIMD_REQUIRE_LAMMPS"
+"""Set where a test that compares with LAMMPS must not be skipped."""
+WITHOUT = "no LAMMPS to compare with"
 
 
 @dataclass(frozen=True)
@@ -67,9 +70,15 @@ def lammps_reason() -> str:
     return ""
 
 
-def lammps_available() -> bool:
-    """Whether LAMMPS can be used here."""
-    return not lammps_reason()
+def require_lammps() -> None:
+    """Skip the running test where LAMMPS cannot be used; fail it if `REQUIRE` is set in the environment."""
+    import pytest
+
+    if reason := lammps_reason():
+        told = f"{WITHOUT}: {reason}"
+        if os.environ.get(REQUIRE):
+            pytest.fail(told, pytrace=False)
+        pytest.skip(told)
 
 
 def mpi_library() -> Path:

@@ -6,6 +6,7 @@ from processes import ornstein_uhlenbeck
 from taichimd.core.runtime import PRECISIONS, start, ti
 from taichimd.observables.samplers.radial import RadialHistogram
 from taichimd.observables.samplers.time_correlation import TimeCorrelation
+from taichimd.system.state import Atoms
 
 
 def device(values, precision="float64"):
@@ -22,6 +23,13 @@ def device(values, precision="float64"):
     return array
 
 
+def placed(order, precision="float64", **arrays):
+    """Atoms as samplers take them, in the given spatial order; arrays are in the user's."""
+    order = np.asarray(order)
+    there = {name: device(np.asarray(values)[order], precision) for name, values in arrays.items()}
+    return Atoms(n=len(order), ident=device(order), **there)
+
+
 def kinds_of(atoms):
     return np.unique(atoms.numbers, return_inverse=True)[1].astype(np.int32)
 
@@ -31,10 +39,10 @@ def radial(atoms, r_max, bins, order=None, precision="float64", frames=1):
     start()
     order = np.arange(len(atoms)) if order is None else order
     kinds = kinds_of(atoms)
-    histogram = RadialHistogram(len(atoms), kinds.max() + 1, r_max, bins, precision)
-    arrays = device(atoms.positions[order], precision), device(kinds[order]), device(order)
+    histogram = RadialHistogram(len(atoms), int(kinds.max()) + 1, r_max, bins, precision)
+    arrays = placed(order, precision, pos=atoms.positions, kind=kinds)
     for _ in range(frames):
-        histogram.sample(*arrays, atoms.cell[:])
+        histogram.sample(arrays, atoms.cell[:])
     assert histogram.frames == frames
     return histogram.counts()
 
@@ -53,7 +61,5 @@ def correlation(window, every, shuffle=False, frames=range(FRAMES), made=None, *
     rng = np.random.default_rng(1)
     for k in frames:
         order = rng.permutation(N) if shuffle else np.arange(N)
-        arrays = POS[k][order], VEL[k][order], KINDS[order], order
-        precision = options.get("precision", "float64")
-        found.sample(*(device(a, precision) for a in arrays))
+        found.sample(placed(order, options.get("precision", "float64"), pos=POS[k], vel=VEL[k]))
     return found

@@ -10,6 +10,8 @@ from taichimd import load_forcefield
 from taichimd.forcefields.library import find, shipped
 from taichimd.program.engine import Engine
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 LATTICES = {
     "fcc": "argon", "diamond": "silicon", "zincblende": "zincblende", "sheet": "graphene",
     "cristobalite": "silica",

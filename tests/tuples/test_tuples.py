@@ -15,6 +15,8 @@ from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products
 from taichimd.tuples.lists import TupleList
 
+pytestmark = pytest.mark.runtime("taichi")
+
 PRODUCTS = bond_order_products(0.3, 0.1)
 ANY = Condition()
 EXAMPLES = settings(max_examples=25, deadline=None)

@@ -21,12 +21,14 @@ import numpy as np
 from scipy.spatial import cKDTree
 
 from taichimd.core import runtime
+from taichimd.core.arguments import Array, Bundle, kernel, types_of
 from taichimd.core.errors import CapacityError
-from taichimd.core.runtime import literals, step_kernel, ti
-from taichimd.tuples.bonds import BondList, image_vector
+from taichimd.core.runtime import literals, ti
+from taichimd.tuples.bonds import BondList, Bonds, image_vector
 from taichimd.tuples.chains import chain_slopes
 from taichimd.tuples.conditions import Condition, bond_order_products
 from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm
+from taichimd.tuples.lists import PLACES, Listed
 from validation import common
 from validation.benchmarks.stepping import seconds
 
@@ -103,6 +105,16 @@ def diamond(n_atoms: int, reach: float) -> BondList:
     return bonds
 
 
+class Scattered(Bundle):
+    """What the threads of chains read, and add to."""
+
+    table: Any = Array("real", "any", "parameters of the torsion")
+    vectors: Any = Array("vec4", "m", "unit vector and length of each bond, angstrom")
+    energy: Any = Array("total", "n", "of each atom")
+    force: Any = Array("totals", "n", "on each atom")
+    slope: Any = Array("total", "m", "to the strength of each bond")
+
+
 @cache
 def scatter_kernel(condition: Condition, fixed: bool) -> Any:
     """Tuple decomposition with atomics: the thread of a chain adds to the sums of its atoms and bonds.
@@ -110,11 +122,9 @@ def scatter_kernel(condition: Condition, fixed: bool) -> Any:
     `fixed`: whole numbers of 1/FIXED, whose sums do not depend on the order of additions.
     """
     total = ti.i64 if fixed else ti.f64
-    vec3, vec4 = ti.types.vector(3, ti.f64), ti.types.vector(4, ti.f64)
-    reals, sums = ti.types.ndarray(dtype=ti.f64, ndim=1), ti.types.ndarray(dtype=total, ndim=1)
-    vecs, quads = ti.types.ndarray(dtype=vec3, ndim=1), ti.types.ndarray(dtype=vec4, ndim=1)
-    totals = ti.types.ndarray(dtype=ti.types.vector(3, total), ndim=1)
-    ints = ti.types.ndarray(dtype=ti.i32, ndim=1)
+    totals = {"total": total, "totals": ti.types.vector(3, total)}
+    types = types_of(ti.f64) | totals
+    vec3, vec4 = types["vec"], types["vec4"]
     evaluate = chain_slopes(torsion, ti.f64)
 
     @ti.func
@@ -124,35 +134,37 @@ def scatter_kernel(condition: Condition, fixed: bool) -> Any:
         else:
             ti.atomic_add(target[at], value)
 
-    @step_kernel
-    def scatter(n: ti.i32, m: ti.i32, chains: ti.i32, origin: ints, partner: ints, image: ints, reverse: ints, strength: reals, kind: ints, pos: vecs, lattice: vecs, table: reals, ps: ints, bs: ints, qs: ints, vectors: quads, energy: sums, force: totals, slope: sums):  # noqa: E501 # fmt: skip
-        for b in range(m):
-            slope[b] = 0
-            if condition.bond(strength[b]):
-                d = pos[partner[b]] - pos[origin[b]]
-                if image[b] != 0:
-                    d += image_vector(image[b], lattice)
+    @kernel(types, graph=True, bonds=Bonds, tuples=Listed.only("count"), places=PLACES, out=Scattered)
+    def scatter(bonds, tuples, places, out):
+        for b in range(bonds.m):
+            out.slope[b] = 0
+            if condition.bond(bonds.strength[b]):
+                d = bonds.pos[bonds.partner[b]] - bonds.pos[bonds.origin[b]]
+                if bonds.image[b] != 0:
+                    d += image_vector(bonds.image[b], bonds.lattice)
                 r = ti.sqrt(d.dot(d))
                 e = d * (1.0 / r)
-                vectors[b] = vec4(e[0], e[1], e[2], r)
-        for i in range(n):
-            energy[i] = 0
-            force[i] = ti.Vector([0, 0, 0])
-        for t in range(chains):
-            p, b, q = ps[t], bs[t], qs[t]
-            i, j, k, end = partner[p], origin[b], partner[b], partner[q]
-            s = vec3(strength[p], strength[b], strength[q])
-            kinds = ti.Vector([kind[i], kind[j], kind[k], kind[end]])
-            u, g_ji, g_jk, g_kl = evaluate(vectors[p], vectors[b], vectors[q], s, kinds, table)
-            add(energy, j, 0.5 * u)
-            add(energy, k, 0.5 * u)
-            add(slope, ti.min(p, reverse[p]), g_ji[3])
-            add(slope, b, g_jk[3])
-            add(slope, ti.min(q, reverse[q]), g_kl[3])
-            add(force, i, -g_ji[:3])
-            add(force, j, (g_ji + g_jk)[:3])
-            add(force, k, (g_kl - g_jk)[:3])
-            add(force, end, -g_kl[:3])
+                out.vectors[b] = vec4(e[0], e[1], e[2], r)
+        for i in range(bonds.n):
+            out.energy[i] = 0
+            out.force[i] = ti.Vector([0, 0, 0])
+        for t in range(tuples.count):
+            p, b, q = places[0][t], places[1][t], places[2][t]
+            i, j, k, end = bonds.partner[p], bonds.origin[b], bonds.partner[b], bonds.partner[q]
+            s = vec3(bonds.strength[p], bonds.strength[b], bonds.strength[q])
+            kinds = ti.Vector([bonds.kind[i], bonds.kind[j], bonds.kind[k], bonds.kind[end]])
+            u, g_ji, g_jk, g_kl = evaluate(
+                out.vectors[p], out.vectors[b], out.vectors[q], s, kinds, out.table
+            )
+            add(out.energy, j, 0.5 * u)
+            add(out.energy, k, 0.5 * u)
+            add(out.slope, ti.min(p, bonds.reverse[p]), g_ji[3])
+            add(out.slope, b, g_jk[3])
+            add(out.slope, ti.min(q, bonds.reverse[q]), g_kl[3])
+            add(out.force, i, -g_ji[:3])
+            add(out.force, j, (g_ji + g_jk)[:3])
+            add(out.force, k, (g_kl - g_jk)[:3])
+            add(out.force, end, -g_kl[:3])
 
     return scatter
 
@@ -163,25 +175,24 @@ class Scatter:
     def __init__(self, bonds: BondList, term: ChainTerm, condition: Condition, fixed: bool) -> None:
         total = ti.i64 if fixed else ti.f64
         self._bonds, self._term, self._kernel = bonds, term, scatter_kernel(condition, fixed)
-        self._table = ti.ndarray(ti.f64, len(TORSION))
-        self._table.from_numpy(np.array(TORSION))
-        self._vectors = ti.ndarray(ti.types.vector(4, ti.f64), bonds.m)
-        self._energy, self._slope = ti.ndarray(total, bonds.n), ti.ndarray(total, bonds.m)
-        self._force = ti.ndarray(ti.types.vector(3, total), bonds.n)
+        self._out = out = Scattered(
+            table=ti.ndarray(ti.f64, len(TORSION)),
+            vectors=ti.ndarray(ti.types.vector(4, ti.f64), bonds.m),
+            energy=ti.ndarray(total, bonds.n),
+            force=ti.ndarray(ti.types.vector(3, total), bonds.n),
+            slope=ti.ndarray(total, bonds.m),
+        )
+        out.table.from_numpy(np.array(TORSION))
         self._unit = 1.0 / FIXED if fixed else 1.0
 
     def __call__(self) -> None:
         """Queue the sums."""
-        bonds, chains = self._bonds, self._term.list
         with literals(ti.f64):
-            self._kernel(
-                bonds.n, bonds.m, chains.count, *bonds.rows()[1:], bonds.kind, bonds.pos, bonds.lattice,
-                self._table, *chains.places, self._vectors, self._energy, self._force, self._slope,
-            )  # fmt: skip
+            self._kernel(self._bonds, self._term.list, self._term.list.places, self._out)
 
     def forces(self) -> np.ndarray:
         """(n, 3) eV/angstrom."""
-        return self._force.to_numpy() * self._unit
+        return self._out.force.to_numpy() * self._unit
 
 
 def measure(n_atoms: int, case: Case, options: argparse.Namespace) -> dict[str, Any]:

@@ -97,9 +97,7 @@ def follow(engine: Any, system: Any, steps: int) -> dict[str, Any]:
         if stop in HASHED:
             seen["sha256"][str(stop)] = states.sha(engine.positions(), engine.velocities())
         if stop > APART and stop % EVERY == 0:
-            engine.observe(
-                lambda state, _e, _w: histogram.sample(state.pos, state.kind, state.ident, engine.cell)
-            )
+            engine.observe(lambda state, _e, _w: histogram.sample(state, engine.cell))
     kinds = sorted(set(engine.symbols))
     numbers = [engine.symbols.count(kind) for kind in kinds]
     end = {"x0": engine.positions(), "v0": engine.velocities()}

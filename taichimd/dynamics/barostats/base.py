@@ -112,7 +112,7 @@ class Barostat(Thermostat):
         return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
 
     def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
-        """As for every thermostat; and a deformation of none."""
+        """As for every thermostat; and velocities are left as they are."""
         super().fill(values, ledger)
         first = three(self.pressure)
         last = first if self.final_pressure is None else three(self.final_pressure)
@@ -120,8 +120,8 @@ class Barostat(Thermostat):
         values[baro.P_END : baro.P_END + 3] = last * units.GPA
         values[baro.CELL_TIME] = tau = self.pressure_coupling_time * units.FS
         values[baro.RATE] = 1.0 / (3.0 * self.bulk_modulus * units.GPA * tau)
-        for matrix in (baro.VELOCITY_SCALE, baro.DRIFT):
-            values[[matrix, matrix + 4, matrix + 8]] = 1.0
+        scale = baro.VELOCITY_SCALE
+        values[[scale, scale + 4, scale + 8]] = 1.0
 
     def received(self, values: NDArray[np.float64], freedom: int) -> float:
         """What bath and pressure have received, eV."""
@@ -146,7 +146,7 @@ class Barostat(Thermostat):
     @classmethod
     def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
         """Those of every barostat."""
-        from taichimd.dynamics.barostats.moving_cell import barostat_functions
+        from taichimd.dynamics.barostats.action import barostat_functions
 
         return barostat_functions(cls, coupling, real, by_slot)
 

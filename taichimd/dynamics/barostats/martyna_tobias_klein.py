@@ -54,7 +54,7 @@ class MartynaTobiasKlein(Barostat):
         """Device function: A, B and C."""
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
-        from taichimd.dynamics.barostats.matrices import grown, read3, series, square, write3
+        from taichimd.dynamics.matrices import grown, read3, series, square, write3
         from taichimd.dynamics.thermostats.ledger import along_ramp
 
         project, noise = tensors.project, tensors.noise

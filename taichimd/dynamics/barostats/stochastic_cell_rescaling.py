@@ -62,7 +62,7 @@ class StochasticCellRescaling(Barostat):
         """Device function: A, B and C; with `due` also called in the step behind an action."""
         from taichimd.core.math import sqrt
         from taichimd.core.runtime import ti
-        from taichimd.dynamics.barostats.matrices import contracted, read3, series, write3
+        from taichimd.dynamics.matrices import contracted, read3, series, write3
 
         project, noise = tensors.project, tensors.noise
 

@@ -30,26 +30,27 @@ def guarded(own: Any) -> Any:
     return factor
 
 
-def close_kernel(of: Any, real: Any, collects: int = 0) -> Any:
+def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> Any:
     """Kernel: what `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom.
 
     Args:
         of: functions of a thermostat or barostat.
         real: ti.f64 or ti.f32, of the atoms.
+        cells: what is needed of the cell, or None.
         collects: sums that have a thread each to collect them.
     """
     count = Number("i32", "number of atoms; 0: only compile")
     interval = Number("i64", "number of the interval between steps")
 
-    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, n=count, dt=Number("real", "time step"), interval=interval)  # fmt: skip
-    def close_step(atoms, bath, n, dt, interval):
+    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, cells=cells, n=count, dt=Number("real", "time step"), interval=interval)  # fmt: skip
+    def close_step(atoms, bath, cells, n, dt, interval):
         for i in range(n):
             of.add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
         if ti.static(collects > 0):
             for k in range(collects):
                 of.collect(k, bath.ledger)
         if n > 0:
-            of.rescale(dt, interval, bath.ledger, bath.bath)
+            of.rescale(dt, interval, bath.ledger, bath.bath, cells)
         for i in range(n):
             atoms.vel[i] = of.rescaled(atoms.vel[i], bath.bath)
 
@@ -76,7 +77,7 @@ def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any
                 count(i, n, 1 + a, ti.cast(v[a], ti.f64) / ti.cast(inverse_mass, ti.f64), ledger)
 
     @in_double
-    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), cells: ti.template()):
         """Factor of the velocities from the slots, which it empties. Serial."""
         kinetic = ti.cast(empty_slots(0, ledger), ti.f64) * 2.0**-ENERGY_BITS
         if ti.static(driven):
@@ -99,16 +100,6 @@ def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any
         return ti.cast(virial, real).transpose() @ pull
 
     @ti.func
-    def strayed(x, listed_at, most2, near: ti.template(), bath: ti.template()):
-        """Whether an atom is farther than sqrt(most2) from where a list was made."""
-        gone = x - listed_at
-        far = 0
-        # Written so that a position that is not a number has strayed, too.
-        if not gone.dot(gone) <= most2:
-            far = 1
-        return far
-
-    @ti.func
     def rescaled(v, bath: ti.template()):
         new = v
         if ti.static(driven):
@@ -117,7 +108,7 @@ def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any
         return ti.cast(bath[FACTOR], real) * new
 
     functions = SimpleNamespace(
-        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled, strayed=strayed,
+        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled,
     )  # fmt: skip
     functions.close_step = close_kernel(functions, real)
     return functions

@@ -1,1 +1,1 @@
-"""ReaxFF: reactive force field with bond orders and charge equilibration."""
+"""ReaxFF: the reactive force field of van Duin and coworkers."""

@@ -122,6 +122,15 @@ def is_ffield(text: str) -> bool:
     return _LEAST <= int(rows[0][0]) <= _MOST
 
 
+def is_ffield_file(path: Path) -> bool:
+    """Whether a file is called `.ffield` or looks like an ffield file.
+
+    Raises:
+        ParameterFileError: it cannot be read, or is no text.
+    """
+    return path.suffix == ".ffield" or is_ffield("\n".join(read_lines(path)))
+
+
 def read_ffield(path: str | Path) -> FField:
     """Read an ffield file.
 

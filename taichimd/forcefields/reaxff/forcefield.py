@@ -148,7 +148,7 @@ def ReaxFF(  # noqa: N802
     ffield, options = read_ffield(path), Options(constants, charge_tolerance, net_charge, lammps_forces)
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
-    citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"  # noqa: E501
+    citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"
     term = ReaxTerm(
         QUEUED, _Functions(), table, f"ReaxFF {path.name}", citation=citation, source=source_of(path),
         units={"energy": "eV", "length": "angstrom", "charge": "e"}, ffield=ffield, options=options,

@@ -21,9 +21,14 @@ from taichimd.core.units import KCAL_PER_MOL
 from taichimd.forcefields.reaxff.columns import ANGLE, HYDROGEN
 from taichimd.forcefields.reaxff.ffield import Entry, FField
 from taichimd.forcefields.reaxff.rules import (
+    ON,
+    PARTS,
     acts,
+    angles_by_types,
+    by_pair,
     check_numbers,
     missing_bonds,
+    part_radii,
     torsions_by_types,
     types_of,
     van_der_waals,
@@ -56,8 +61,6 @@ _ENERGIES = {
 """Columns and general parameters that the file gives in kcal/mol."""
 
 _LIGHT = 21.0  # amu
-_ON = 0.001
-_PARTS = ("r_sigma", "r_pi", "r_pipi")
 
 
 @dataclass(frozen=True)
@@ -167,9 +170,7 @@ def _pairs(ffield: FField, kinds: Sequence[int], lg: bool) -> np.ndarray:
             f"{ffield.path} has no bond for {', '.join(missing)}; a structure of {', '.join(names)} needs "
             "one for every pair of its elements: choose another file or add the bonds"
         )
-    # A later entry replaces an earlier one; the order of the two atoms says nothing.
-    bonds = {frozenset(bond.types): bond for bond in ffield.bonds}
-    off_diagonals = {frozenset(one.types): one for one in ffield.off_diagonals}
+    bonds, off_diagonals = by_pair(ffield.bonds), by_pair(ffield.off_diagonals)
     table = np.empty((len(kinds), len(kinds), len(PAIR)))
     for (a, i), (b, j) in product(enumerate(kinds), repeat=2):
         pair = frozenset((i, j))
@@ -185,7 +186,6 @@ def _pair(
     i, j = (ffield.atoms[kind - 1] for kind in types)
     means = ("p_boc3", "p_boc4", "p_boc5", "D", "alpha", "gamma_w", "r_core", "e_core", "a_core")
     values = dict(bond.values) | {name: sqrt(max(0.0, i[name] * j[name])) for name in means}
-    values |= {name: 0.5 * (i[name] + j[name]) for name in _PARTS}
     values["r_vdW"] = 2.0 * sqrt(i["r_vdW"] * j["r_vdW"])
     values["C_lg"] = sqrt(max(0.0, i["C_lg"] * j["C_lg"])) if lg else 0.0
     for name, value in off_diagonal.values.items() if off_diagonal else ():
@@ -193,17 +193,15 @@ def _pair(
             values[name] = value if lg and value >= 0.0 else values[name]
         elif value > 0.0:
             values[name] = 2.0 * value if name == "r_vdW" else value
-    for name in _PARTS:
-        if min(i[name], j[name]) <= 0.0:
-            values[name] = 0.0
+    values |= dict(zip(PARTS, part_radii(i, j, off_diagonal), strict=True))
     gamma = i["gamma"] * j["gamma"]
-    radius = 2.0 * sqrt(i["R_lg"] * j["R_lg"]) * ffield.general["d_lg"] if lg else 0.0
+    radius = 2.0 * sqrt(max(0.0, i["R_lg"] * j["R_lg"])) * ffield.general["d_lg"] if lg else 0.0
     masses = sorted((i["mass"], j["mass"]))
     triple = int(ffield.general["triple"]) == 2 or masses == [12.0, 15.999]
-    carbon = all(ffield.names[kind - 1] == "C" for kind in types) and ffield.general["k_c2"] > _ON
+    carbon = all(ffield.names[kind - 1] == "C" for kind in types) and ffield.general["k_c2"] > ON
     return values | {
-        "v13corr": float(bond["v13corr"] >= _ON),
-        "ovcorr": float(bond["ovcorr"] >= _ON),
+        "v13corr": float(bond["v13corr"] >= ON),
+        "ovcorr": float(bond["ovcorr"] >= ON),
         "gamma3": 1.0 / (gamma * sqrt(gamma)),
         "R_lg6": (radius * radius * radius) ** 2,
         "triple": float(ffield.general["p_trip1"] != 0.0 and triple),
@@ -213,14 +211,10 @@ def _pair(
 
 def _angles(ffield: FField, kinds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """First row of each triple, and the rows: both directions of an entry, all entries of a triple."""
-    found: dict[tuple[int, ...], list[list[float]]] = {}
-    for entry in ffield.angles:
-        if abs(entry["p_val1"]) > _ON:
-            for types in dict.fromkeys((entry.types, entry.types[::-1])):
-                found.setdefault(types, []).append(_row(entry, ANGLE))
+    found = angles_by_types(ffield)
     rows = [found.get(types, []) for types in product(kinds, repeat=3)]
     first = np.cumsum([0, *(len(some) for some in rows)])
-    return first.astype(np.int32), _table([row for some in rows for row in some], len(ANGLE))
+    return first.astype(np.int32), _table([_row(entry, ANGLE) for some in rows for entry in some], len(ANGLE))
 
 
 def _torsions(ffield: FField, kinds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

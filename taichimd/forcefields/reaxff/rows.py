@@ -63,7 +63,9 @@ class Rows:
         first = self.words[0].text
         if not is_whole(first) or numbers > 1 or int(first) < 0:
             found = f"a row of {numbers} numbers" if numbers > 1 else shorten(first)
-            before = f"; {self._said}: are there more, or are the {section} missing?" if self._section else ""
+            before = (
+                f"; {self._said}, which does not fit, or the {section} are missing" if self._section else ""
+            )
             raise self.error(f"expected the number of {section}, found {found}{before}")
         self._section = section
         self._said = f"line {self.line} says {first} {section}"
@@ -104,7 +106,9 @@ class Rows:
         """
         if self.next_numbers():
             self.take("")
-            raise self.error(f"numbers after the last of the {self._section}; {self._said}: are there more?")
+            raise self.error(
+                f"numbers after the last of the {self._section}; {self._said}, which does not fit"
+            )
 
 
 def _numbers(words: list[Word]) -> int:

@@ -5,6 +5,11 @@ from collections.abc import Sequence
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.reaxff.ffield import Entry, FField
 
+PARTS = ("r_sigma", "r_pi", "r_pipi")
+"""Radii of the parts of a bond."""
+ON = 0.001
+"""Switches are on, and energies of angles count, from here."""
+
 
 def types_of(ffield: FField, species: Sequence[str]) -> tuple[int, ...]:
     """The file's numbers of these species.
@@ -26,6 +31,39 @@ def missing_bonds(ffield: FField, species: Sequence[str]) -> list[str]:
     bonds = {frozenset(bond.types) for bond in ffield.bonds}
     pairs = [(i, j) for at, i in enumerate(kinds) for j in kinds[at:]]
     return [ffield.label(pair) for pair in pairs if frozenset(pair) not in bonds]
+
+
+def part_radii(i: Entry, j: Entry, off_diagonal: Entry | None) -> tuple[float, ...]:
+    """Radii of the sigma, pi and double pi part of the bond of atoms i and j; 0 where they have no such part.
+
+    A part exists if both atoms have a radius for it, whatever the off-diagonal says.
+    """
+    return tuple(_radius(name, i, j, off_diagonal) for name in PARTS)
+
+
+def _radius(name: str, i: Entry, j: Entry, off_diagonal: Entry | None) -> float:
+    if min(i[name], j[name]) <= 0.0:
+        return 0.0
+    own = off_diagonal[name] if off_diagonal else 0.0
+    return own if own > 0.0 else 0.5 * (i[name] + j[name])
+
+
+def by_pair(entries: Sequence[Entry]) -> dict[frozenset[int], Entry]:
+    """The entries of pairs that count: a later one replaces an earlier one, in either order of the atoms."""
+    return {frozenset(entry.types): entry for entry in entries}
+
+
+def angles_by_types(ffield: FField) -> dict[tuple[int, ...], list[Entry]]:
+    """The angles that count, by their three atoms in both directions: all entries of a triple.
+
+    An entry whose p_val1 is 0.001 or less counts for nothing, its penalty and coalition included.
+    """
+    found: dict[tuple[int, ...], list[Entry]] = {}
+    for entry in ffield.angles:
+        if abs(entry["p_val1"]) > ON:
+            for types in dict.fromkeys((entry.types, entry.types[::-1])):
+                found.setdefault(types, []).append(entry)
+    return found
 
 
 def torsions_by_types(ffield: FField) -> tuple[dict[tuple[int, ...], Entry], dict[tuple[int, ...], Entry]]:

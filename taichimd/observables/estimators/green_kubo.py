@@ -2,18 +2,9 @@
 
 Each run is cut into `blocks` pieces of equal length. A piece is one independent sample: it has its own
 autocorrelation and its own running integral, and the standard error of anything is the scatter of the
-samples, at each time. Integrals of autocorrelations get noisier with time, so where to read them off is a
-choice that belongs to the result:
-
-* `plateau=(t1, t2)`: the mean of the running integral from t1 to t2; every sample is averaged over the same
-  times, and the error is the scatter of these averages.
-* `plateau=None`: t1 is found from the data, t2 = 2 t1. t1 is the first time after which nothing significant
-  is added: for every t from t1 to 2 t1, the integral grows from t to 2 t by less than two standard errors of
-  that growth. So it needs a window of at least 4 t1. It sees slow tails as far as the noise lets it; what a
-  tail adds below the noise is lost. It looks at the data that it judges, so the error comes out about a
-  third too small (tests/observables/test_green_kubo.py measures it): to publish a number, look at
-  `running_mean` and give the plateau. If no such time lies in the window, `settled` is False and the last third is
-  used: then the window is too short, or the noise too large.
+samples, at each time. Integrals of autocorrelations get noisier with time, so where to read them off, the
+plateau, is a choice that belongs to the result: each sample is averaged over these times, and the error is
+the scatter of the averages.
 """
 
 from dataclasses import dataclass
@@ -38,8 +29,6 @@ SIGNIFICANT = 2.0
 """Standard errors that a growth must exceed to count."""
 NOTABLE = 0.1
 """Share of the whole integral that its growth must exceed to be told."""
-REACH = 2.0
-"""A plateau from t1 goes to REACH * t1."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +44,6 @@ class GreenKubo:
         channels: the value of each channel on the plateau, (channels,).
         mean: the value of the mean of the channels on the plateau.
         plateau: (t1, t2), internal units.
-        settled: False if the automatic choice found no plateau; True if it did or was given.
         gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
             the samples, without that of what came before.
     """
@@ -67,7 +55,6 @@ class GreenKubo:
     channels: Mean
     mean: Mean
     plateau: tuple[float, float]
-    settled: bool
     gain: Mean
 
 
@@ -118,7 +105,7 @@ def integrate(
     dt: float,
     window: float,
     factor: float,
-    plateau: tuple[float, float] | None = None,
+    plateau: tuple[float, float],
     blocks: int | None = None,
 ) -> GreenKubo:
     """Factor times the time integral of the autocorrelation of each channel.
@@ -128,7 +115,7 @@ def integrate(
         dt: time between samples.
         window: longest correlation time.
         factor: in front of the integral, unit conversion included.
-        plateau: times between which the running integral is averaged; None finds them (see above).
+        plateau: times between which the running integral is averaged.
         blocks: pieces of each run; None makes as many as give five samples.
 
     Raises:
@@ -142,16 +129,14 @@ def integrate(
     return read_off(correlation, dt, factor, plateau)
 
 
-def read_off(
-    correlation: Array, dt: float, factor: float, plateau: tuple[float, float] | None = None
-) -> GreenKubo:
+def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
     """Factor times the integral of correlation functions of independent samples.
 
     Args:
         correlation: (samples, m, channels) at the times 0, dt, 2 dt ...
         dt: time between rows.
         factor: in front of the integral, unit conversion included.
-        plateau: times between which the running integral is averaged; None finds them (see above).
+        plateau: times between which the running integral is averaged.
 
     Raises:
         AnalysisError: plateau outside the window.
@@ -159,8 +144,7 @@ def read_off(
     time: Array = dt * np.arange(correlation.shape[1], dtype=np.float64)
     integral = factor * np.array([running_integral(c, dt) for c in correlation])
     across = integral.mean(axis=2)
-    chosen, settled = (plateau, True) if plateau is not None else find_plateau(time, integral)
-    rows, quarter = _rows(time, chosen), max(1, len(time) // 4)
+    rows, quarter = _rows(time, plateau), max(1, len(time) // 4)
     return GreenKubo(
         time=time,
         correlation=mean_of(correlation),
@@ -168,8 +152,7 @@ def read_off(
         running_mean=mean_of(across),
         channels=mean_of(integral[:, rows].mean(axis=1)),
         mean=mean_of(across[:, rows].mean(axis=1)),
-        plateau=(float(chosen[0]), float(chosen[1])),
-        settled=settled,
+        plateau=(float(plateau[0]), float(plateau[1])),
         gain=mean_of(across[:, -quarter:].mean(axis=1) - across[:, -2 * quarter : -quarter].mean(axis=1)),
     )
 
@@ -189,30 +172,3 @@ def _rows(time: Array, plateau: tuple[float, float]) -> slice:
             f"correlation window of {time[-1]:g} (internal units)"
         )
     return slice(first, last + 1)
-
-
-def find_plateau(time: Array, integrals: Array) -> tuple[tuple[float, float], bool]:
-    """The default plateau: where the running integral has stopped to grow, as far as can be seen.
-
-    Args:
-        time: (m,) equidistant, from 0.
-        integrals: (samples, m, channels) running integrals.
-
-    Returns:
-        (t1, t2), and whether there is such a place.
-    """
-    last = len(time) - 1
-    early = np.arange(1, int(last / REACH) + 1)
-    if len(integrals) > 1 and early.size:
-        late = np.ceil(REACH * early).astype(int)
-        growth = integrals[:, late] - integrals[:, early]
-        # The scatter of all channels together: that of one mean, from few samples, is itself too uncertain.
-        error = np.sqrt(growth.var(axis=0, ddof=1).mean(axis=1) / (growth.shape[0] * growth.shape[2]))
-        still = np.abs(growth.mean(axis=(0, 2))) <= SIGNIFICANT * error
-        # Of equal numbers, the difference is no growth either, so a constant integral is settled.
-        unsettled = np.concatenate([[0], np.cumsum(~still)])
-        for t in early[: int(last / REACH**2)]:
-            # Entry t - 1 of `still` is about time t.
-            if unsettled[int(REACH * t)] == unsettled[t - 1]:
-                return (float(time[t]), float(time[int(REACH * t)])), True
-    return (float(time[last - last // 3]), float(time[last])), False

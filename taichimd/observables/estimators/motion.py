@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.green_kubo import GreenKubo, positive, read_off
+from taichimd.observables.estimators.green_kubo import positive
 from taichimd.observables.estimators.series import Array, Mean, autocorrelation, check_window, finite, mean_of
 
 BALLISTIC = 2.0**1.5
@@ -93,26 +93,6 @@ def _squares(x: Array, lags: int) -> Array:
     return np.asarray((sums[n - k] + sums[n] - sums[k]) / (n - k)[:, None, None])
 
 
-def mean_square_displacement(positions: Any, lags: int) -> Array:
-    """Mean over atoms and all time origins of (x(t0 + t) - x(t0))^2, by FFT.
-
-    V. Calandrini et al., Collection SFN 12, 201 (2011), doi:10.1051/sfn/201112010.
-
-    Args:
-        positions: (frames, atoms, 3) angstrom, never wrapped.
-        lags: largest number of frames between the two.
-
-    Returns:
-        (lags + 1, 3) angstrom^2, along x, y, z.
-
-    Raises:
-        AnalysisError: wrong shape, numbers that are not finite, lags not below the number of frames.
-    """
-    piece = _pieces(positions, "positions", lags, 1)[0]
-    n = piece.shape[1]
-    return _over_atoms(piece, lags, np.full(n, 1.0 / n), True)
-
-
 def diffusion_from_msd(
     positions: Any,
     dt: float,
@@ -121,6 +101,9 @@ def diffusion_from_msd(
     blocks: int = 5,
 ) -> Diffusion:
     """D along x, y, z as half the slope of the mean square displacement (Einstein 1905), by a linear fit.
+
+    Displacements, of all time origins, by FFT: V. Calandrini et al., Collection SFN 12, 201 (2011),
+    doi:10.1051/sfn/201112010.
 
     Args:
         positions: (frames, atoms, 3) angstrom, never wrapped, of the atoms to average over.
@@ -215,25 +198,6 @@ def velocity_autocorrelation(velocities: Any, lags: int, weights: Any = None, bl
     if len(w) != n:
         raise AnalysisError(f"{len(w)} weights for {n} atoms")
     return np.array([_over_atoms(piece, lags, w / n, False) for piece in pieces])
-
-
-def diffusion_from_vacf(
-    velocities: Any,
-    dt: float,
-    window: float,
-    plateau: tuple[float, float] | None = None,
-    blocks: int = 5,
-) -> GreenKubo:
-    """D along x, y, z as the integral of the velocity autocorrelation, in the unit of v^2 dt (Green 1954).
-
-    Plateau and errors as in `green_kubo`. Frames must lie closer than the shortest period.
-
-    Raises:
-        AnalysisError: window longer than a piece, plateau outside it, wrong shape or numbers.
-    """
-    positive(dt=dt, window=window)
-    correlation = velocity_autocorrelation(velocities, round(window / dt), blocks=blocks)
-    return read_off(correlation, dt, 1.0, plateau)
 
 
 def density_of_states(

@@ -119,10 +119,12 @@ def coordination_number(found: RadialDistribution, radius: float) -> Mean:
     return Mean(value, error, n.samples)
 
 
-def bond_angles(
+def count_angles(
     centres: NDArray[np.int_], vectors: Any, bins: int = 180, ends: tuple[Any, Any] | None = None
-) -> tuple[Array, Array]:
-    """Distribution of the angle between two bonds of an atom.
+) -> Array:
+    """(bins,) histogram of the angles between two bonds of an atom.
+
+    An angle counts twice if both of its bonds belong to both masks.
 
     Args:
         centres: (bonds,) number of the atom a bond starts at; each bond of two atoms is there twice, as in
@@ -132,25 +134,8 @@ def bond_angles(
         ends: two (bonds,) masks; only angles between a bond of the first and one of the second count. None:
             all. Which centres count is said by which bonds are given.
 
-    Returns:
-        Middle of each bin, degrees, and the probability per degree: its sum times the bin's width is 1; zero
-        everywhere if no atom has two bonds. No factor 1/sin: random directions give sin(angle).
-
     Raises:
         AnalysisError: shapes that do not fit, or a bond of no length.
-    """
-    counts = count_angles(centres, vectors, bins, ends)
-    width = 180.0 / bins
-    middle: Array = (np.arange(bins, dtype=np.float64) + 0.5) * width
-    return middle, counts / (max(counts.sum(), 1.0) * width)
-
-
-def count_angles(
-    centres: NDArray[np.int_], vectors: Any, bins: int = 180, ends: tuple[Any, Any] | None = None
-) -> Array:
-    """(bins,) histogram of the angles that `bond_angles` normalises; arguments and errors are its own.
-
-    An angle counts twice if both of its bonds belong to both masks.
     """
     d = finite(vectors, "bond vectors", 2)
     i = np.asarray(centres)

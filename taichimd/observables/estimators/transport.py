@@ -25,7 +25,7 @@ def green_kubo_conductivity(
     volume: float,
     temperature: float,
     window: float,
-    plateau: tuple[float, float] | None = None,
+    plateau: tuple[float, float],
     blocks: int | None = None,
 ) -> GreenKubo:
     """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
@@ -40,7 +40,7 @@ def green_kubo_conductivity(
         volume: angstrom^3.
         temperature: K.
         window: longest correlation time, internal.
-        plateau: internal times between which the running integral is averaged; None finds them.
+        plateau: internal times between which the running integral is averaged.
         blocks: pieces of each run that count as independent; None makes as many as give five samples.
 
     Returns:
@@ -135,79 +135,35 @@ def hnemd_conductivity(
     )
 
 
-@dataclass(frozen=True)
-class Viscosity:
-    """Shear viscosity in two ways, Pa s.
-
-    Attributes:
-        off_diagonal: of xy, xz, yz and their mean.
-        symmetrised: of the symmetric traceless stress: five independent components, so smaller errors.
-    """
-
-    off_diagonal: GreenKubo
-    symmetrised: GreenKubo
-
-
 def green_kubo_viscosity(
     stress: Any,
     dt: float,
     volume: float,
     temperature: float,
     window: float,
-    plateau: tuple[float, float] | None = None,
+    plateau: tuple[float, float],
     blocks: int | None = None,
-) -> Viscosity:
-    """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, in Pa s.
-
-    Symmetrised: V/(10 k_B T) times the integral of the sum over all nine components of the symmetric
-    traceless part, P. J. Daivis and D. J. Evans, J. Chem. Phys. 100, 541 (1994); isotropic fluids
-    only.
+) -> GreenKubo:
+    """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, ab = xy, xz, yz, in Pa s.
 
     Args:
         stress: (steps, 6) of one run, or a list of them: xx yy zz yz xz xy (ASE's order), eV/angstrom^3, of
-            the whole cell and *with* the kinetic part; the sign does not matter. (steps, 3, 3) as well.
+            the whole cell and *with* the kinetic part; the sign does not matter.
         dt: internal time between samples.
         volume: angstrom^3.
         temperature: K.
         window: longest correlation time, internal.
-        plateau: internal times between which the running integrals are averaged; None finds them.
+        plateau: as in `green_kubo_conductivity`.
         blocks: as in `green_kubo_conductivity`.
 
     Raises:
         AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
     """
     positive(volume=volume, temperature=temperature)
-    runs = [_as_voigt(run) for run in _stress_runs(stress)]
+    runs = runs_of(stress, "stress", 2)
+    _check_width(runs, 6, "stress")
     factor = volume / (KB * temperature) / PASCAL_SECOND
-    shear = [run[:, 3:][:, ::-1] for run in runs]
-    off_diagonal = integrate(shear, dt, window, factor, plateau, blocks)
-    # With these weights, the mean of the six correlations is a tenth of the sum over nine components.
-    weights = np.sqrt(6.0 / 10.0 * np.array([1.0, 1.0, 1.0, 2.0, 2.0, 2.0]))
-    traceless = []
-    for run in runs:
-        deviator = run.copy()
-        deviator[:, :3] -= run[:, :3].mean(axis=1, keepdims=True)
-        traceless.append(weights * deviator)
-    return Viscosity(off_diagonal, integrate(traceless, dt, window, factor, plateau, blocks))
-
-
-def _stress_runs(stress: Any) -> list[Array]:
-    """One run or several of (steps, 6) or (steps, 3, 3)."""
-    if not isinstance(stress, list | tuple):
-        shape = np.shape(stress)
-        one = len(shape) == 2 or (len(shape) == 3 and shape[1:] == (3, 3))
-        stress = [stress] if one else list(stress)
-    return [run for part in stress for run in runs_of([part], "stress", np.ndim(part))]
-
-
-def _as_voigt(run: Array) -> Array:
-    if run.ndim == 3 and run.shape[1:] == (3, 3):
-        run = 0.5 * (run + run.transpose(0, 2, 1))
-        return np.stack([run[:, a, b] for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))], axis=1)
-    if run.ndim != 2:
-        raise AnalysisError(f"stress has the shape {run.shape}, expected (steps, 6) or (steps, 3, 3)")
-    _check_width([run], 6, "stress")
-    return run
+    return integrate([run[:, 3:][:, ::-1] for run in runs], dt, window, factor, plateau, blocks)
 
 
 def _check_width(runs: list[Array], width: int, name: str, sheet: bool = False) -> None:

@@ -11,14 +11,17 @@ same side for every order of the atoms, on CPU, host and (quadrants) CUDA.
 """
 
 from functools import cache
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, backend, literals, ti
 from taichimd.observables.estimators.structure import check_reach
+from taichimd.system.state import Atoms
 
 COPIES = 64
 """Histograms that threads fill side by side: atomics on one would wait for each other."""
@@ -26,69 +29,96 @@ _MOST = 2**23
 """Entries of all copies together (64 MB)."""
 
 
+class Search(Bundle):
+    """The cell list of one sample."""
+
+    grid: Any = Number("ivec", "bins along each cell vector")
+    reach: Any = Number("ivec", "bins to visit on each side")
+    lattice: Any = Array("double_vec", "6", "cell vectors, angstrom, and rows of the inverse, 1/angstrom")
+    folded: Any = Array("double_vec", "n", "positions inside the cell, angstrom")
+    bin_of: Any = Array("i32", "n", "bin of each atom")
+    count: Any = Array("i32", "bins", "atoms of each bin that `members` lacks")
+    start: Any = Array("i32", "bins + 1", "where the members of each bin begin")
+    members: Any = Array("i32", "n", "atoms, bin after bin")
+
+
+class Histogram(Bundle):
+    """Counts of distances."""
+
+    r_max: Any = Number("f64", "largest distance, angstrom")
+    per_length: Any = Number("f64", "bins per angstrom")
+    bins: Any = Number("i32", "number of bins")
+    n_kinds: Any = Number("i32", "number of species")
+    copies: Any = Number("i32", "histograms that threads fill side by side")
+    counts: Any = Array("i64", "copies * n_kinds^2 * bins", "pairs of each copy, pair of species and bin")
+
+
 @cache
 def _kernels(real: Any, cuda: bool) -> tuple[Any, Any, Any]:
-    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
-    doubles: Any = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    types = types_of(real)
 
-    @ti.kernel
-    def fold(n: ti.i32, pos: vecs, lattice: doubles, nx: ti.i32, ny: ti.i32, nz: ti.i32, folded: doubles, bin_of: ints, count: ints):  # fmt: skip
-        for i in range(n):
-            x = ti.cast(pos[i], ti.f64)
+    @kernel(types, atoms=Atoms.only("n", "pos"), search=Search)
+    def fold(atoms, search):
+        lattice = ti.static(search.lattice)
+        grid = search.grid
+        for i in range(atoms.n):
+            x = ti.cast(atoms.pos[i], ti.f64)
             f = x[0] * lattice[3] + x[1] * lattice[4] + x[2] * lattice[5]
             turns = ti.floor(f)
             f -= turns
-            folded[i] = x - (turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2])
+            search.folded[i] = x - (turns[0] * lattice[0] + turns[1] * lattice[1] + turns[2] * lattice[2])
             # Rounding may give a fraction of 1; what is not a number must stay inside the array, too.
-            bx = ti.max(0, ti.min(ti.cast(f[0] * nx, ti.i32), nx - 1))
-            by = ti.max(0, ti.min(ti.cast(f[1] * ny, ti.i32), ny - 1))
-            bz = ti.max(0, ti.min(ti.cast(f[2] * nz, ti.i32), nz - 1))
-            b = (bx * ny + by) * nz + bz
-            bin_of[i] = b
-            ti.atomic_add(count[b], 1)
+            bx = ti.max(0, ti.min(ti.cast(f[0] * grid[0], ti.i32), grid[0] - 1))
+            by = ti.max(0, ti.min(ti.cast(f[1] * grid[1], ti.i32), grid[1] - 1))
+            bz = ti.max(0, ti.min(ti.cast(f[2] * grid[2], ti.i32), grid[2] - 1))
+            b = (bx * grid[1] + by) * grid[2] + bz
+            search.bin_of[i] = b
+            ti.atomic_add(search.count[b], 1)
 
-    @ti.kernel
-    def fill(n: ti.i32, bin_of: ints, start: ints, count: ints, members: ints):
+    @kernel(types, atoms=Atoms.only("n"), search=Search)
+    def fill(atoms, search):
         # The order within a bin is that of the threads; nothing depends on it.
-        for i in range(n):
-            b = bin_of[i]
-            members[start[b] + ti.atomic_sub(count[b], 1) - 1] = i
+        for i in range(atoms.n):
+            b = search.bin_of[i]
+            search.members[search.start[b] + ti.atomic_sub(search.count[b], 1) - 1] = i
 
-    @ti.kernel
-    def histogram(n: ti.i32, folded: doubles, kind: ints, ident: ints, lattice: doubles, nx: ti.i32, ny: ti.i32, nz: ti.i32, rx: ti.i32, ry: ti.i32, rz: ti.i32, bin_of: ints, start: ints, members: ints, r_max: ti.f64, per_length: ti.f64, bins: ti.i32, n_kinds: ti.i32, copies: ti.i32, out: longs):  # fmt: skip
-        for i in range(n):
+    @kernel(types, atoms=Atoms.only("n", "kind", "ident"), search=Search, histogram=Histogram)
+    def add_distances(atoms, search, histogram):
+        lattice = ti.static(search.lattice)
+        folded = ti.static(search.folded)
+        reach, n_kinds = search.reach, histogram.n_kinds
+        nx, ny, nz = search.grid[0], search.grid[1], search.grid[2]
+        for i in range(atoms.n):
             # Neighbouring lanes of CUDA, or pieces of the loop on the CPU, write different copies.
-            copy = (i if ti.static(cuda) else i // 32) % copies
-            x, b, me, a = folded[i], bin_of[i], ident[i], kind[i]
+            copy = (i if ti.static(cuda) else i // 32) % histogram.copies
+            x, b, me, a = folded[i], search.bin_of[i], atoms.ident[i], atoms.kind[i]
             bz = b % nz
             by = b // nz % ny
             bx = b // nz // ny
-            for ox in range(bx - rx, bx + rx + 1):
+            for ox in range(bx - reach[0], bx + reach[0] + 1):
                 tx = ox // nx
-                for oy in range(by - ry, by + ry + 1):
+                for oy in range(by - reach[1], by + reach[1] + 1):
                     ty = oy // ny
-                    for oz in range(bz - rz, bz + rz + 1):
+                    for oz in range(bz - reach[2], bz + reach[2] + 1):
                         tz = oz // nz
                         shift = tx * lattice[0] + ty * lattice[1] + tz * lattice[2]
                         # Of an atom and its own images, each pair of opposite ones counts once.
                         first = tx > 0 or (tx == 0 and (ty > 0 or (ty == 0 and tz > 0)))
                         cell = ((ox - tx * nx) * ny + (oy - ty * ny)) * nz + (oz - tz * nz)
-                        for k in range(start[cell], start[cell + 1]):
-                            j = members[k]
-                            if ident[j] > me or (ident[j] == me and first):
+                        for k in range(search.start[cell], search.start[cell + 1]):
+                            j = search.members[k]
+                            if atoms.ident[j] > me or (atoms.ident[j] == me and first):
                                 d = (folded[j] - x) + shift
                                 r = ti.sqrt(d.dot(d))
-                                if r < r_max:
-                                    c = kind[j]
-                                    pair = ti.min(a, c) * n_kinds + ti.max(a, c)
-                                    place = ti.min(ti.cast(r * per_length, ti.i32), bins - 1)
-                                    ti.atomic_add(
-                                        out[(copy * n_kinds * n_kinds + pair) * bins + place], ti.i64(1)
+                                if r < histogram.r_max:
+                                    c = atoms.kind[j]
+                                    pair = (copy * n_kinds + ti.min(a, c)) * n_kinds + ti.max(a, c)
+                                    place = ti.min(
+                                        ti.cast(r * histogram.per_length, ti.i32), histogram.bins - 1
                                     )
+                                    ti.atomic_add(histogram.counts[pair * histogram.bins + place], ti.i64(1))
 
-    return fold, fill, histogram
+    return fold, fill, add_distances
 
 
 class RadialHistogram:
@@ -119,53 +149,53 @@ class RadialHistogram:
             raise AnalysisError(
                 f"radial histogram of {size} numbers; expected at most {_MOST}: take fewer bins"
             )
-        self.r_max, self.bins, self.n_kinds, self.frames = float(r_max), bins, n_kinds, 0
-        self._n = n
-        self._real, _ = PRECISIONS[precision]
-        self._kernels = _kernels(self._real, backend() == "cuda")
+        self.frames = 0
+        self._n, self._r_max = n, float(r_max)
+        self._shape = (max(1, min(COPIES, _MOST // size)), n_kinds, n_kinds, bins)
+        self._kernels = _kernels(PRECISIONS[precision][0], backend() == "cuda")
         vec = ti.types.vector(3, ti.f64)
-        self._folded, self._lattice = ti.ndarray(vec, n), ti.ndarray(vec, 6)
-        self._bin_of, self._members = ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n)
-        self._copies = max(1, min(COPIES, _MOST // size))
-        self._out = ti.ndarray(ti.i64, self._copies * size)
-        self._out.fill(0)
-        self._count: Any = None
-        self._start: Any = None
-        self._before = np.zeros((n_kinds, n_kinds, bins), np.int64)
+        self._search = Search(
+            lattice=ti.ndarray(vec, 6), folded=ti.ndarray(vec, n), bin_of=ti.ndarray(ti.i32, n),
+            members=ti.ndarray(ti.i32, n),
+        )  # fmt: skip
+        self._histogram = Histogram(
+            self._r_max,
+            bins / self._r_max,
+            bins,
+            n_kinds,
+            self._shape[0],
+            ti.ndarray(ti.i64, prod(self._shape)),
+        )
+        self._histogram.counts.fill(0)
+        self._before = np.zeros(self._shape[1:], np.int64)
 
-    def sample(self, pos: Any, kind: Any, ident: Any, cell: NDArray[np.float64]) -> None:
+    def sample(self, atoms: Any, cell: NDArray[np.float64]) -> None:
         """Add the distances of one frame.
 
         Args:
-            pos: n vectors, angstrom, spatial order, wrapped or not.
-            kind: n species numbers.
-            ident: n user's numbers.
+            atoms: n, pos (angstrom, wrapped or not), kind and ident in spatial order, as `State` has them.
             cell: (3, 3) rows, angstrom; periodic in all three directions.
 
         Raises:
             AnalysisError: a cell without volume, or too many images of it within r_max.
         """
-        cell = np.asarray(cell, float)
-        check_reach(self._n, float(np.linalg.det(cell)), self.r_max)
-        grid, reach, rows = _grid(cell, self._n, self.r_max)
+        cell, search = np.asarray(cell, float), self._search
+        check_reach(self._n, float(np.linalg.det(cell)), self._r_max)
+        grid, reach, rows = _grid(cell, self._n, self._r_max)
         total = int(np.prod(grid))
-        if self._count is None or self._count.shape[0] != total:
-            self._count, self._start = ti.ndarray(ti.i32, total), ti.ndarray(ti.i32, total + 1)
-        self._lattice.from_numpy(rows)
-        self._count.fill(0)
-        fold, fill, histogram = self._kernels
-        n, size = self._n, [int(k) for k in grid]
+        if search.count is None or search.count.shape[0] != total:
+            search.count, search.start = ti.ndarray(ti.i32, total), ti.ndarray(ti.i32, total + 1)
+        search.grid, search.reach = ti.Vector(grid.tolist(), ti.i32), ti.Vector(reach.tolist(), ti.i32)
+        search.lattice.from_numpy(rows)
+        search.count.fill(0)
+        fold, fill, add_distances = self._kernels
         with literals(ti.f64):
-            fold(n, pos, self._lattice, *size, self._folded, self._bin_of, self._count)
+            fold(atoms, search)
             # A few thousand numbers: cheaper to add up here than a scan on the device would be to maintain.
-            starts = np.concatenate([[0], np.cumsum(self._count.to_numpy())]).astype(np.int32)
-            self._start.from_numpy(starts)
-            fill(n, self._bin_of, self._start, self._count, self._members)
-            histogram(
-                n, self._folded, kind, ident, self._lattice, *size, *(int(k) for k in reach), self._bin_of,
-                self._start, self._members, self.r_max, self.bins / self.r_max, self.bins, self.n_kinds,
-                self._copies, self._out,
-            )  # fmt: skip
+            starts = np.concatenate([[0], np.cumsum(search.count.to_numpy())]).astype(np.int32)
+            search.start.from_numpy(starts)
+            fill(atoms, search)
+            add_distances(atoms, search, self._histogram)
         self.frames += 1
 
     def counts(self) -> NDArray[np.int64]:
@@ -173,8 +203,7 @@ class RadialHistogram:
 
         Symmetric; for a = b each pair counts twice, as `taichimd.observables.estimators.structure` wants it.
         """
-        shape = (self._copies, self.n_kinds, self.n_kinds, self.bins)
-        upper = self._out.to_numpy().reshape(shape).sum(axis=0)
+        upper = self._histogram.counts.to_numpy().reshape(self._shape).sum(axis=0)
         return np.asarray(self._before + upper + upper.transpose(1, 0, 2))
 
     def save(self) -> dict[str, NDArray[Any]]:
@@ -191,7 +220,7 @@ class RadialHistogram:
             raise AnalysisError(
                 f"saved histogram has the shape {saved['counts'].shape}, expected {self._before.shape}"
             )
-        self._out.fill(0)
+        self._histogram.counts.fill(0)
         self._before = saved["counts"].astype(np.int64)
         self.frames = int(saved["frames"])
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
-from taichimd.core.runtime import literals, ti
-from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, piece_sums
+from taichimd.core.runtime import ti
+from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, queue_sums
 from taichimd.system.state import State
 
 BUFFER = 2**19
@@ -53,11 +53,8 @@ class SumSeries:
         """Add one sample, from what `Engine.observe` lends; velocities count relative to the centre's."""
         if self._buffer is None:
             self._buffer = ti.ndarray(ti.f64, self._capacity * self._size)
-        with literals(state.real):
-            piece_sums(state.real, self._what)(
-                state.n, self._waiting * self._size, state.sorted_of, state.vel, state.inverse_mass, energies,
-                virials, *centre.velocity, self._buffer,
-            )  # fmt: skip
+        first = self._waiting * self._size
+        queue_sums(state, energies, virials, self._what, self._buffer, first, centre.velocity)
         self._waiting += 1
         if self._waiting == self._capacity:
             self._drain()

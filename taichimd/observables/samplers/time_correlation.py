@@ -2,7 +2,7 @@
 
 A ring of time origins holds positions and velocities of earlier samples, by the user's numbers. Each sample
 is compared with every origin that lies within the window, and the squares of displacements and the products
-of velocities are added up per time difference, species and direction.
+of velocities are added up per time difference, group of atoms (such as a species) and direction.
 
 The sums are fixed-point: each term, in float64, is multiplied by a power of two, rounded to a 64-bit integer
 and added as such, so the order of the atoms and threads changes nothing. The power is chosen from the number
@@ -19,9 +19,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, literals, ti
 from taichimd.program.totals import LABORATORY, Centre
+from taichimd.system.state import Atoms
 
 PIECE = 64
 """Atoms that one thread adds up before it touches the sums."""
@@ -32,11 +34,41 @@ LIMIT = 2**62
 _LOW = 2**62 - 1
 
 
+class Frame(Bundle):
+    """What positions and velocities count relative to."""
+
+    position: Any = Number("double_vec", "angstrom")
+    velocity: Any = Number("double_vec", "angstrom per internal time unit")
+
+
+class Ring(Bundle):
+    """The time origins, each in a slot."""
+
+    slots: Any = Number("i32", "origins that are kept")
+    lag_of: Any = Array("i32", "slots", "samples since the origin; -1: not to be compared with")
+    pos: Any = Array("vec", "slots * n", "positions, by the user's numbers, angstrom")
+    vel: Any = Array("vec", "slots * n", "velocities, angstrom per internal time unit")
+
+
+class Sums(Bundle):
+    """What is added up for each lag, group of atoms and direction."""
+
+    n_groups: Any = Number("i32", "number of groups")
+    group_of: Any = Array("i32", "n", "group of each atom, by the user's numbers")
+    scale_squares: Any = Number("f64", "by which squares are multiplied, 1/angstrom^2")
+    scale_products: Any = Number("f64", "by which products are multiplied")
+    limit: Any = Number("f64", "largest term")
+    squares: Any = Array("i64", "lags * n_groups * 3", "squares of displacements")
+    products: Any = Array("i64", "lags * n_groups * 3", "products of velocities")
+    overflow: Any = Array("i32", "1", "1 if a term was larger")
+
+
+MOVING = Atoms.only("n", "ident", "pos", "vel")
+
+
 @cache
 def _kernels(real: Any) -> tuple[Any, Any]:
-    vecs: Any = ti.types.ndarray(dtype=ti.types.vector(3, real), ndim=1)
-    ints: Any = ti.types.ndarray(dtype=ti.i32, ndim=1)
-    longs: Any = ti.types.ndarray(dtype=ti.i64, ndim=1)
+    types = types_of(real)
 
     @ti.func
     def fixed(x, scale, limit):
@@ -48,44 +80,49 @@ def _kernels(real: Any) -> tuple[Any, Any]:
             k, bad = ti.cast(ti.floor(y + 0.5), ti.i64), 0
         return k, bad
 
-    @ti.kernel
-    def keep(n: ti.i32, slot: ti.i32, ident: ints, pos: vecs, vel: vecs, x: ti.f64, y: ti.f64, z: ti.f64, vx: ti.f64, vy: ti.f64, vz: ti.f64, old_pos: vecs, old_vel: vecs):  # fmt: skip
-        for i in range(n):
-            k = slot * n + ident[i]
-            old_pos[k] = ti.cast(ti.cast(pos[i], ti.f64) - ti.Vector([x, y, z]), real)
-            old_vel[k] = ti.cast(ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz]), real)
+    @kernel(
+        types, atoms=MOVING, frame=Frame, ring=Ring.only("pos", "vel"), slot=Number("i32", "to be filled")
+    )
+    def keep(atoms, frame, ring, slot):
+        for i in range(atoms.n):
+            k = slot * atoms.n + atoms.ident[i]
+            ring.pos[k] = ti.cast(ti.cast(atoms.pos[i], ti.f64) - frame.position, real)
+            ring.vel[k] = ti.cast(ti.cast(atoms.vel[i], ti.f64) - frame.velocity, real)
 
-    @ti.kernel
-    def compare(n: ti.i32, slots: ti.i32, n_kinds: ti.i32, lag_of: ints, ident: ints, kind: ints, pos: vecs, vel: vecs, x: ti.f64, y: ti.f64, z: ti.f64, vx: ti.f64, vy: ti.f64, vz: ti.f64, old_pos: vecs, old_vel: vecs, scale_d: ti.f64, scale_v: ti.f64, limit: ti.f64, squares: longs, products: longs, overflow: ints):  # fmt: skip
+    @ti.func
+    def add(sums: ti.template(), lag, group, square, product):  # type: ignore[valid-type]
+        for c in ti.static(range(3)):
+            ti.atomic_add(sums.squares[(lag * sums.n_groups + group) * 3 + c], square[c])
+            ti.atomic_add(sums.products[(lag * sums.n_groups + group) * 3 + c], product[c])
+
+    @kernel(types, atoms=MOVING, frame=Frame, ring=Ring, sums=Sums)
+    def compare(atoms, frame, ring, sums):
+        n = atoms.n
         pieces = (n + PIECE - 1) // PIECE
-        for item in range(slots * pieces):
+        for item in range(ring.slots * pieces):
             slot = item // pieces
             first = item % pieces * PIECE
-            lag = lag_of[slot]
+            lag = ring.lag_of[slot]
             if lag >= 0:
-                here = kind[first]
+                here = sums.group_of[atoms.ident[first]]
                 square = ti.Vector.zero(ti.i64, 3)
                 product = ti.Vector.zero(ti.i64, 3)
                 for i in range(first, ti.min(n, first + PIECE)):
-                    if kind[i] != here:
-                        for c in ti.static(range(3)):
-                            ti.atomic_add(squares[(lag * n_kinds + here) * 3 + c], square[c])
-                            ti.atomic_add(products[(lag * n_kinds + here) * 3 + c], product[c])
-                            square[c], product[c] = ti.i64(0), ti.i64(0)
-                        here = kind[i]
-                    k = slot * n + ident[i]
-                    d = ti.cast(pos[i], ti.f64) - ti.Vector([x, y, z]) - ti.cast(old_pos[k], ti.f64)
-                    v, w = ti.cast(vel[i], ti.f64) - ti.Vector([vx, vy, vz]), ti.cast(old_vel[k], ti.f64)
+                    group = sums.group_of[atoms.ident[i]]
+                    if group != here:
+                        add(sums, lag, here, square, product)
+                        here, square, product = group, 0 * square, 0 * product
+                    k = slot * n + atoms.ident[i]
+                    d = ti.cast(atoms.pos[i], ti.f64) - frame.position - ti.cast(ring.pos[k], ti.f64)
+                    v, w = ti.cast(atoms.vel[i], ti.f64) - frame.velocity, ti.cast(ring.vel[k], ti.f64)
                     for c in ti.static(range(3)):
-                        dd, bad_d = fixed(d[c] * d[c], scale_d, limit)
-                        vw, bad_v = fixed(v[c] * w[c], scale_v, limit)
+                        dd, bad_d = fixed(d[c] * d[c], sums.scale_squares, sums.limit)
+                        vw, bad_v = fixed(v[c] * w[c], sums.scale_products, sums.limit)
                         square[c] += dd
                         product[c] += vw
                         if bad_d + bad_v > 0:
-                            overflow[0] = 1
-                for c in ti.static(range(3)):
-                    ti.atomic_add(squares[(lag * n_kinds + here) * 3 + c], square[c])
-                    ti.atomic_add(products[(lag * n_kinds + here) * 3 + c], product[c])
+                            sums.overflow[0] = 1
+                add(sums, lag, here, square, product)
 
     return keep, compare
 
@@ -96,8 +133,8 @@ class TimeCorrelation:
     Memory on the device: (window / origin_every + 1) times positions and velocities.
 
     Args:
-        kinds: (n,) species number of each atom, the user's order.
-        n_kinds: number of species.
+        groups: (n,) number of each atom's group, such as its species, the user's order.
+        n_groups: number of groups.
         window: largest time difference, in samples.
         origin_every: samples between time origins; 1 takes all.
         displacement: largest displacement along one direction within the window, angstrom.
@@ -115,80 +152,79 @@ class TimeCorrelation:
 
     def __init__(
         self,
-        kinds: NDArray[np.int32],
-        n_kinds: int,
+        groups: NDArray[np.int32],
+        n_groups: int,
         window: int,
         origin_every: int = 1,
         displacement: float = 100.0,
         speed: float = 8.0,
         precision: str = "float64",
     ) -> None:
-        if window < 1 or origin_every < 1 or not displacement > 0 or not speed > 0 or len(kinds) == 0:
+        if window < 1 or origin_every < 1 or not displacement > 0 or not speed > 0 or len(groups) == 0:
             raise AnalysisError(
                 f"time correlation with window {window}, origins each {origin_every} samples, displacement "
                 f"{displacement:g} Å, speed {speed:g}: expected numbers above 0"
             )
         self.window, self.every = window, origin_every
-        self._n, self._n_kinds = n, _ = len(kinds), n_kinds
-        self._atoms = np.bincount(kinds, minlength=n_kinds)
-        # No sum over atoms and DRAIN samples of terms below this one reaches LIMIT.
-        self._limit = float(LIMIT // (n * DRAIN))
-        self._set_range(displacement, speed)
-        real, _ = PRECISIONS[precision]
-        self._keep, self._compare = _kernels(real)
-        self._slots = window // origin_every + 1
-        if self._slots * n >= 2**31:
+        n, slots = len(groups), window // origin_every + 1
+        if slots * n >= 2**31:
             raise AnalysisError(
-                f"time correlation with {self._slots} origins of {n} atoms: more than 2^31 vectors; shorten the "
+                f"time correlation with {slots} origins of {n} atoms: more than 2^31 vectors; shorten the "
                 "window or take origins less often"
             )
-        vec = ti.types.vector(3, real)
-        self._old = [ti.ndarray(vec, self._slots * n) for _ in range(2)]
-        self._lag_of, self._overflow = ti.ndarray(ti.i32, self._slots), ti.ndarray(ti.i32, 1)
-        self._sums = [ti.ndarray(ti.i64, (window + 1) * n_kinds * 3) for _ in range(2)]
+        self._atoms = np.bincount(groups, minlength=n_groups)
+        real, _ = PRECISIONS[precision]
+        self._keep, self._compare = _kernels(real)
+        vec, size = ti.types.vector(3, real), (window + 1) * n_groups * 3
+        self._ring = Ring(
+            slots, ti.ndarray(ti.i32, slots), ti.ndarray(vec, slots * n), ti.ndarray(vec, slots * n)
+        )
+        self._sums = Sums(
+            n_groups=n_groups, group_of=ti.ndarray(ti.i32, n), squares=ti.ndarray(ti.i64, size),
+            products=ti.ndarray(ti.i64, size), overflow=ti.ndarray(ti.i32, 1),
+            # No sum over atoms and DRAIN samples of terms below this one reaches LIMIT.
+            limit=float(LIMIT // (n * DRAIN)),
+        )  # fmt: skip
+        self._sums.group_of.from_numpy(np.asarray(groups, np.int32))
+        self._old = self._ring.pos, self._ring.vel
+        self._set_range(displacement, speed)
         self.clear()
 
     def _set_range(self, displacement: float, speed: float) -> None:
         self._range = displacement, speed
-        self._scale = [2.0 ** floor(log2(self._limit / largest**2)) for largest in self._range]
-        self.resolution = tuple(1.0 / scale for scale in self._scale)
+        scales = [2.0 ** floor(log2(self._sums.limit / largest**2)) for largest in self._range]
+        self._sums.scale_squares, self._sums.scale_products = scales
+        self.resolution = tuple(1.0 / scale for scale in scales)
 
     def clear(self) -> None:
         """Forget all samples: the next one is the first."""
         self.samples = 0
         self._clear()
-        self._totals = [np.zeros((self.window + 1) * self._n_kinds * 3, object) for _ in range(2)]
+        self._totals = [np.zeros((self.window + 1) * len(self._atoms) * 3, object) for _ in range(2)]
         self._origins = np.zeros(self.window + 1, np.int64)
 
     def _clear(self) -> None:
-        self._overflow.fill(0)
-        for sums in self._sums:
-            sums.fill(0)
+        for array in (self._sums.overflow, self._sums.squares, self._sums.products):
+            array.fill(0)
 
-    def sample(self, pos: Any, vel: Any, kind: Any, ident: Any, centre: Centre = LABORATORY) -> None:
+    def sample(self, atoms: Any, centre: Centre = LABORATORY) -> None:
         """Add one sample; call at equal time intervals.
 
         Args:
-            pos: n vectors, angstrom, spatial order, never wrapped.
-            vel: n vectors, angstrom / internal time.
-            kind: n species numbers.
-            ident: n user's numbers.
+            atoms: n, pos (angstrom, never wrapped), vel (angstrom / internal time) and ident in spatial order,
+                as `State` has them.
             centre: positions and velocities count relative to it.
 
         Raises:
             AnalysisError: as `results`.
         """
-        now = self.samples
-        relative = *centre.position, *centre.velocity
+        now, lags = self.samples, self._lags(self.samples)
+        frame = Frame(*(ti.Vector(list(part), ti.f64) for part in centre))
+        self._ring.lag_of.from_numpy(lags)
         with literals(ti.f64):
             if now % self.every == 0:
-                self._keep(self._n, now // self.every % self._slots, ident, pos, vel, *relative, *self._old)
-            lags = self._lags(now)
-            self._lag_of.from_numpy(lags)
-            self._compare(
-                self._n, self._slots, self._n_kinds, self._lag_of, ident, kind, pos, vel, *relative, *self._old,
-                *self._scale, self._limit, *self._sums, self._overflow,
-            )  # fmt: skip
+                self._keep(atoms, frame, self._ring, now // self.every % self._ring.slots)
+            self._compare(atoms, frame, self._ring, self._sums)
         self._origins[lags[lags >= 0]] += 1
         self.samples += 1
         if self.samples % DRAIN == 0:
@@ -197,38 +233,38 @@ class TimeCorrelation:
     def _lags(self, now: int) -> NDArray[np.int32]:
         """Samples since the origin in each slot of the ring; -1: empty, or beyond the window."""
         newest = now // self.every
-        number = newest - (newest - np.arange(self._slots)) % self._slots
+        number = newest - (newest - np.arange(self._ring.slots)) % self._ring.slots
         lag = now - number * self.every
         return np.where((number >= 0) & (lag <= self.window), lag, -1).astype(np.int32)
 
     def _drain(self) -> None:
-        if self._overflow.to_numpy()[0]:
+        if self._sums.overflow.to_numpy()[0]:
             displacement, speed = self._range
             raise AnalysisError(
                 f"an atom moved more than {displacement:g} Å or faster than {speed:g} Å per internal time in one "
                 "direction within the window, or a coordinate is not finite: shorten the window (--observe-window)"
             )
-        for total, sums in zip(self._totals, self._sums, strict=True):
+        for total, sums in zip(self._totals, (self._sums.squares, self._sums.products), strict=True):
             total += sums.to_numpy()
         self._clear()
 
     def results(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Means over atoms of a species and time origins.
+        """Means over atoms of a group and time origins.
 
         Returns:
-            Mean square displacement, (window + 1, n_kinds, 3) angstrom^2; velocity autocorrelation, same
+            Mean square displacement, (window + 1, n_groups, 3) angstrom^2; velocity autocorrelation, same
             shape, (angstrom / internal time)^2; (window + 1,) number of origins. NaN where there was none.
 
         Raises:
             AnalysisError: a term beyond what `displacement` and `speed` allow, or not finite.
         """
         self._drain()
-        shape = (self.window + 1, self._n_kinds, 3)
+        shape = (self.window + 1, len(self._atoms), 3)
         terms = (self._origins[:, None] * self._atoms)[:, :, None]
         means = []
-        for total, scale in zip(self._totals, self._scale, strict=True):
+        for total, resolution in zip(self._totals, self.resolution, strict=True):
             # Whole numbers become float64 once, at the end.
-            sums = total.astype(np.float64).reshape(shape) / scale
+            sums = total.astype(np.float64).reshape(shape) * resolution
             means.append(np.divide(sums, terms, out=np.full(shape, np.nan), where=terms > 0))
         return means[0], means[1], self._origins.copy()
 

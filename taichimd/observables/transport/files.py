@@ -1,6 +1,5 @@
 """Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -8,11 +7,13 @@ import numpy as np
 
 from taichimd.core.errors import OutputError
 from taichimd.core.units import PS
-from taichimd.io.analysis_files import PICTURES, curves, draw, write_table
+from taichimd.io.analysis_files import PICTURES, curves
 from taichimd.io.files import writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.observables.estimators.green_kubo import growing
-from taichimd.observables.tables import Rows, plus_minus, write_green_kubo
+from taichimd.observables.green_kubo import green_kubo_result
+from taichimd.observables.numbers import band, plus_minus
+from taichimd.observables.observable import Result
 from taichimd.observables.transport.kappa import Kappa
 from taichimd.observables.transport.settings import KappaSettings
 
@@ -45,14 +46,14 @@ def prepare(folder: Path, overwrite: bool) -> None:
 
 def write(
     files: list[Path], found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str
-) -> Rows:
-    """Write the results to `paths`; rows for the summary.
+) -> Result:
+    """Write the results to `paths`.
 
     Raises:
         OutputError: a file cannot be written.
     """
     if found.green_kubo is not None:
-        rows = write_green_kubo(found.green_kubo, settings.axes, "kappa", "W/(m K)", files[1:], title)
+        result = green_kubo_result(found.green_kubo, settings.axes, "kappa", "W/(m K)")
         details: dict[str, Any] = {
             "plateau_ps": [t / PS for t in found.green_kubo.plateau],
             "still_growing": growing(found.green_kubo),
@@ -60,12 +61,13 @@ def write(
         }
     else:
         assert found.driven is not None
-        rows = _write_driven(found.driven, settings, files[1:], title)
+        result = _driven_result(found.driven, settings)
         details = {
             "driving_force_per_A": settings.driving_force,
             "direction": settings.direction,
             "of_runs_W_per_mK": found.driven.of_runs,
         }
+    result.write(files[1:], title)
     write_report(files[0], {
         "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
         "directions": {"value": found.channels.value, "error": found.channels.error},
@@ -81,7 +83,7 @@ def write(
         "versions": versions(),
         "host": host(),
     })  # fmt: skip
-    return rows
+    return result
 
 
 def error_is(found: Kappa) -> str:
@@ -93,17 +95,15 @@ def error_is(found: Kappa) -> str:
     return "over pieces of one run"
 
 
-def _write_driven(found: "Driven", settings: KappaSettings, files: list[Path], title: str) -> Rows:
-    time = found.time / PS
-    error = found.running.error
-    write_table(files[0], {"time_ps": time, "kappa_W_per_mK": found.running.value, "error_W_per_mK": error})
-    panel: Callable[[Any], None] = lambda axis: curves(  # noqa: E731
-        axis,
-        time,
-        {"": (found.running.value, np.nan_to_num(error))},
-        "time (ps)",
-        "running mean of kappa (W/(m K))",
-    )
-    draw(files[1], title, [panel])
+def _driven_result(found: "Driven", settings: KappaSettings) -> Result:
+    time, running = found.time / PS, found.running
     along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"
-    return [("kappa", f"{plus_minus(found.kappa)} W/(m K), {along}")]
+    return Result(
+        [{"time_ps": time, "kappa_W_per_mK": running.value, "error_W_per_mK": running.error}],
+        [
+            lambda axis: curves(
+                axis, time, {"": band(running)}, "time (ps)", "running mean of kappa (W/(m K))"
+            )
+        ],
+        [("kappa", f"{plus_minus(found.kappa)} W/(m K), {along}")],
+    )

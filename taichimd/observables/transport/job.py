@@ -18,8 +18,8 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import check_picture
 from taichimd.io.lock import locked
 from taichimd.io.structures import numbers_for_elements, read_structure
+from taichimd.observables.green_kubo import growth_notes
 from taichimd.observables.job import Outcome
-from taichimd.observables.tables import growth_notes
 from taichimd.observables.transport import files
 from taichimd.observables.transport.kappa import Kappa, supercell, thermal_conductivity
 from taichimd.observables.transport.runs import EarlierRuns
@@ -89,11 +89,15 @@ def _run_in_folder(
     for other in (w for w in caught if not (console.quiet or issubclass(w.category, EarlierRuns))):
         warnings.showwarning(other.message, other.category, other.filename, other.lineno)
     if found is not None:
-        rows = files.write(paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title)
-        temperature = found.temperature
-        rows.append(("temperature", f"{temperature.value:.1f} K, mean of {found.runs} runs"))
-        rows.append(("decomposition", ", ".join(sorted(set(found.decompositions)))))
-        rows.append(("error", files.error_is(found)))
+        result = files.write(
+            paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title
+        )
+        rows = [
+            *result.rows,
+            ("temperature", f"{found.temperature.value:.1f} K, mean of {found.runs} runs"),
+            ("decomposition", ", ".join(sorted(set(found.decompositions)))),
+            ("error", files.error_is(found)),
+        ]
         notes = earlier + _notes(found, system, settings)
         print_analysis(console, Outcome(rows, notes, paths))
     if stop.received is None:

@@ -1,131 +1,109 @@
 """What decides a thermal conductivity, checked before anything runs."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import MISSING, asdict, dataclass
+from typing import Annotated, Any, Literal
 
-from taichimd.core.errors import SettingsError
-from taichimd.core.scalars import is_number, is_whole
-from taichimd.observables.estimators.transport import BLOCKS
-from taichimd.observables.request import TWO_ORIGINS
+from pydantic import Field
 
-METHODS = ("green-kubo", "hnemd")
+from taichimd.app import setting_types as types
+from taichimd.app.declared import Settings, setting
+from taichimd.app.setting_types import Values, mistake
+from taichimd.app.settings import shared
+
 AXES = ("x", "y", "z")
+FirstSeed = Annotated[int, Field(ge=0, lt=2**62), Values("a whole number, 0 or above", option=int)]
+PerAngstrom = Annotated[
+    float, Field(gt=0, allow_inf_nan=False), Values("a number above 0 (1/Å)", "1/Å", option=float)
+]
 
 
 @dataclass(frozen=True)
-class KappaSettings:
-    """Of `taichimd.observables.transport.kappa.thermal_conductivity`.
-
-    Args:
-        temperature: K.
-        method: green-kubo, from fluctuations in equilibrium; hnemd, of solids, from the response to a driving
-            force: energy that moving atoms carry along is neither driven nor counted.
-        supercell: repetitions of the structure along its cell vectors.
-        runs: independent runs, whose scatter is the error.
-        equilibrate: fs with a Langevin thermostat before each run.
-        time: fs of each run.
-        window: fs; green-kubo: longest correlation time; hnemd: what is left out at the start of a run.
-            None: a tenth of `time`.
-        plateau: fs, between which times the running integral is averaged (green-kubo); None: over the
-            second half of the window.
-        every: steps between samples of the heat current.
-        timestep: fs.
-        seed: of the first run; the others have the following numbers.
-        driving_force: 1/angstrom (hnemd): small enough for a linear response, which halving it shows; None:
-            1e-4.
-        direction: of the driving force (hnemd): x, y or z; None: x.
-        backend: auto, cuda or cpu.
-        precision: float64, mixed or float32.
-        decomposition: particle, tuple or auto (see `Engine`).
-        thickness: angstrom, of a sheet in the plane of x and y: its volume is area times thickness, and kappa
-            is the mean of x and y. None: of what fills its cell.
+class KappaSettings(Settings):
+    """Of `taichimd.observables.transport.kappa.thermal_conductivity`; times are fs, or texts with a unit.
 
     Raises:
         SettingsError: a value that makes no sense, or a window that leaves too little of the run.
     """
 
-    temperature: float
-    method: str = "green-kubo"
-    supercell: tuple[int, int, int] = (1, 1, 1)
-    runs: int = 5
-    equilibrate: float = 20_000.0
-    time: float = 500_000.0
-    window: float | None = None
-    plateau: tuple[float, float] | None = None
-    every: int = 10
-    timestep: float = 1.0
-    seed: int = 1
-    driving_force: float | None = None
-    direction: str | None = None
-    backend: str = "auto"
-    precision: str = "float64"
-    decomposition: str = "auto"
-    thickness: float | None = None
+    temperature: types.Kelvin = setting(MISSING, "Temperature of the runs")
+    method: Literal["green-kubo", "hnemd"] = setting(
+        "green-kubo",
+        "From fluctuations in equilibrium, or, of solids alone, from the response to a driving force",
+    )
+    supercell: types.Repetitions = setting((1, 1, 1), "Repetitions of the structure, such as 4 4 4")
+    runs: types.Count = setting(5, "Independent runs, whose scatter is the error")
+    equilibrate: types.Duration = setting("20ps", "Equilibration of each run, with a Langevin thermostat")
+    time: types.Duration = setting("500ps", "Length of each run, after that")
+    window: types.Duration | None = setting(
+        None, "Longest correlation time; of hnemd what is left out at first; default a tenth of --time"
+    )
+    plateau: types.TwoTimes | None = setting(
+        None,
+        'Where the integral of green-kubo is averaged: "40ps,60ps"; default the second half of the window',
+    )
+    every: types.Steps = setting(10, "Steps between samples of the heat current")
+    timestep: types.Femtoseconds = setting(1.0, "Time step")
+    seed: FirstSeed = setting(1, "Seed of the first run; the others count up")
+    driving_force: PerAngstrom | None = setting(
+        None,
+        "Driving force of hnemd; small enough for a linear response, which halving it shows; default 1e-4",
+    )
+    direction: Literal["x", "y", "z"] | None = setting(
+        None, "Direction of the driving force of hnemd, else x"
+    )
+    backend: types.Backend = shared("backend")
+    precision: types.Precision = shared("precision")
+    decomposition: types.Decomposition = shared("decomposition")
+    thickness: types.Angstrom | None = setting(
+        None, "Thickness of a sheet in the plane of x and y: kappa is the mean of these"
+    )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         self._check_method()
-        units = {"temperature": "K", "equilibrate": "fs", "time": "fs", "timestep": "fs"}
-        if self.method == "hnemd":
-            units["driving_force"] = "1/Å"
-        for key, unit in units.items():
-            value = getattr(self, key)
-            if not (is_number(value) and value > 0):
-                raise SettingsError(f"{key} = {value}: expected a number above 0 ({unit})")
-        for key, values in (("runs", (self.runs,)), ("every", (self.every,)), ("supercell", self.supercell)):
-            if not all(is_whole(value) and value >= 1 for value in values):
-                raise SettingsError(f"{key} = {getattr(self, key)}: expected whole numbers above 0")
-        if not (is_whole(self.seed) and 0 <= self.seed < 2**62):
-            raise SettingsError(f"seed = {self.seed}: expected a whole number, 0 or above")
         self._check_sheet()
         self._check_window()
 
     def _check_method(self) -> None:
-        if self.method not in METHODS:
-            raise SettingsError(f"method = {self.method!r}: expected {' or '.join(METHODS)}")
         driven = {"driving_force": 1e-4, "direction": "x"} if self.method == "hnemd" else {}
         for key, default in driven.items():
             if getattr(self, key) is None:
                 object.__setattr__(self, key, default)
-        if driven and self.direction not in AXES:
-            raise SettingsError(f"direction = {self.direction!r}: expected {' or '.join(AXES)}")
         for key in ("plateau",) if driven else ("driving_force", "direction"):
             if getattr(self, key) is not None:
-                raise SettingsError(
-                    f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out"
-                )
+                raise mistake(f"{key} = {getattr(self, key)}: {self.method} has no use for it; leave it out")
 
     def _check_sheet(self) -> None:
         if self.thickness is None:
             return
-        if not (is_number(self.thickness) and self.thickness > 0):
-            raise SettingsError(f"thickness = {self.thickness}: expected a number above 0 (Å)")
         if self.method == "hnemd" and self.direction == "z":
-            raise SettingsError("direction = 'z' is across the sheet (thickness): expected x or y")
+            raise mistake("direction = 'z' is across the sheet (thickness): expected x or y")
         if self.supercell[2] != 1:
-            raise SettingsError(
-                f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone"
-            )
+            raise mistake(f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone")
 
     def _check_window(self) -> None:
+        from taichimd.observables.estimators.transport import BLOCKS
+        from taichimd.observables.trajectory import TWO_ORIGINS
+
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
         fewest, leaves = 2, TWO_ORIGINS
         if self.method == "hnemd":
             fewest, leaves = BLOCKS, f"{BLOCKS} samples behind it, for an error"
         longest = samples - fewest
         if longest < 1:
-            raise SettingsError(
+            raise mistake(
                 f"time = {self.time:g} fs: expected {fewest + 1} samples or more, {self.every} "
                 f"steps of {self.timestep:g} fs apart; lengthen the time"
             )
         if not 1 <= self.lags <= longest:
-            raise SettingsError(
+            raise mistake(
                 f"window = {self.window_fs / 1000:g} ps: expected one sample ({interval:g} fs) or more, and "
                 f"{longest * interval / 1000:g} ps at most, which leaves the run {leaves}; choose another "
                 "window or lengthen the time"
             )
         if self.plateau is not None and not 0 <= self.plateau[0] < self.plateau[1] <= self.window_fs:
-            raise SettingsError(
+            raise mistake(
                 f"plateau = {self.plateau[0]:g} to {self.plateau[1]:g} fs: expected two times in "
                 "rising order "
                 f"within the window of {self.window_fs:g} fs"

@@ -1,21 +1,48 @@
-"""Named structures for tests: seeded, and rattled so that no force vanishes by symmetry.
+"""Systems for tests of force fields, yours and ours, and a test that any force field should pass.
 
-Forces of a perfect crystal are zero whatever the code does; only `silicon_primitive` is perfect, because
-its cell is smaller than the cutoff and its energy is a published number.
+    from taichimd.testing import assert_consistent, silicon_216
+
+Every structure is the same whenever it is made. Its atoms are displaced from their sites, because the forces
+of a perfect crystal are zero whatever the code does. Lengths are in angstrom.
 """
+
+from collections.abc import Sequence
 
 import numpy as np
 from ase import Atoms, units
-from ase.build import bulk, make_supercell
+from ase.build import bulk
 
+from taichimd.forcefields.base import ForceField
 from taichimd.system.lattices import build_lattice
 
 ARGON = {"epsilon": 0.0104, "sigma": 3.40}
 """Lennard-Jones argon: epsilon (eV), sigma (angstrom)."""
 
 
-def _rattled(atoms: Atoms, amplitude: float, seed: int) -> Atoms:
-    """Displace every coordinate by a normal deviate of the given width (angstrom)."""
+def assert_consistent(
+    forcefield: ForceField, elements: Sequence[str] | None = None, *, clusters: int = 6, seed: int = 0
+) -> None:
+    """Fail unless `check_forcefield` finds that forces and virial are derivatives of the energy.
+
+    Args:
+        forcefield: any.
+        elements: species to use; all that it defines if None (argon if it takes any).
+        clusters: number of random clusters.
+        seed: of their positions.
+
+    Raises:
+        AssertionError: the force field is not consistent; the message is the report.
+        SettingsError: no cluster with finite, non-zero forces could be made.
+        ParameterFileError: labels of which none is a chemical symbol.
+    """
+    from taichimd.forcefields.check import check_forcefield
+
+    found = check_forcefield(forcefield, elements, clusters=clusters, seed=seed)
+    assert found.ok, str(found)
+
+
+def rattled(atoms: Atoms, amplitude: float = 0.1, seed: int = 1) -> Atoms:
+    """Displace every coordinate, in place, by a normal deviate of that standard deviation (angstrom)."""
     rng = np.random.default_rng(seed)
     atoms.positions += amplitude * rng.standard_normal((len(atoms), 3))
     return atoms
@@ -32,12 +59,12 @@ def with_velocities(atoms: Atoms, temperature: float, seed: int) -> Atoms:
 
 def silicon_216() -> Atoms:
     """Diamond silicon, 3x3x3 conventional cells, displaced by 0.1 angstrom."""
-    return _rattled(bulk("Si", "diamond", a=5.432, cubic=True).repeat(3), 0.1, seed=1)
+    return rattled(bulk("Si", "diamond", a=5.432, cubic=True).repeat(3), 0.1, seed=1)
 
 
 def silicon_carbide_512() -> Atoms:
     """Zincblende SiC, 4x4x4 conventional cells, displaced by 0.08 angstrom."""
-    return _rattled(bulk("SiC", "zincblende", a=4.3596, cubic=True).repeat(4), 0.08, seed=2)
+    return rattled(bulk("SiC", "zincblende", a=4.3596, cubic=True).repeat(4), 0.08, seed=2)
 
 
 def silicon_triclinic() -> Atoms:
@@ -45,7 +72,7 @@ def silicon_triclinic() -> Atoms:
     atoms = bulk("Si", "diamond", a=5.432).repeat((3, 3, 4))
     strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
-    _rattled(atoms, 0.08, seed=3)
+    rattled(atoms, 0.08, seed=3)
     # Unfolded trajectories look like this: whole lattice vectors must not change anything.
     atoms.positions[5] += 2 * atoms.cell[0] - atoms.cell[2]
     atoms.positions[40] -= atoms.cell[1]
@@ -57,7 +84,7 @@ def silicon_cluster() -> Atoms:
     crystal = bulk("Si", "diamond", a=5.432, cubic=True).repeat(3)
     offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
     ball = crystal[np.linalg.norm(offset, axis=1) < 6.5]
-    return _rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=4)
+    return rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=4)
 
 
 def silicon_slab() -> Atoms:
@@ -67,12 +94,7 @@ def silicon_slab() -> Atoms:
     cell = atoms.cell[:].copy()
     cell[2] = (1.0, 0.5, 9.0)
     atoms.set_cell(cell)
-    return _rattled(atoms, 0.1, seed=5)
-
-
-def silicon_primitive() -> Atoms:
-    """The 2-atom primitive cell of ASE's `bulk`, thinner than the Tersoff cutoff: many images of 2 atoms."""
-    return bulk("Si")
+    return rattled(atoms, 0.1, seed=5)
 
 
 def silicon_primitive_displaced() -> Atoms:
@@ -86,12 +108,12 @@ def silicon_primitive_displaced() -> Atoms:
 
 def gallium_nitride_wurtzite() -> Atoms:
     """Wurtzite GaN, 5x3x3 primitive cells (180 atoms), displaced by 0.07 angstrom."""
-    return _rattled(bulk("GaN", "wurtzite", a=3.19, c=5.19).repeat((5, 3, 3)), 0.07, seed=9)
+    return rattled(bulk("GaN", "wurtzite", a=3.19, c=5.19).repeat((5, 3, 3)), 0.07, seed=9)
 
 
 def silica_192() -> Atoms:
     """Beta-cristobalite, 2x2x2 cubic cells of a = 7.16 angstrom, displaced by 0.1 angstrom."""
-    return _rattled(build_lattice("silica", 2), 0.1, seed=13)
+    return rattled(build_lattice("silica", 2), 0.1, seed=13)
 
 
 def silica_hot() -> Atoms:
@@ -99,7 +121,7 @@ def silica_hot() -> Atoms:
     atoms = build_lattice("silica", 2, a=8.4)
     chosen = np.random.default_rng(15).permutation(len(atoms))[:20]
     atoms.numbers[chosen] = atoms.numbers[chosen[::-1]]
-    return _rattled(atoms, 0.25, seed=14)
+    return rattled(atoms, 0.25, seed=14)
 
 
 def silica_triclinic() -> Atoms:
@@ -107,7 +129,7 @@ def silica_triclinic() -> Atoms:
     atoms = build_lattice("silica", 1, a=7.4)
     strain = np.array([[1.02, 0.03, -0.02], [0.01, 0.98, 0.04], [-0.03, 0.02, 1.01]])
     atoms.set_cell(atoms.cell[:] @ strain, scale_atoms=True)
-    _rattled(atoms, 0.08, seed=7)
+    rattled(atoms, 0.08, seed=7)
     atoms.positions[5] += 2 * atoms.cell[0] - atoms.cell[2]
     return atoms
 
@@ -117,24 +139,19 @@ def silica_cluster() -> Atoms:
     crystal = build_lattice("silica", 3)
     offset = crystal.positions - (crystal.positions.mean(axis=0) + 0.3)
     ball = crystal[np.linalg.norm(offset, axis=1) < 8.0]
-    return _rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=16)
+    return rattled(Atoms(ball.symbols, ball.positions), 0.1, seed=16)
 
 
 def indium_phosphide() -> Atoms:
     """Zincblende InP, 3x3x3 primitive cells, four pairs of atoms exchanged, displaced by 0.15 angstrom."""
     atoms = bulk("InP", "zincblende", a=5.87).repeat(3)
     atoms.numbers[[0, 7, 12, 31]] = atoms.numbers[[1, 8, 13, 30]]
-    return _rattled(atoms, 0.15, seed=17)
-
-
-def supercell_4x4x4(atoms: Atoms) -> Atoms:
-    """128 atoms that fill the same space as the 2-atom cell does through its images."""
-    return make_supercell(atoms, 4 * np.eye(3, dtype=int))
+    return rattled(atoms, 0.15, seed=17)
 
 
 def argon_256() -> Atoms:
     """Argon, fcc 4x4x4 cells of a = 5.35 angstrom (21.4 angstrom wide), displaced by 0.2 angstrom."""
-    return _rattled(bulk("Ar", "fcc", a=5.35, cubic=True).repeat(4), 0.2, seed=6)
+    return rattled(bulk("Ar", "fcc", a=5.35, cubic=True).repeat(4), 0.2, seed=6)
 
 
 def argon_krypton_108() -> Atoms:
@@ -142,4 +159,4 @@ def argon_krypton_108() -> Atoms:
     atoms = bulk("Ar", "fcc", a=5.5, cubic=True).repeat(3)
     krypton = np.random.default_rng(7).random(len(atoms)) < 0.4
     atoms.symbols[krypton] = "Kr"
-    return _rattled(atoms, 0.2, seed=8)
+    return rattled(atoms, 0.2, seed=8)

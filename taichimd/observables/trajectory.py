@@ -1,4 +1,4 @@
-"""What to compute from a trajectory, and whether it can be."""
+"""A trajectory, and what is to be computed from it."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,8 +13,6 @@ BLOCKS = 5
 FEWEST = 4
 """Samples for a correlation: a window of two, and two time origins."""
 TWO_ORIGINS = "two time origins to average over"
-KINDS = ("rdf", "msd", "vacf")
-"""What is computed where nothing is picked. "angles" is not: no bond length fits every system."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Request:
     """What to compute, and how.
 
     Attributes:
-        kinds: of KINDS, or "angles"; empty: all of KINDS that the trajectory allows.
+        kinds: names of `registry.OF_TRAJECTORIES`; empty: all that the trajectory allows, but for angles.
         r_max: Å, of the RDF. bins: of the RDF.
         bond_length: Å, of "angles": atoms closer than that are bonded.
         window: longest time difference, ps; None: half of a block.
@@ -44,7 +42,7 @@ class Request:
     plot_format: str = "png"
 
 
-class Run:
+class Trajectory:
     """Frames with what follows from them and the request.
 
     Raises:
@@ -52,13 +50,15 @@ class Run:
 
     Attributes:
         frames: at equal times. interval: ps between them, None if unknown. blocks: for errors.
-        species: symbols, sorted. notes: what the reader should know.
+        uneven: why they are not at equal times; empty if they are.
+        species: symbols, sorted. that_move: those of which some atom is not fixed.
+        notes: what the reader should know.
     """
 
     def __init__(self, frames: Frames, request: Request) -> None:
         self.frames, self.request = frames, request
         self.notes: list[str] = []
-        self._uneven = ""
+        self.uneven = ""
         self.interval = self._interval()
         n = len(self.frames.positions)
         self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
@@ -71,25 +71,6 @@ class Run:
         self.species = sorted(set(frames.symbols.tolist()))
         self.that_move = sorted(set(frames.symbols[~frames.fixed].tolist()))
 
-    def missing(self, kind: str) -> str:
-        """Why a kind cannot be computed; empty if it can."""
-        frames = self.frames
-        if kind == "rdf":
-            volume = np.abs(np.linalg.det(frames.cells)).min()
-            whole = frames.pbc.all() and volume > 1e-6
-            return "" if whole else "needs a cell that is periodic in three directions"
-        if frames.fixed.all():
-            return "needs atoms that are not fixed"
-        if len(frames.positions) < FEWEST:
-            return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
-        if kind == "vacf" and frames.velocities is None:
-            return "needs velocities (ASE's momenta) in every frame"
-        if self._uneven:
-            return self._uneven
-        if self.interval is None:
-            return "needs the time between frames, which the file does not say: give --interval 10fs"
-        return ""
-
     def _interval(self) -> float | None:
         """Time between frames, ps; drops frames off the beat."""
         times, given = self.frames.times, self.request.interval
@@ -100,7 +81,7 @@ class Run:
         place = (times - times[0]) / beat if beat > 0 else np.full(len(times), np.nan)
         keep = np.abs(place - np.round(place)) < 1e-4
         if not np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep))):
-            self._uneven = (
+            self.uneven = (
                 f"needs frames equally spaced in time, but not all are {beat:g} ps apart; leave some "
                 "out with --skip, or analyse one run at a time"
             )
@@ -119,13 +100,18 @@ class Run:
         steps = len(self.frames.positions) - 1
         return f", {steps * self.interval:g} ps in steps of {1000 * self.interval:g} fs"
 
+    @property
+    def frame_time(self) -> float:
+        """Between frames, ps, where it is known."""
+        assert self.interval is not None
+        return self.interval
+
     def window(self) -> float:
         """Longest time difference, ps.
 
         Raises:
             AnalysisError: it is shorter than a frame, or does not leave two time origins in each block.
         """
-        assert self.interval is not None
         n = len(self.frames.positions)
         each = n // self.blocks
         block = f"the run of {n} frames" if self.blocks == 1 else f"a block ({self.blocks} of {n} frames)"
@@ -133,39 +119,14 @@ class Run:
         if longest < 1:
             raise AnalysisError(f"{block} is too short for any window: expected 3 frames; take fewer blocks")
         if self.request.window is None:
-            return self.interval * max(1, each // 2)
-        if not 1 <= round(self.request.window / self.interval) <= longest:
+            return self.frame_time * max(1, each // 2)
+        if not 1 <= round(self.request.window / self.frame_time) <= longest:
             raise AnalysisError(
-                f"window of {self.request.window:g} ps: expected {self.interval:g} to "
-                f"{longest * self.interval:g} ps, which leaves {block} {TWO_ORIGINS}; choose another window "
-                "or take a longer run"
+                f"window of {self.request.window:g} ps: expected {self.frame_time:g} to "
+                f"{longest * self.frame_time:g} ps, which leaves {block} {TWO_ORIGINS}; choose another "
+                "window or take a longer run"
             )
         return self.request.window
-
-    def fit(self) -> tuple[float, float] | None:
-        """Times between which the line through the mean square displacement lies, ps; None: the default.
-
-        Raises:
-            AnalysisError: they are not within the window, or that is too short for a line.
-        """
-        assert self.interval is not None
-        window, fit = self.window(), self.request.fit
-        lags = round(window / self.interval)
-        if fit is None:
-            if lags < 2:
-                raise AnalysisError(
-                    f"window of {window:g} ps spans one frame: MSD needs two or more for the slope of its "
-                    f"line, {2 * self.interval:g} ps; take a longer window, or fewer blocks"
-                )
-            return None
-        first, last = (round(time / self.interval) for time in fit)
-        if not 0 <= first < last <= lags:
-            raise AnalysisError(
-                f"fit from {fit[0]:g} to {fit[1]:g} ps: expected two times in rising order within the window "
-                f"of {window:g} ps, a frame ({self.interval:g} ps) or more apart; choose others, or another "
-                "window"
-            )
-        return fit
 
     def atoms(self, species: str) -> Any:
         """Mask of the atoms of a species that are not fixed."""

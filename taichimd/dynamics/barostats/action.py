@@ -4,12 +4,12 @@ from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.runtime import in_double, ti
-from taichimd.dynamics.barostats.deformation import deformation_functions
-from taichimd.dynamics.barostats.layout import CELL_VECTORS, DRIFT, P_END, P_START, STRETCH, VELOCITY_SCALE
-from taichimd.dynamics.barostats.matrices import read3, write3
+from taichimd.dynamics.barostats.layout import P_END, P_START, VELOCITY_SCALE
 from taichimd.dynamics.barostats.tensors import tensor_functions
+from taichimd.dynamics.matrices import read3, write3
 from taichimd.dynamics.thermostats.ledger import along_ramp, target
 from taichimd.dynamics.thermostats.system import close_kernel, guarded
+from taichimd.system.cell import ONLY, Cells
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
@@ -22,7 +22,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
     """
     period = coupling.period
-    tensors, cell = tensor_functions(coupling.control, coupling.axes, by_slot), deformation_functions(real)
+    tensors = tensor_functions(coupling.control, coupling.axes, by_slot)
     parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
 
     @ti.func
@@ -41,7 +41,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
     action = kind.action_function(guarded(kind.factor_function()), tensors, due if coupling.settles else None)
 
     @in_double
-    def rescale(dt, interval, ledger: ti.template(), bath: ti.template()):
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), cells: ti.template()):
         """A, B and C from the totals. Serial."""
         if ti.static(parts == 1):
             for k in ti.static(range(2)):
@@ -49,15 +49,22 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
         time = ti.cast(dt, ti.f64) * ti.static(float(period))
         kt = target(interval + 1, bath)
         twice, virial = tensor(0, ledger), tensor(parts, ledger)
-        volume = ti.abs(read3(bath, CELL_VECTORS).determinant())
+        volume = ti.abs(cells.vectors[ONLY].determinant())
         wanted = ti.Matrix.zero(ti.f64, 3, 3)
         for a in ti.static(range(3)):
             wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
         scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
         write3(bath, VELOCITY_SCALE, scale)
-        write3(bath, STRETCH, stretch - ti.Matrix.identity(ti.f64, 3))
-        write3(bath, DRIFT, drift)
+        cells.stretch[ONLY] = stretch - ti.Matrix.identity(ti.f64, 3)
+        cells.drift[ONLY] = drift
 
-    functions = SimpleNamespace(**vars(tensors), **vars(cell), due=due, until_due=until_due, rescale=rescale)
-    functions.close_step = close_kernel(functions, real, 2 * parts if parts > 1 else 0)
+    @ti.func
+    def rescaled(v, bath: ti.template()):
+        return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
+
+    functions = SimpleNamespace(
+        **vars(tensors), due=due, until_due=until_due, rescale=rescale, rescaled=rescaled
+    )
+    taken = Cells.only("vectors", "stretch", "drift")
+    functions.close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
     return functions

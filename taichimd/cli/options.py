@@ -1,0 +1,67 @@
+"""Options of the command line, made from the declarations of settings."""
+
+import inspect
+from collections.abc import Callable, Collection
+from dataclasses import MISSING
+from typing import Annotated, Any
+
+import typer
+
+from taichimd.app.declared import Setting
+from taichimd.app.settings import SETTINGS
+
+
+def parameter(one: Setting) -> Any:
+    """What typer must know of a setting."""
+    if one.option == "structure":
+        return typer.Argument(help=one.help, show_default=False)
+    names = [f"--{one.option}"] if one.values.option is bool else []
+    return typer.Option(
+        *names,
+        help=one.help,
+        metavar=f"<{one.values.symbol}>" if one.values.symbol else None,
+        show_default=False,
+        rich_help_panel=one.topic or None,
+    )
+
+
+def _shared(option: str, meaning: str | None = None) -> Any:
+    """As `parameter`, of a setting of `run` that another command has, too; its value is read and checked."""
+    found = parameter(SETTINGS[option])
+    found.rich_help_panel, found.callback = None, SETTINGS[option].read
+    if meaning is not None:
+        found.help, found.show_default = meaning, True
+    return found
+
+
+Potential = Annotated[list[str], typer.Option(help=SETTINGS["potential"].help, metavar="<file>")]
+Output = Annotated[str, _shared("output", "Folder for the results.")]
+Backend = Annotated[str, _shared("backend")]
+Precision = Annotated[str, _shared("precision")]
+Decomposition = Annotated[str, _shared("decomposition")]
+PlotFormat = Annotated[str, _shared("plot_format")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+
+
+def with_options(settings: Collection[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `(..., **flags)` an option for each setting; what is not given is no flag."""
+
+    def changed(command: Callable[..., None]) -> Callable[..., None]:
+        def called(**flags: Any) -> None:
+            command(**{name: value for name, value in flags.items() if value is not None})
+
+        own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+        made = [
+            inspect.Parameter(
+                one.option,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=inspect.Parameter.empty if one.default is MISSING else None,
+                annotation=Annotated[one.values.option | None, parameter(one)],
+            )
+            for one in settings
+        ]
+        called.__name__, called.__doc__ = command.__name__, command.__doc__
+        called.__signature__ = inspect.Signature([*own, *made])  # type: ignore[attr-defined]
+        return called
+
+    return changed

@@ -1,0 +1,106 @@
+"""What heat current and stress share: a series of sums over atoms, and a Green-Kubo integral over it."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taichimd.app.protocols import Array
+from taichimd.core.units import KB, PS
+from taichimd.io.analysis_files import curves
+from taichimd.observables.estimators.green_kubo import GreenKubo, growing
+from taichimd.observables.estimators.series import Mean
+from taichimd.observables.numbers import band, entry, plus_minus
+from taichimd.observables.observable import Result, RunObservable
+from taichimd.observables.observed_run import ObservedRun
+from taichimd.system.velocities import degrees_of_freedom
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+class GreenKuboObservable(RunObservable):
+    """A transport coefficient of a run, from a series of sums.
+
+    Attributes:
+        sums: word of `SumSeries`.
+    """
+
+    correlated = needs_volume = green_kubo = True
+    sums: str
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        from taichimd.observables.samplers.sum_series import SumSeries
+
+        self.series = SumSeries(self.sums, len(run.kinds))
+        run.samplers[self.name] = self.series
+
+    def of_series(
+        self, columns: dict[str, Array], found: GreenKubo, names: tuple[str, ...], unit: str
+    ) -> Result:
+        """The series as a table (without time), then the integral."""
+        integral = green_kubo_result(found, names, self.picture, unit)
+        time = self.run.plan.interval * np.arange(len(self.run.volumes), dtype=np.float64)
+        integral.notes = growth_notes(found, self.picture, "--observe-window")
+        integral.tables.insert(0, {"time_ps": time, **columns})
+        return integral
+
+    def temperature(self, rows: Array) -> float:
+        """Mean over the run of a series, K."""
+        return float(2.0 * rows[:, 6].mean() / (degrees_of_freedom(self.run.engine.n_atoms) * KB))
+
+
+def green_kubo_result(found: GreenKubo, names: tuple[str, ...], quantity: str, unit: str) -> Result:
+    """Autocorrelations and running integrals of a Green-Kubo coefficient.
+
+    Args:
+        found: channels and their mean.
+        names: of the channels.
+        quantity: a word for columns and axes, such as kappa.
+        unit: of it, such as W/(m K).
+    """
+    time = found.time / PS
+    suffix = unit.replace("(", "").replace(")", "").replace("/", "_per_").replace(" ", "")
+    scale = found.correlation.value[0].mean() or 1.0
+    whole, running, none = found.correlation.value.mean(axis=1) / scale, found.running, np.zeros_like(time)
+    columns: dict[str, Array] = {"time_ps": time, "correlation": whole}
+    columns |= {f"correlation_{name}": found.correlation.value[:, k] / scale for k, name in enumerate(names)}
+    columns |= {f"{quantity}_{suffix}": found.running_mean.value, "error": found.running_mean.error}
+    lines = {"mean": band(found.running_mean)}
+    values = {quantity: entry(found.mean.value, found.mean.error, unit)}
+    each = []
+    for k, name in enumerate(names):
+        columns |= {f"{quantity}_{name}": running.value[:, k], f"error_{name}": running.error[:, k]}
+        lines[name] = running.value[:, k], none
+        channel = Mean(found.channels.value[k], found.channels.error[k], 0)
+        values[f"{quantity}_{name}"] = entry(channel.value, channel.error, unit)
+        each.append(f"{name} {plus_minus(channel)}")
+    first, last = (t / PS for t in found.plateau)
+
+    def integral(axis: "Axes") -> None:
+        curves(axis, time, lines, "correlation time (ps)", f"{quantity} ({unit})")
+        axis.axvspan(first, last, color="#999999", alpha=0.15, linewidth=0)
+
+    where = f"{', '.join(each)}; read off from {first:.3g} to {last:.3g} ps"
+    rows = [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", where)]
+    return Result([columns], [
+        lambda axis: curves(axis, time, {"": (whole, none)}, "correlation time (ps)",
+                            "autocorrelation / its first value"),
+        integral,
+    ], rows, values)  # fmt: skip
+
+
+def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:
+    """What to do about a window that is too short for a Green-Kubo integral; empty if it is not.
+
+    Args:
+        found: the integral.
+        quantity: a word for it, which is the name of its picture.
+        option: of the command line, that sets the window.
+    """
+    if not growing(found):
+        return []
+    return [
+        f"{quantity}: the running integral still changes at the end of the window: take a longer {option}, "
+        f"longer or more runs; see {quantity}.png"
+    ]

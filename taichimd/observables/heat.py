@@ -1,0 +1,26 @@
+"""Heat current and thermal conductivity."""
+
+import numpy as np
+
+from taichimd.core.units import FS
+from taichimd.observables.estimators.transport import green_kubo_conductivity
+from taichimd.observables.green_kubo import GreenKuboObservable
+from taichimd.observables.observable import Result
+
+
+class Heat(GreenKuboObservable):
+    """Heat current, and the thermal conductivity by Green-Kubo."""
+
+    name, tables, picture = "heat", ("heat_current", "kappa"), "kappa"
+    sums = "heat"
+
+    def result(self) -> Result:
+        """Of the run, errors over its blocks."""
+        run, rows = self.run, self.series.rows()
+        names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
+        found = green_kubo_conductivity(
+            rows[:, :3] + rows[:, 3:6], run.dt, float(np.mean(run.volumes)), self.temperature(rows),
+            run.window, run.plateau, run.plan.blocks,
+        )  # fmt: skip
+        columns = dict(zip(names, rows.T[:6] * FS, strict=True))
+        return self.of_series(columns, found, ("x", "y", "z"), "W/(m K)")

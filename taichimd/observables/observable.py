@@ -1,0 +1,128 @@
+"""What observables have in common. Each is a class in a file of its own, and is named in `registry`."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.app.protocols import Array
+from taichimd.io.analysis_files import draw, write_table
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from taichimd.observables.observed_run import ObservedRun
+    from taichimd.observables.plan import Plan
+    from taichimd.observables.trajectory import Trajectory
+
+Rows = list[tuple[str, str]]
+"""Names and values for a summary."""
+Values = dict[str, dict[str, Any]]
+"""By name: `value`, `error` (None where there is none) and `unit`."""
+
+
+@dataclass
+class Result:
+    """What one observable found, in a run or in a trajectory.
+
+    Attributes:
+        tables: columns of each CSV file.
+        panels: of the picture.
+        rows: for the summary.
+        values: as numbers, by names that stay.
+        notes: what the reader should know.
+    """
+
+    tables: list[dict[str, Array]]
+    panels: list[Callable[["Axes"], None]]
+    rows: Rows
+    values: Values = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def write(self, files: list[Path], title: str) -> None:
+        """Write the tables, and the picture into the last file.
+
+        Raises:
+            OutputError: a file cannot be written.
+        """
+        for file, columns in zip(files[:-1], self.tables, strict=True):
+            write_table(file, columns)
+        draw(files[-1], title, self.panels)
+
+
+class Observable(ABC):
+    """A quantity with tables and a picture.
+
+    Attributes:
+        name: word of `--observe`, option of `taichimd analyze`.
+        tables: names of its CSV files, without ".csv".
+        picture: name of its picture, without suffix.
+    """
+
+    name: ClassVar[str]
+    tables: ClassVar[tuple[str, ...]]
+    picture: ClassVar[str]
+
+    @classmethod
+    def files(cls, plot_format: str = "png") -> list[str]:
+        """Names of the files that it writes: tables, and the picture last."""
+        return [*(f"{table}.csv" for table in cls.tables), f"{cls.picture}.{plot_format}"]
+
+
+class RunObservable(Observable):
+    """What a run can observe. Made with the run, it enters its sampler in `ObservedRun.samplers`.
+
+    Attributes:
+        correlated: whether it has a correlation window.
+        needs_volume: whether it is per volume of the cell.
+        green_kubo: whether it is a transport coefficient, which fixed atoms and baths spoil.
+    """
+
+    correlated: ClassVar[bool] = False
+    needs_volume: ClassVar[bool] = False
+    green_kubo: ClassVar[bool] = False
+
+    def __init__(self, run: "ObservedRun") -> None:
+        self.run = run
+
+    @classmethod
+    def check_system(
+        cls, plan: "Plan", symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
+    ) -> None:
+        """Raise a SettingsError or AnalysisError if it cannot be observed, as `plan.check_system`."""
+
+    @classmethod
+    def check_window(cls, lags: int, window: float, interval: float) -> None:
+        """Raise a SettingsError if a window (fs) of so many samples, `interval` fs apart, is too short."""
+
+    @abstractmethod
+    def result(self) -> Result:
+        """What the samples of a complete run say."""
+
+
+class TrajectoryObservable(Observable):
+    """What `taichimd analyze` finds in a trajectory.
+
+    Attributes:
+        by_default: whether it is computed where nothing is picked.
+    """
+
+    by_default: ClassVar[bool] = True
+
+    @classmethod
+    def missing(cls, trajectory: "Trajectory") -> str:
+        """Why a trajectory does not tell it; empty if it does."""
+        return ""
+
+    @classmethod
+    @abstractmethod
+    def of_trajectory(cls, trajectory: "Trajectory") -> Result:
+        """What a trajectory tells. It may leave notes with the trajectory.
+
+        Raises:
+            AnalysisError: the request does not fit the trajectory.
+        """

@@ -1,0 +1,185 @@
+"""Radial distribution functions and numbers of neighbours."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.app.protocols import Array
+from taichimd.io.analysis_files import curves
+from taichimd.io.frames import Frames
+from taichimd.observables.estimators.series import Mean
+from taichimd.observables.estimators.structure import (
+    RadialDistribution,
+    check_reach,
+    coordination_number,
+    radial_distribution,
+)
+from taichimd.observables.numbers import band, entry
+from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
+from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from taichimd.observables.plan import Plan
+
+Distributions = dict[tuple[str, str], RadialDistribution]
+"""RDF of b around a for every pair (a, b) of species."""
+
+
+class Rdf(RunObservable, TrajectoryObservable):
+    """Radial distribution functions of every pair of species."""
+
+    name, tables, picture = "rdf", ("rdf",), "rdf"
+    needs_volume = True
+
+    def __init__(self, run: ObservedRun) -> None:
+        super().__init__(run)
+        from taichimd.observables.samplers.radial import RadialHistogram
+
+        plan = run.plan
+        self._histogram = RadialHistogram(
+            len(run.kinds), len(run.species), plan.r_max, plan.bins, run.engine.precision
+        )
+        self._sizes = [len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)]
+        # Up to the end of each block.
+        self._counts: list[NDArray[np.int64]] = []
+        run.samplers["radial"] = self
+
+    @classmethod
+    def check_system(
+        cls, plan: "Plan", symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
+    ) -> None:
+        """Raise an AnalysisError if r_max holds too many distances."""
+        check_reach(len(symbols), float(np.linalg.det(cell)), plan.r_max)
+
+    def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
+        """Add the distances of one sample."""
+        self._histogram.sample(state, self.run.engine.cell)
+        if self._histogram.frames == sum(self._sizes[: len(self._counts) + 1]):
+            self._counts.append(self._histogram.counts())
+
+    def save(self) -> dict[str, Any]:
+        """What a checkpoint must keep."""
+        return {**self._histogram.save(), "blocks": np.array(self._counts)}
+
+    def load(self, saved: dict[str, Any]) -> None:
+        """Go on from what `save` gave."""
+        self._histogram.load(saved)
+        self._counts = list(saved["blocks"])
+
+    def result(self) -> Result:
+        """Of the run; densities are those of the mean volume."""
+        run, counts = self.run, np.diff(self._counts, axis=0, prepend=0 * np.array(self._counts[:1]))
+        return _result(
+            _normalised(counts, self._sizes, run.species, run.numbers, run.plan.r_max, np.array(run.volumes))
+        )
+
+    @classmethod
+    def missing(cls, trajectory: Trajectory) -> str:
+        """A cell that is periodic in three directions."""
+        frames = trajectory.frames
+        whole = frames.pbc.all() and np.abs(np.linalg.det(frames.cells)).min() > 1e-6
+        return "" if whole else "needs a cell that is periodic in three directions"
+
+    @classmethod
+    def of_trajectory(cls, trajectory: Trajectory) -> Result:
+        """Of all frames."""
+        request, species = trajectory.request, trajectory.species
+        return _result(
+            pair_distributions(trajectory.frames, species, request.r_max, request.bins, trajectory.blocks)
+        )
+
+
+def pair_distributions(
+    frames: Frames, species: list[str], r_max: float, bins: int, blocks: int
+) -> Distributions:
+    """RDF of b around a for every pair (a, b) of species, errors over blocks of frames."""
+    from taichimd.core.runtime import start, ti
+    from taichimd.observables.samplers.radial import RadialHistogram
+    from taichimd.system.state import Atoms
+
+    start()
+    n = len(frames.symbols)
+    kinds = np.array([species.index(symbol) for symbol in frames.symbols], np.int32)
+    histogram = RadialHistogram(n, len(species), r_max, bins)
+    vec = ti.types.vector(3, ti.f64)
+    atoms = Atoms(n=n, pos=ti.ndarray(vec, n), kind=ti.ndarray(ti.i32, n), ident=ti.ndarray(ti.i32, n))
+    atoms.kind.from_numpy(kinds)
+    atoms.ident.from_numpy(np.arange(n, dtype=np.int32))
+    parts, counts = np.array_split(np.arange(len(frames.positions)), blocks), [histogram.counts()]
+    for part in parts:
+        for k in part:
+            atoms.pos.from_numpy(np.ascontiguousarray(frames.positions[k]))
+            histogram.sample(atoms, frames.cells[k])
+        counts.append(histogram.counts())
+    volumes = np.abs(np.linalg.det(frames.cells))
+    return _normalised(
+        np.diff(counts, axis=0), list(map(len, parts)), species, np.bincount(kinds), r_max, volumes
+    )
+
+
+def _normalised(
+    counts: NDArray[np.int64],
+    sizes: list[int],
+    species: list[str],
+    numbers: NDArray[np.int_],
+    r_max: float,
+    volumes: Array,
+) -> Distributions:
+    """RDFs from counts of `RadialHistogram`, block after block, and the volume of each sample."""
+    volume = 1.0 / float(np.mean(1.0 / volumes))
+    return {
+        (a, b): radial_distribution(counts[:, i, j], sizes, r_max, int(numbers[i]), int(numbers[j]), volume)
+        for i, a in enumerate(species)
+        for j, b in enumerate(species)
+    }
+
+
+def _highest_shell(rdf: RadialDistribution) -> tuple[int, float, Mean] | None:
+    """Place of the highest peak, the lowest point behind it (angstrom), the neighbours up to that."""
+    g = rdf.g.value
+    top = int(g.argmax())
+    if g[top] == 0:
+        return None
+    behind = np.convolve(g, np.ones(3) / 3, "same")[top : int(1.7 * top) + 2]
+    edge = float(rdf.edges[top + int(behind.argmin()) + 1])
+    return top, edge, coordination_number(rdf, edge)
+
+
+def _result(found: Distributions) -> Result:
+    first = next(iter(found.values()))
+    columns: dict[str, Array] = {"r_A": first.r}
+    result = Result([columns], [], [])
+    pairs, around = {}, {}
+    for (a, b), rdf in found.items():
+        told = "no pair within r_max"
+        if shell := _highest_shell(rdf):
+            top, edge, near = shell
+            told = f"highest at {rdf.r[top]:.3g} Å (g = {rdf.g.value[top]:.3g}); "
+            told += f"{near.value:.3g} within {edge:.3g} Å"
+            if a <= b:
+                result.values |= {
+                    f"rdf_{a}-{b}_position": entry(rdf.r[top], None, "Å"),
+                    f"rdf_{a}-{b}_height": entry(rdf.g.value[top], rdf.g.error[top], "1"),
+                    f"rdf_{a}-{b}_edge": entry(edge, None, "Å"),
+                }
+            result.values[f"n_{b}_around_{a}"] = entry(near.value, near.error, "1")
+        if a <= b:
+            pairs[f"{a}-{b}"] = band(rdf.g)
+            columns |= {f"g_{a}-{b}": rdf.g.value, f"error_{a}-{b}": rdf.g.error}
+            result.rows.append((f"RDF {a}-{b}", told))
+        line, width = band(rdf.coordination)
+        around[f"{b} around {a}"] = line[1:], width[1:]
+    # Counts belong to the outer edge of a bin, g to its middle.
+    columns["edge_A"] = first.edges[1:]
+    columns |= {f"n_{name.replace(' ', '_')}": line for name, (line, _) in around.items()}
+
+    def g(axis: "Axes") -> None:
+        curves(axis, columns["r_A"], pairs, "r (Å)", "g(r)")
+        axis.axhline(1.0, color="#555555", linewidth=0.8, linestyle=":", zorder=0.5)
+
+    result.panels += [g, lambda axis: curves(axis, columns["edge_A"], around, "r (Å)", "neighbours within r")]
+    return result

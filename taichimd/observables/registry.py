@@ -1,0 +1,16 @@
+"""All observables. To add one, write its class in a file of its own and name it here."""
+
+from taichimd.observables.angles import Angles
+from taichimd.observables.heat import Heat
+from taichimd.observables.msd import Msd
+from taichimd.observables.observable import RunObservable, TrajectoryObservable
+from taichimd.observables.rdf import Rdf
+from taichimd.observables.vacf import Vacf
+from taichimd.observables.viscosity import Viscosity
+
+OF_RUNS: dict[str, type[RunObservable]] = {kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity)}
+"""What a run can observe, by the words of `--observe`."""
+OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {
+    kind.name: kind for kind in (Rdf, Angles, Msd, Vacf)
+}
+"""What `taichimd analyze` can find, in the order of its results."""

@@ -1,0 +1,133 @@
+"""A setting is declared once: option, key of a job file, record and page follow from it or are compared."""
+
+import inspect
+import json
+import re
+from typing import get_args
+
+import pytest
+from pages import text_of
+
+from taichimd.app.config import make_settings
+from taichimd.app.declared import settings_of
+from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
+from taichimd.cli.kappa import kappa
+from taichimd.cli.relax import relax
+from taichimd.cli.run import run
+from taichimd.core.errors import SettingsError
+from taichimd.dynamics.ensembles import ENSEMBLES
+from taichimd.observables.transport.settings import KappaSettings
+from taichimd.relaxation.cell import SHAPES
+from taichimd.relaxation.settings import RelaxSettings
+
+EXAMPLES = {
+    "structure": "a.xyz", "from_frame": -2, "velocities": "draw", "restart": "a.npz",
+    "potential": ["a.sw", "b.lj"], "ensemble": "npt-scr", "temperature": 80.0, "final_temperature": 90.0,
+    "coupling_time": 50.0, "pressure": [0.0, 0.0, 1.0], "final_pressure": [0.0, 0.0, 2.0],
+    "pressure_coupling_time": 500.0, "bulk_modulus": 9.0, "cell_control": "orthorhombic", "cell_axes": "z",
+    "barostat_period": 5, "seed": 3, "timestep": 0.5, "time": "1ps", "observe": "rdf", "observe_every": 4,
+    "observe_window": "20fs", "observe_r_max": 5.0, "output": "out", "every": 7, "frames": "traj",
+    "frames_every": 8, "per_atom": "virial", "plot_format": "svg", "checkpoint_interval": 5.0,
+    "overwrite": True, "profile": True, "backend": "cpu", "precision": "float32", "decomposition": "tuple",
+}  # fmt: skip
+"""Of each setting a value that is not the default; `steps` is instead of `time`."""
+
+
+def test_each_setting_has_an_option_and_each_option_a_setting():
+    parameters = inspect.signature(run).parameters
+    # What the terminal shows is no property of the run.
+    assert set(parameters) - {"quiet"} == set(SETTINGS) == {*EXAMPLES, "steps"}
+    for name, one in SETTINGS.items():
+        declared = get_args(parameters[name].annotation)[1]
+        assert declared.help == one.help
+        assert declared.rich_help_panel == (None if name == "structure" else one.topic)
+        assert parameters[name].default is None, "a default would win over the job file"
+
+
+def test_each_option_reaches_its_setting(monkeypatch):
+    """An option that is not passed on would be without effect, silently."""
+    seen = {}
+    monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
+    monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
+    run(**{name: f"given {name}" for name in SETTINGS})
+    assert seen == {name: f"given {name}" for name in SETTINGS}
+
+
+def toml(values):
+    return "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+
+def tables(values):
+    text = ""
+    for topic in TOPICS:
+        own = {SETTINGS[option].name: v for option, v in values.items() if SETTINGS[option].topic == topic}
+        text += f"[{topic}]\n{toml(own)}"
+    return text
+
+
+@pytest.mark.parametrize("written", [toml, tables])
+def test_each_setting_has_a_key_in_a_job_file(written, tmp_path):
+    (tmp_path / "job.toml").write_text(written(EXAMPLES))
+    found = json.loads(json.dumps(make_settings({}, tmp_path / "job.toml").record()))
+    paths = {key: str(tmp_path / EXAMPLES[key]) for key in ("structure", "restart", "output")}
+    assert found == {**EXAMPLES, **paths, "steps": None}
+    # A record is read again as it was written.
+    assert json.loads(json.dumps(RunSettings.of(found).record())) == found
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[ensembl]\nname = 'nve'", r"unknown table 'ensembl'; did you mean 'ensemble'\?"),
+        ("[speed]\nx = 1", "unknown table 'speed'; known tables: system, potential, ensemble, run"),
+        ("[observe]\nevry = 1", r"unknown key 'evry' in \[observe\]; did you mean 'every'\?"),
+        (
+            "[observe]\nobserve_every = 1",
+            r"unknown key 'observe_every' in \[observe\]; it is 'every' in \[observe\]",
+        ),
+        (
+            "[output]\ntemperature = 5",
+            r"unknown key 'temperature' in \[output\]; it is 'temperature' in \[ensemble\]",
+        ),
+        ("seed = 1\n[ensemble]\nseed = 2", "seed is given twice, in a table and outside; give it once"),
+        ("[observe]\nevery = 0", "observe_every = 0: expected a whole number above 0"),
+    ],
+)
+def test_mistakes_in_tables(text, message, tmp_path):
+    (tmp_path / "job.toml").write_text(text)
+    with pytest.raises(SettingsError, match=f"job.toml: {message}"):
+        make_settings({}, tmp_path / "job.toml")
+
+
+def test_the_page_lists_each_setting_with_its_table_key_and_default():
+    section = text_of("docs/options.md").split("## taichimd run\n")[1].split("\n## ")[0]
+    shown = {}
+    for topic, rows in re.findall(r"^### \[(\w+)\]\n(.*?)(?=^### |\Z)", section, flags=re.M | re.S):
+        for option, key, default in re.findall(
+            r"^\| `(?:--)?([a-z-]+).*?` \| `(\w+)` \| (.*?) ?\|", rows, flags=re.M
+        ):
+            shown[option.replace("-", "_")] = topic, key, default
+    assert shown == {name: (one.topic, one.name, one.shown_default) for name, one in SETTINGS.items()}
+
+
+@pytest.mark.parametrize(
+    ("command", "kind", "page"),
+    [(kappa, KappaSettings, "docs/options.md"), (relax, RelaxSettings, "docs/howto/relax.md")],
+)
+def test_each_setting_of_kappa_and_relax_has_an_option_and_a_row(command, kind, page):
+    declared = settings_of(kind)
+    parameters = inspect.signature(command).parameters
+    by_hand = {"structure", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
+    engine = {"backend", "precision", "decomposition"}
+    assert set(parameters) - by_hand - engine == set(declared) - engine
+    text = text_of(page).split("## taichimd kappa")[-1]
+    rows = dict(re.findall(r"^\| `--([a-z-]+)[^|]*\| *([^|]*?) *\|", text, flags=re.M))
+    assert {name.replace("-", "_") for name in rows} - by_hand == set(declared) - engine
+    for name, one in declared.items():
+        shown = rows.get(name.replace("_", "-"))
+        assert shown in (None, one.shown_default) or not one.shown_default, f"--{name}: {shown}"
+
+
+def test_types_agree_with_what_they_are_of():
+    assert RelaxSettings.__annotations__["cell"].__args__ == ("none", *SHAPES)
+    assert SETTINGS["ensemble"].values.expected.replace(" or ", ", ").split(", ") == list(ENSEMBLES)

