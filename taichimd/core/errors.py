@@ -9,6 +9,7 @@ from ase.calculators.calculator import (
     CalculatorSetupError,
     InputError,
     PropertyNotImplementedError,
+    SCFError,
 )
 
 
@@ -48,6 +49,10 @@ class PropertyError(TaichimdError, PropertyNotImplementedError):
 
 class EvaluationError(TaichimdError, CalculationFailed):
     """An energy or a force that is not a finite number."""
+
+
+class ChargeError(TaichimdError, SCFError):
+    """Charges that an equilibration does not find."""
 
 
 class CapacityError(TaichimdError, CalculationFailed):

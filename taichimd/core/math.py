@@ -5,11 +5,11 @@ divisions and square roots do not. So these use nothing else: argument reduction
 polynomials long enough for float64, and scaling by powers of two through the exponent bits.
 float32 kernels run the same code with float32 literals.
 
-Largest errors in units in the last place, without fused multiply-add, as tests/core/test_math.py asserts them
-against mpmath: exp 1.0, log 0.9, power 2 + 2 |y log x|; in float64 sin and cos 1.5 for |x| < 10, 1.9 up to
-1e4 (at their zeros, too), 2.5 up to 1e5. In float32 sin and cos have 1.6 for |x| < 0.75, and up to 1e4 an
-absolute error of 6.6e-8, which near a zero is many units. Arguments and results below the smallest normal
-number count as zero on the CPU: both runtimes set the processor to flush them.
+Largest errors in units in the last place, without fused multiply-add, as tests/core/test_math.py asserts
+them against mpmath: exp 1.0, log 0.9, power 2 + 2 |y log x|, inverse cube root 1.5; in float64 sin and cos
+1.5 for |x| < 10, 1.9 up to 1e4 (at their zeros, too), 2.5 up to 1e5. In float32 sin and cos have 1.6 for |x| < 0.75,
+and up to 1e4 an absolute error of 6.6e-8, which near a zero is many units. Arguments and results below the
+smallest normal number count as zero on the CPU: both runtimes set the processor to flush them.
 
 Reduction constants split ln 2 and pi/2 into parts with trailing zero bits, so that k times the leading
 part is exact for the k that occur (W. J. Cody and W. Waite, Software Manual for the Elementary Functions,
@@ -44,6 +44,8 @@ _EXP = [
 terms fewer than a Taylor polynomial needs."""
 _SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
 _COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
+_ROOT = [1.0 / 3.0, 2.0 / 9.0, 14.0 / 81.0]
+_THIRD, _THIRD_F32 = 0x553EF0FF, 0x54A2FA8C
 _ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
 
 
@@ -192,3 +194,29 @@ def cos(x):
 def sqrt(x):
     """Square root, correctly rounded by both backends."""
     return ti.sqrt(x)
+
+
+@ti.func
+def _third(k):
+    """k/3 for a whole number k >= 0 of 32 bits, rounded down."""
+    return ti.cast((ti.cast(k, ti.i64) * 0x55555556) >> 32, ti.i32)
+
+
+@ti.func
+def inverse_cube_root(x):
+    """x^(-1/3) for normal x > 0, to 1.5 units in the last place.
+
+    A third of the bits, as a whole number, is a first guess to 4 %. Each step takes four terms of
+    (1 - e)^(-1/3) with e = 1 - x y^3, which leaves 0.15 e^4.
+    """
+    y = x
+    if ti.static(_single()):
+        y = ti.bit_cast(_THIRD_F32 - _third(ti.bit_cast(x, ti.i32)), ti.f32)
+    else:
+        # The upper half alone: a division of 64 bits is slow on a GPU.
+        upper = ti.cast(ti.bit_cast(x, ti.i64) >> 32, ti.i32)
+        y = ti.bit_cast(ti.cast(_THIRD - _third(upper), ti.i64) << 32, ti.f64)
+    for _ in ti.static(range(2)):
+        e = 1.0 - x * y * (y * y)
+        y += y * (e * (_ROOT[0] + e * (_ROOT[1] + e * _ROOT[2])))
+    return y

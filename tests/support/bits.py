@@ -40,6 +40,7 @@ def math_functions():
     exponent = rng.uniform(-10, 10, 4096)
     return [
         evaluate("exp", wide), evaluate("log", positive), evaluate("power", positive, exponent),
+        evaluate("inverse_cube_root", positive),
         evaluate("sin", wide), evaluate("cos", wide), evaluate("exp", wide, precision="float32"),
     ]  # fmt: skip
 
@@ -180,6 +181,16 @@ def chains():
     return [term.list.bonds()] + [a for f in found for a in (f.energies, f.forces, f.slopes)]
 
 
+def reaxff():
+    """Charges from a cold and from a warm start, and nonbonded terms, of 14 atoms in a small cell."""
+    from reaxff_systems import NonbondedBench, box
+
+    bench = NonbondedBench(box())
+    found = [bench.charges_of(stepping) for stepping in (False, True)]
+    bench.move(0.01)
+    return [*found, bench.charges_of(True), *vars(bench.evaluate()).values()]
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -194,6 +205,7 @@ SYSTEMS = {
     "npt-scr": functools.partial(barostat, "npt-scr"),
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
     "chains": chains,
+    "reaxff": reaxff,
 }
 
 

@@ -1,0 +1,263 @@
+"""Charges of one system: arrays of the equilibration, and how the host queues it."""
+
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.errors import ChargeError, SettingsError
+from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
+from taichimd.core.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
+from taichimd.forcefields.reaxff.dots import PIECES
+from taichimd.forcefields.reaxff.history import Past
+from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.solver import (
+    FROZEN,
+    GAMMA,
+    GOING,
+    INDEFINITE,
+    ROUNDS,
+    SOLVED,
+    Progress,
+    Vectors,
+    solver_kernels,
+)
+from taichimd.neighbours.rows import NearRows, row_layout
+from taichimd.system.state import State
+
+Values = NDArray[np.float64]
+COUPLING = 14.4
+"""Of the matrix, eV angstrom/e^2: the value of all programs of this family."""
+MOST_ITERATIONS = 200
+LEAST_TOLERANCE = 1e-14
+FIRST_CALLS = 12
+"""Calls of `ROUNDS` iterations that are queued before anything is known."""
+
+
+@dataclass(frozen=True)
+class ChargeParameters:
+    """What the charge equilibration takes of a parameter file.
+
+    Attributes:
+        chi: (kinds) electronegativity, eV.
+        eta: (kinds) hardness, doubled, eV.
+        inverse_gamma3: (kinds, kinds) gamma^-3 of the shielding, angstrom^3.
+        lower, cutoff: radii of the taper, angstrom.
+    """
+
+    chi: Values
+    eta: Values
+    inverse_gamma3: Values
+    lower: float
+    cutoff: float
+
+
+@dataclass(frozen=True)
+class Solve:
+    """How the last solve went.
+
+    Attributes:
+        iterations: of conjugate gradients, for both solutions together.
+        residuals: sqrt(r M^-1 r)/|b| of s and of t, M = eta.
+        solved: whether both are within the tolerance.
+    """
+
+    iterations: int
+    residuals: tuple[float, float]
+    solved: bool
+
+
+class Charges:
+    """The charge equilibration of one system.
+
+    Args:
+        state: the atoms. Solutions of past steps become states of the atoms, which sorts and checkpoints carry.
+        parameters: by kinds of the state.
+        kinds: (n) kind of each atom, in any order.
+        backend: "cuda" or "cpu".
+        near_layout: of the rows of the near list (`neighbours.rows`).
+        tolerance: of sqrt(r M^-1 r)/|b|, M = eta, of s and of t.
+        net_charge: sum of all charges, e.
+        most_iterations: for one solve.
+        stored: type of the matrix on the device, ti.f64 or ti.f32; None: f64.
+
+    Raises:
+        SettingsError: a tolerance or a number of iterations out of range; a hardness that is not positive.
+
+    Attributes:
+        charge: (n) e, in spatial order, from the last solve.
+        matrix: the pairs within the cutoff, for nonbonded forces; stored: type of its values.
+        progress: its first flag says whether charges are known (`solver.SOLVED`).
+    """
+
+    def __init__(
+        self,
+        state: State,
+        parameters: ChargeParameters,
+        kinds: NDArray[np.int32],
+        backend: str,
+        near_layout: int,
+        *,
+        tolerance: float = 1e-6,
+        net_charge: float = 0.0,
+        most_iterations: int = MOST_ITERATIONS,
+        stored: Any = None,
+    ) -> None:
+        if not LEAST_TOLERANCE <= tolerance < 1.0:
+            raise SettingsError(f"charge_tolerance is {tolerance}, expected {LEAST_TOLERANCE} to 1; try 1e-6")
+        if most_iterations < 1:
+            raise SettingsError(f"{most_iterations} iterations for charges, expected 1 or more; try 200")
+        chi, eta = np.asarray(parameters.chi, float), np.asarray(parameters.eta, float)
+        if not (eta > 0.0).all():
+            raise SettingsError(
+                f"hardness eta of kind {int(np.argmin(eta > 0.0))} is {eta.min()} eV, expected more than 0; "
+                "correct the parameter file"
+            )
+        self._state, self._tolerance, self._net = state, tolerance, float(net_charge)
+        self.stored = stored or ti.f64
+        n, both = state.n, ti.types.vector(2, ti.f64)
+        self._blocks = blocks_for(8 * n)
+        self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout)
+        self._layout, self._calls = row_layout(backend), FIRST_CALLS
+        self.charge = ti.ndarray(state.real, n)
+        self.charge.fill(0.0)
+        self.elements = _on_device(np.stack([chi, eta], axis=1))
+        self.screening = Screening(
+            cutoff=float(parameters.cutoff),
+            lower=float(parameters.lower),
+            inverse_width=1.0 / (parameters.cutoff - parameters.lower),
+            coupling=COUPLING,
+            inverse_gamma3=_on_device(parameters.inverse_gamma3),
+        )
+        self.past = Past(**{name: state.carry(f"charges {name}") for name in Past.fields})
+        names = [name for name in Vectors.fields if name != "scale"]
+        self._vectors = Vectors(scale=ti.ndarray(ti.f64, n), **{name: ti.ndarray(both, n) for name in names})
+        counts = np.bincount(kinds, minlength=len(chi))
+        self._norms = sqrt(float((counts * chi * chi).sum())), sqrt(float(n))
+        limits = [(tolerance * norm) ** 2 for norm in self._norms]
+        self.progress = Progress(
+            flags=ti.ndarray(ti.i32, 2),
+            scalars=ti.ndarray(both, 4),
+            partial=ti.ndarray(ti.types.vector(4, ti.f64), PIECES),
+            limit_s=limits[0],
+            limit_t=limits[1],
+            most=most_iterations,
+        )
+        self.progress.flags.fill(FROZEN)
+        self._going = ti.ndarray(ti.i32, ())
+        self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
+
+    def reserve(self, near: NearRows) -> None:
+        """Room for as many pairs as a near list has.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        matrix, n = self.matrix, self._state.n
+        if matrix.width == near.width:
+            return
+        rows = n * near.width
+        size = rows * (4 + bytes_of_number(self.stored))
+        what = f"the charge matrix of {n} atoms, {near.width} neighbours each"
+        matrix.entries = matrix.values = None
+        require(size, rows, what, FEWER)
+        matrix.width = near.width
+        matrix.entries = array(ti.i32, rows, what, size, FEWER)
+        matrix.values = array(self.stored, rows, what, size, FEWER)
+
+    def queue(
+        self, near: NearRows, shifts: Any, shift_bits: int, control: Any, frozen: int, stepping: bool
+    ) -> None:
+        """Queue a solve at the present positions; does not wait for it.
+
+        Args:
+            near: all pairs within the cutoff, both ways, and any farther ones.
+            shifts: vectors of images by code.
+            shift_bits: low bits of an entry that hold the code.
+            control: words on the device.
+            frozen: the word of control that says, if it is not 0, that there is nothing to do.
+            stepping: whether this is the next step: the last solution becomes a past one.
+
+        Raises:
+            CapacityError: the matrix does not fit the memory.
+        """
+        self.reserve(near)
+        self.matrix.shift_bits = shift_bits
+        state, matrix, past, v, progress = self._state, self.matrix, self.past, self._vectors, self.progress
+        with literals(state.real), grid(self._blocks):
+            if DEVICE_LOOPS:
+                self._kernels.solve(
+                    state, near, shifts, matrix, self.screening, past, v, progress, self.elements,
+                    self.charge, self._going, control, frozen, int(stepping), self._net,
+                )  # fmt: skip
+                return
+            self._kernels.begin(state, past, v, progress, self.elements, control, frozen, int(stepping))
+            self._kernels.cut(state, near, shifts, matrix, self.screening, v, progress, self.elements)
+        self._iterate(self._calls)
+
+    def _iterate(self, calls: int) -> None:
+        state, v, progress = self._state, self._vectors, self.progress
+        with literals(state.real), grid(self._blocks):
+            self._kernels.iterate.repeat(calls, state, self.matrix, v, progress, self.elements)
+            self._kernels.finish(state, self.past, v, progress, self.charge, self._net)
+
+    def settle(self) -> bool:
+        """Wait for the solve that was queued, and queue more iterations as long as it needs some.
+
+        Returns:
+            whether more iterations were queued: what was queued behind the solve then did nothing, since there were no charges,
+            and is to be queued again.
+
+        Raises:
+            ChargeError: it does not converge.
+        """
+        again = False
+        status, iterations = self.progress.flags.to_numpy()
+        while status == GOING:
+            again = True
+            self._iterate(4)
+            status, iterations = self.progress.flags.to_numpy()
+        if status == SOLVED:
+            # One iteration finds that nothing is left to do; two more for steps that need them.
+            self._calls = -(-(int(iterations) + 2) // ROUNDS)
+        elif status != FROZEN:
+            raise ChargeError(self._message(status == INDEFINITE))
+        return again
+
+    def statistics(self) -> Solve:
+        """How the last solve went. Waits for it."""
+        status, iterations = self.progress.flags.to_numpy()
+        gamma = self.progress.scalars.to_numpy()[GAMMA]
+        s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(gamma, self._norms, strict=True))
+        return Solve(max(int(iterations) - 1, 0), (s, t), bool(status == SOLVED))
+
+    def charges(self) -> Values:
+        """(n) e, in the user's order, from the last solve."""
+        return self.charge.to_numpy()[self._state.sorted_of.to_numpy()].astype(float)
+
+    def memory(self) -> int:
+        """Bytes on the device."""
+        v, matrix = self._vectors, self.matrix
+        return bytes_of(*vars(v).values(), matrix.count, matrix.entries, matrix.values, self.charge)
+
+    def _message(self, indefinite: bool) -> str:
+        found = self.statistics()
+        worst = max(found.residuals)
+        if indefinite:
+            return (
+                f"the charge matrix is not positive definite (iteration {found.iterations}, residual {worst:.1e}): atoms "
+                "are too close to each other; look for overlapping atoms or use a smaller time step"
+            )
+        return (
+            f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, charge_tolerance is "
+            f"{self._tolerance:.1e}; raise charge_tolerance, or look for atoms that are too close to each other"
+        )
+
+
+def _on_device(values: Any) -> Any:
+    numbers = np.ascontiguousarray(values, np.float64).reshape(-1)
+    made = ti.ndarray(ti.f64, len(numbers))
+    made.from_numpy(numbers)
+    return made

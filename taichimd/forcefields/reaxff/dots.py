@@ -1,0 +1,68 @@
+"""Sums over all atoms in one order: that of the user's numbers, in pieces and lanes whose number is fixed.
+
+There are `PIECES` pieces of consecutive atoms. Lane k of a piece adds up its atoms k, k + 32, k + 64, ...; then the lanes are added,
+then the pieces, the first one first. On a CPU a thread does a piece, on a GPU a warp does, with a thread for each lane. Both have
+the same bits.
+"""
+
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.forcefields.reaxff.lanes import across
+
+PIECES = 64
+LANES = 32
+
+
+@ti.func
+def piece_size(n):
+    """Atoms of a piece."""
+    return (n + PIECES * LANES - 1) // (PIECES * LANES) * LANES
+
+
+def piece_sums(value: Any, shared: bool, when: int) -> Any:
+    """A device function that leaves the sums of pieces in `partial`; it holds its own loop.
+
+    Args:
+        value: (k, vectors) -> four numbers of the atom with the user's number k.
+        shared: whether a warp does a piece.
+        when: first flag at which it does something.
+    """
+    many = LANES if shared else 1
+
+    @ti.func
+    def of_lane(first, last, vectors: ti.template()):
+        total = ti.Vector.zero(ti.f64, 4)
+        for step in range((last - first + LANES - 1) // LANES):
+            total += value(first + step * LANES, vectors)
+        return total
+
+    @ti.func
+    def run(n, vectors: ti.template(), partial: ti.template(), flags: ti.template()):
+        for thread in range(ti.static(PIECES * many)):
+            piece = thread // many
+            first = piece * piece_size(n)
+            last = ti.min(first + piece_size(n), n)
+            if flags[0] != when:
+                last = first
+            total = ti.Vector.zero(ti.f64, 4)
+            if ti.static(shared):
+                total = across(of_lane(first + thread % many, last, vectors), thread, many)
+            else:
+                for lane in range(LANES):
+                    total += of_lane(first + lane, last, vectors)
+            if flags[0] == when and thread % many == 0:
+                partial[piece] = total
+
+    return run
+
+
+@ti.func
+def total_of(partial: ti.template()):
+    """The four sums over all atoms."""
+    total = ti.Vector.zero(ti.f64, 4)
+    for group in range(ti.static(PIECES // 4)):
+        read = [partial[4 * group + k] for k in ti.static(range(4))]
+        for k in ti.static(range(4)):
+            total += read[k]
+    return total

@@ -1,0 +1,77 @@
+"""The first guess of a solution: a polynomial through those of past steps.
+
+With constant time steps, the polynomial of order k - 1 through k past values has at the next step the value
+
+    k = 1: f1,   2: 2 f1 - f2,   3: 3 f1 - 3 f2 + f3,   4: 4 f1 - 6 f2 + 4 f3 - f4.
+
+The solution s of H s = -chi uses up to four past steps, t of H t = -1 up to three: t changes less.
+
+Place 0 holds the newest solution. A step first moves all solutions by one place; so an evaluation that is repeated at the same
+positions has the same guess, and the same bits.
+"""
+
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle
+from taichimd.core.runtime import ti
+
+ORDER_S, ORDER_T = 4, 3
+"""Past solutions that the guess takes at most."""
+
+
+class Past(Bundle):
+    """Solutions of past steps, a state of the atoms, in spatial order."""
+
+    solved: Any = Array("real", "n", "how many solutions there are, the newest one included, up to 5")
+    s0: Any = Array("real", "n", "newest s, e")
+    s1: Any = Array("real", "n", "that of the step before, e")
+    s2: Any = Array("real", "n", "two steps before, e")
+    s3: Any = Array("real", "n", "three steps before, e")
+    s4: Any = Array("real", "n", "four steps before, e")
+    t0: Any = Array("real", "n", "newest t, e/V")
+    t1: Any = Array("real", "n", "that of the step before, e/V")
+    t2: Any = Array("real", "n", "two steps before, e/V")
+    t3: Any = Array("real", "n", "three steps before, e/V")
+
+
+@ti.func
+def extrapolated(known, f1, f2, f3, f4):
+    """The next value after f1 (newest) to f4, of which `known` are known, at least one."""
+    next_one = f1
+    if known == 2:
+        next_one = 2.0 * f1 - f2
+    elif known == 3:
+        next_one = 3.0 * (f1 - f2) + f3
+    elif known >= 4:
+        next_one = 4.0 * (f1 + f3) - (6.0 * f2 + f4)
+    return next_one
+
+
+@ti.func
+def move_on(i, past: ti.template()):
+    """Move the solutions of atom i by one place."""
+    past.s4[i] = past.s3[i]
+    past.s3[i] = past.s2[i]
+    past.s2[i] = past.s1[i]
+    past.s1[i] = past.s0[i]
+    past.t3[i] = past.t2[i]
+    past.t2[i] = past.t1[i]
+    past.t1[i] = past.t0[i]
+
+
+@ti.func
+def guess(i, cold_s, cold_t, stepping, past: ti.template()):
+    """First s and t of atom i; `stepping`: 1 if this is a step, 0 if an evaluation beside it."""
+    known = ti.cast(past.solved[i], ti.i32)
+    if stepping == 1:
+        move_on(i, past)
+        known = ti.min(known + 1, ORDER_S + 1)
+    known = ti.max(known, 1)
+    past.solved[i] = known
+    s, t = cold_s, cold_t
+    if known > 1:
+        s = ti.cast(extrapolated(known - 1, past.s1[i], past.s2[i], past.s3[i], past.s4[i]), ti.f64)
+        t = ti.cast(
+            extrapolated(ti.min(known - 1, ORDER_T), past.t1[i], past.t2[i], past.t3[i], past.t3[i]), ti.f64
+        )
+    return s, t

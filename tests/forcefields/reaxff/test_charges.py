@@ -1,0 +1,205 @@
+"""Charge equilibration against a dense solve; order of memory, skins, history, solves that fail."""
+
+import numpy as np
+import pytest
+from reaxff_systems import CHI, CUTOFF, ETA, GAMMA, LOWER, Bench, Box, box, dense_charges, matrix
+
+from taichimd.core.errors import ChargeError, SettingsError
+from taichimd.forcefields.reaxff.charges import ChargeParameters
+from taichimd.forcefields.reaxff.history import ORDER_S, ORDER_T
+
+TIGHT = 1e-13
+
+
+@pytest.mark.parametrize("net", [0.0, 1.5, -2.0])
+@pytest.mark.parametrize(("n", "edge"), [(14, 5.5), (2, 3.1), (60, 9.0)])
+def test_charges_are_those_of_a_dense_solve(n, edge, net):
+    """Cells below the cutoff: several images of a neighbour, and images of an atom itself."""
+    system = box(n, edge)
+    bench = Bench(system, tolerance=TIGHT, net_charge=net)
+    q = bench.charges_of()
+    assert abs(q - dense_charges(system, net)).max() < 1e-12
+    assert q.sum() == pytest.approx(net, abs=1e-14 * n)
+    assert abs(q).max() > 0.05
+
+
+def test_one_atom_has_the_net_charge():
+    """Its row has images of itself alone."""
+    system = Box(np.zeros(1, np.int32), np.zeros((1, 3)), 4.0 * np.eye(3))
+    assert Bench(system, net_charge=-1.0, tolerance=TIGHT).charges_of()[0] == pytest.approx(-1.0, abs=1e-15)
+
+
+def test_the_matrix_is_symmetric_and_lacks_what_is_beyond_the_cutoff():
+    """Entries are cut from a list that reaches farther, and keep their order."""
+    bench = Bench(box(), skin=1.5)
+    bench.charges_of()
+    made, near = bench.charges.matrix, bench.near
+    n, bits = bench.state.n, bench.bits
+    kept, offered = made.count.to_numpy(), near.count.to_numpy()
+    assert (kept < offered).all()
+    rows = made.entries.to_numpy().reshape(n, -1), made.values.to_numpy().reshape(n, -1)
+    h = np.zeros((n, n))
+    for i in range(n):
+        entries, values = rows[0][i, : kept[i]], rows[1][i, : kept[i]]
+        np.add.at(h[i], entries >> bits, values)
+        listed = near.entries.to_numpy().reshape(n, -1)[i, : offered[i]]
+        assert entries.tolist() == [e for e in listed if e in set(entries)]
+    np.testing.assert_allclose(h, h.T, rtol=0, atol=1e-13)
+    np.testing.assert_allclose(h + np.diag(ETA[bench.system.kinds]), matrix(bench.system), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("tolerance", [1e-4, 1e-6, 1e-9])
+def test_the_residual_is_what_is_said_and_within_the_tolerance(tolerance):
+    """Norm: sqrt(r M^-1 r)/|b|, M = eta."""
+    system = box(60, 9.0)
+    bench = Bench(system, tolerance=tolerance)
+    bench.charges_of()
+    found = bench.charges.statistics()
+    h, kinds = matrix(system), system.kinds
+    rhs = -np.stack([CHI[kinds], np.ones(60)], axis=1)
+    x = bench.solutions()
+    r = rhs - h @ x
+    norms = np.sqrt((r * r / ETA[kinds][:, None]).sum(0)) / np.linalg.norm(rhs, axis=0)
+    np.testing.assert_allclose(found.residuals, norms, rtol=1e-5)
+    assert found.solved
+    assert max(norms) <= tolerance
+    assert max(norms) > 1e-3 * tolerance, "more was done than asked for"
+    assert 3 <= found.iterations <= 40
+
+
+def test_order_in_memory_and_skin_change_no_bit():
+    """Cold, then two steps with the history of the first ones."""
+
+    def run(**options):
+        bench = Bench(box(40, 8.0), tolerance=1e-6, **options)
+        found = [bench.charges_of()]
+        for _ in range(5):
+            bench.move(0.01)
+            found.append(bench.charges_of(stepping=True))
+        return np.array(found), bench.charges.statistics().iterations
+
+    plain, iterations = run()
+    rng = np.random.default_rng(2)
+    for options in (
+        {"skin": 1.1},
+        {"memory": rng.permutation(40)},
+        {"skin": 0.4, "memory": rng.permutation(40)},
+    ):
+        other, others = run(**options)
+        assert (other == plain).all()
+        assert others == iterations
+
+
+def test_an_evaluation_beside_steps_has_the_bits_of_the_step():
+    """However often it is repeated; and the next step does not know of it."""
+
+    def run(repeats):
+        bench = Bench(box(40, 8.0), tolerance=1e-4)
+        found = []
+        for _ in range(6):
+            q = bench.charges_of(stepping=True)
+            for _ in range(repeats):
+                assert (bench.charges_of(stepping=False) == q).all()
+            found.append(q)
+            bench.move(0.01)
+        return np.array(found)
+
+    assert (run(0) == run(2)).all()
+
+
+@pytest.mark.parametrize(("name", "order"), [("s", ORDER_S), ("t", ORDER_T)])
+def test_the_guess_is_exact_for_a_polynomial_of_the_stated_order(name, order):
+    """Past solutions that make it the solution itself: nothing is left to do; not so for one order more."""
+
+    def iterations(degree):
+        bench = Bench(box(), tolerance=1e-9)
+        bench.charges.progress.limit_s /= 4.0
+        bench.charges.progress.limit_t /= 4.0
+        bench.charges_of()
+        past = bench.charges.past
+        for each, places in (("s", 5), ("t", 4)):
+            values = getattr(past, f"{each}0").to_numpy()
+            for k in range(1, places):
+                change = float(k) ** degree if each == name else 0.0
+                getattr(past, f"{each}{k}").from_numpy(values * (1.0 + 0.1 * change))
+        past.solved.fill(5.0)
+        bench.charges.progress.limit_s *= 4.0
+        bench.charges.progress.limit_t *= 4.0
+        bench.charges_of(stepping=False)
+        return bench.charges.statistics().iterations
+
+    assert [iterations(degree) for degree in range(1, order)] == [0] * (order - 1)
+    assert iterations(order) > 3
+
+
+def test_history_saves_iterations():
+    """Small moves in one direction."""
+    bench = Bench(box(60, 9.0), tolerance=1e-6)
+    bench.charges_of(stepping=True)
+    cold = bench.charges.statistics().iterations
+    for _ in range(6):
+        bench.move(1e-3)
+        bench.charges_of(stepping=True)
+    assert bench.charges.statistics().iterations <= cold - 5
+
+
+def test_a_frozen_step_leaves_everything_as_it_is():
+    bench = Bench(box())
+    q = bench.charges_of(stepping=True)
+    state = {name: array.to_numpy() for name, array in vars(bench.charges.past).items()}
+    bench.control.fill(1)
+    bench.move(0.1)
+    assert (bench.charges_of(stepping=True) == q).all()
+    now = {name: array.to_numpy() for name, array in vars(bench.charges.past).items()}
+    assert all((now[name] == values).all() for name, values in state.items())
+    bench.control.fill(0)
+    assert (bench.charges_of(stepping=True) != q).any()
+
+
+def test_more_iterations_are_queued_where_needed():
+    """Without loops on the device the host says whether what was queued behind is to be queued again."""
+    bench = Bench(box(60, 9.0), tolerance=1e-12)
+    bench.charges._calls = 1
+    bench.charges.queue(bench.near, bench.shifts, bench.bits, bench.control, 0, False)
+    again = bench.charges.settle()
+    assert again != hasattr(bench.charges._kernels, "solve")
+    assert abs(bench.charges.charges() - dense_charges(bench.system)).max() < 1e-10
+
+
+def test_too_many_iterations_are_an_error():
+    bench = Bench(box(60, 9.0), tolerance=1e-12, most_iterations=4)
+    with pytest.raises(
+        ChargeError, match=r"residual \d.*e-0\d after 4 iterations.*1.0e-12; raise charge_tolerance"
+    ):
+        bench.charges_of()
+    assert not bench.charges.statistics().solved
+
+
+def test_a_matrix_that_is_not_positive_is_an_error():
+    """Two atoms at 0.1 angstrom whose interaction is stronger than their hardness."""
+    soft = ChargeParameters(CHI, ETA / 4, GAMMA**-3.0, LOWER, CUTOFF)
+    system = Box(np.array([0, 1], np.int32), np.array([[0, 0, 0], [0.1, 0, 0]]), 20.0 * np.eye(3))
+    assert np.linalg.eigvalsh(matrix(system, soft)).min() < 0
+    with pytest.raises(ChargeError, match=r"not positive definite.*too close"):
+        Bench(system, parameters=soft).charges_of()
+
+
+def test_overlapping_atoms_have_charges():
+    positions = np.array([[0, 0, 0], [0, 0, 0], [1.0, 0, 0]])
+    system = Box(np.array([0, 1, 1], np.int32), positions, 20.0 * np.eye(3))
+    q = Bench(system, tolerance=TIGHT).charges_of()
+    np.testing.assert_allclose(q, dense_charges(system), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"tolerance": 0.0}, "charge_tolerance is 0.0, expected 1e-14 to 1"),
+        ({"tolerance": 2.0}, "charge_tolerance is 2.0"),
+        ({"most_iterations": 0}, "0 iterations for charges, expected 1 or more"),
+        ({"parameters": ChargeParameters(CHI, ETA - 18, GAMMA, 0.0, 6.0)}, "hardness eta of kind 0 is -0.1"),
+    ],
+)
+def test_settings_that_make_no_sense(options, words):
+    with pytest.raises(SettingsError, match=words):
+        Bench(box(), **options)
