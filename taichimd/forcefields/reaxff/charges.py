@@ -60,11 +60,13 @@ class Solve:
 
     Attributes:
         iterations: of conjugate gradients, for both solutions together.
+        mean_iterations: of all solves so far.
         residuals: sqrt(r M^-1 r)/|b| of s and of t, M = eta.
         solved: whether both are within the tolerance.
     """
 
     iterations: int
+    mean_iterations: float
     residuals: tuple[float, float]
     solved: bool
 
@@ -138,14 +140,14 @@ class Charges:
         self._norms = sqrt(float((counts * chi * chi).sum())), sqrt(float(n))
         limits = [(tolerance * norm) ** 2 for norm in self._norms]
         self.progress = Progress(
-            flags=ti.ndarray(ti.i32, 2),
+            flags=ti.ndarray(ti.i32, 4),
             scalars=ti.ndarray(both, 4),
             partial=ti.ndarray(ti.types.vector(4, ti.f64), PIECES),
             limit_s=limits[0],
             limit_t=limits[1],
             most=most_iterations,
         )
-        self.progress.flags.fill(FROZEN)
+        self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0], np.int32))
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
 
@@ -214,11 +216,11 @@ class Charges:
             ChargeError: it does not converge.
         """
         again = False
-        status, iterations = self.progress.flags.to_numpy()
+        status, iterations = self.progress.flags.to_numpy()[:2]
         while status == GOING:
             again = True
             self._iterate(4)
-            status, iterations = self.progress.flags.to_numpy()
+            status, iterations = self.progress.flags.to_numpy()[:2]
         if status == SOLVED:
             # One iteration finds that nothing is left to do; two more for steps that need them.
             self._calls = -(-(int(iterations) + 2) // ROUNDS)
@@ -228,10 +230,10 @@ class Charges:
 
     def statistics(self) -> Solve:
         """How the last solve went. Waits for it."""
-        status, iterations = self.progress.flags.to_numpy()
+        status, iterations, solves, total = (int(flag) for flag in self.progress.flags.to_numpy())
         gamma = self.progress.scalars.to_numpy()[GAMMA]
         s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(gamma, self._norms, strict=True))
-        return Solve(max(int(iterations) - 1, 0), (s, t), bool(status == SOLVED))
+        return Solve(max(iterations - 1, 0), total / max(solves, 1), (s, t), status == SOLVED)
 
     def charges(self) -> Values:
         """(n) e, in the user's order, from the last solve."""

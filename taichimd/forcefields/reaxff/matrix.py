@@ -56,15 +56,10 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
     shared = many > 1
 
     @ti.func
-    def read(i, s, m, here, n, shift_bits, near: ti.template(), pos: ti.template(), shifts: ti.template()):
-        """Entry s of the m of atom i in the near list, and the square of its length, infinite behind the last one."""
-        entry = near.entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, near.width, near_layout)]
-        there = s < m
-        # What is not there reads as the atom itself.
-        entry = ti.select(there, entry, i << shift_bits)
-        d = straight_vector(entry, shift_bits, here, pos, shifts)
-        d64 = ti.cast(d, ti.f64)
-        return entry, ti.select(there, d64.dot(d64), ti.cast(float("inf"), ti.f64))
+    def square(entry, here, atoms: ti.template(), shifts: ti.template(), shift_bits):
+        """Square of the distance of an entry."""
+        d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
+        return d.dot(d)
 
     @ti.func
     def put(i, place, entry, value, n, matrix: ti.template()):
@@ -73,50 +68,64 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
         matrix.values[at] = ti.cast(value, stored)
 
     @ti.func
-    def value_of(r2, a, b, screening: ti.template()):
+    def value_of(r2, a, entry, atoms: ti.template(), matrix: ti.template(), screening: ti.template()):
         r = ti.sqrt(r2)
         t = taper(r, screening.lower, screening.inverse_width)
-        return screening.coupling * t * shielded(r2, r, screening.inverse_gamma3[a * n_kinds + b])
+        row = a * n_kinds + atoms.kind[entry >> matrix.shift_bits]
+        return screening.coupling * t * shielded(r2, r, screening.inverse_gamma3[row])
+
+    @ti.func
+    def cut_alone(i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template()):  # fmt: skip
+        """Keep those of the first m entries of atom i that are within the cutoff; how many these are."""
+        n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
+        kept = 0
+        for s in range(m):
+            entry = near.entries[slot(i, s, n, near.width, near_layout)]
+            r2 = square(entry, here, atoms, shifts, matrix.shift_bits)
+            # Written over by the next one if it is not to be kept: a branch would often be predicted wrongly.
+            put(i, kept, entry, value_of(r2, a, entry, atoms, matrix, screening), n, matrix)
+            kept += ti.cast(r2 < cutoff2, ti.i32)
+        return kept
+
+    @ti.func
+    def cut_shared(i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template()):  # fmt: skip
+        """The same with the threads that share the row. All threads of a warp call it."""
+        n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
+        kept, first = 0, thread % many
+        while some(first < m):
+            # What is not there reads as the last one.
+            read = [
+                near.entries[slot(i, ti.max(ti.min(first + many * k, m - 1), 0), n, near.width, near_layout)]
+                for k in ti.static(range(AHEAD))
+            ]
+            squares = [square(entry, here, atoms, shifts, matrix.shift_bits) for entry in ti.static(read)]
+            for k in ti.static(range(AHEAD)):
+                keeps = first + many * k < m and squares[k] < cutoff2
+                before, all_of_them = claim(keeps, thread)
+                if keeps:
+                    value = value_of(squares[k], a, read[k], atoms, matrix, screening)
+                    put(i, kept + before, read[k], value, n, matrix)
+                kept += all_of_them
+            first += many * AHEAD
+        return kept
 
     @computed_in(ti.f64)
-    def fill(n, threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template(), idle: ti.template()):  # fmt: skip
-        """Cut the list and work out its values. `threads`: of the loop, whole warps; `idle`: an element that is 0 if it is to be done."""
-        cutoff2 = screening.cutoff * screening.cutoff
+    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template(), flags: ti.template()):  # fmt: skip
+        """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps."""
         for thread in range(threads):
-            i, lane = ti.min(thread // many, n - 1), thread % many
-            does = thread < n * many and idle[0] == 0
-            here, a, shift_bits = atoms.pos[i], atoms.kind[i], matrix.shift_bits
-            m, kept, first = 0, 0, lane
+            i = ti.min(thread // many, atoms.n - 1)
+            does = thread < atoms.n * many and flags[0] == 0
+            m, kept = 0, 0
             if does:
                 m = ti.min(near.count[i], near.width)
-            going = first < m
             if ti.static(shared):
-                going = some(going)
-            while going:
-                found = [
-                    read(i, first + many * k, m, here, n, shift_bits, near, atoms.pos, shifts) for k in ti.static(range(AHEAD))
-                ]  # fmt: skip
-                for k in ti.static(range(AHEAD)):
-                    entry, r2 = found[k][0], found[k][1]
-                    keeps = r2 < cutoff2
-                    place = kept
-                    if ti.static(shared):
-                        before, all_of_them = claim(keeps, thread)
-                        place += before
-                        kept += all_of_them
-                    elif keeps:
-                        kept += 1
-                    if keeps:
-                        b = atoms.kind[entry >> shift_bits]
-                        put(i, place, entry, value_of(r2, a, b, screening), n, matrix)
-                first += many * AHEAD
-                going = first < m
-                if ti.static(shared):
-                    going = some(going)
-            if does and lane == 0:
+                kept = cut_shared(i, thread, m, atoms, near, shifts, matrix, screening)
+            else:
+                kept = cut_alone(i, m, atoms, near, shifts, matrix, screening)
+            if does and thread % many == 0:
                 matrix.count[i] = kept
                 for s in range(kept, whole_chunks(kept) * LANES):
-                    put(i, s, i << shift_bits, 0.0, n, matrix)
+                    put(i, s, i << matrix.shift_bits, 0.0, atoms.n, matrix)
 
     @ti.func
     def entry_product(i, s, n, matrix: ti.template(), x: ti.template()):

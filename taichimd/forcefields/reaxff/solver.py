@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functio
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, row_layout, whole_warps
 
-STATUS, ITERATIONS = range(2)
+STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS = range(4)
 GOING, SOLVED, TOO_MANY, INDEFINITE, FROZEN = range(5)
 """Of a solve: not ended yet; within the tolerance; as many iterations as allowed; a matrix that is not positive; not begun."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA = range(4)
@@ -51,7 +51,7 @@ class Vectors(Bundle):
 class Progress(Bundle):
     """How far a solve is."""
 
-    flags: Any = Array("i32", "2", "status and number of iterations")
+    flags: Any = Array("i32", "4", "status and number of iterations; solves so far, with their iterations")
     scalars: Any = Array("both", "4", "gamma and alpha of this iteration and of the last one")
     partial: Any = Array("four", "64", "sums of pieces")
     limit_s: Any = Number("f64", "gamma at which s is solved")
@@ -221,6 +221,9 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
         add_solutions(atoms.n, v, progress.partial, progress.flags)
         for chunk in range(chunks):
             if progress.flags[STATUS] == SOLVED:
+                if chunk == 0:
+                    progress.flags[SOLVES] += 1
+                    progress.flags[ALL_ITERATIONS] += progress.flags[ITERATIONS] - 1
                 total = total_of(progress.partial)
                 share = (total[0] - net) / total[1]
                 for k in range(chunk * at_once, ti.min(atoms.n, (chunk + 1) * at_once)):
@@ -245,7 +248,7 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
             """All of a solve. Launch: one thread per row, or eight."""
             threads, chunks = threads_of(atoms.n), (atoms.n + at_once - 1) // at_once
             first_guess(atoms, past, v, progress, elements, control, frozen, stepping)
-            matrix_of.fill(atoms.n, threads, atoms, near, shifts, matrix, screening, progress.flags)
+            matrix_of.fill(threads, atoms, near, shifts, matrix, screening, progress.flags)
             multiply(threads, False, atoms, matrix, v, progress, elements)
             first_residual(atoms, v, progress, elements)
             while ti.graph.do_while(going):
@@ -263,7 +266,7 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     def cut(atoms, near, shifts, matrix, screening, v, progress, elements):
         """The matrix, and the residual of the first guess."""
         threads = threads_of(atoms.n)
-        matrix_of.fill(atoms.n, threads, atoms, near, shifts, matrix, screening, progress.flags)
+        matrix_of.fill(threads, atoms, near, shifts, matrix, screening, progress.flags)
         multiply(threads, False, atoms, matrix, v, progress, elements)
         first_residual(atoms, v, progress, elements)
 
