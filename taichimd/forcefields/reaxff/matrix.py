@@ -7,7 +7,6 @@ gone. So the place of an entry, and with it the order of additions (`lanes`), de
 list, too. Rows are filled up to whole chunks with entries of the value 0.
 """
 
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,7 +14,7 @@ from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import straight_vector
 from taichimd.forcefields.reaxff.lanes import LANES, across, threads_of_row, whole_chunks
-from taichimd.forcefields.reaxff.taper import shielded, taper
+from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.rows import claim, slot, some
 
 AHEAD = 4
@@ -42,8 +41,7 @@ class Screening(Bundle):
     inverse_gamma3: Any = Array("f64", "kinds^2", "gamma^-3 of each pair of kinds, angstrom^3")
 
 
-@cache
-def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -> Any:
+def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any) -> Any:
     """Device functions `fill` and `product`, which hold their own loops over atoms, and `threads` of a row.
 
     Args:
@@ -51,6 +49,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
         n_kinds: species.
         layout: of the rows of the list.
         near_layout: of the near list that it is cut from.
+        put_close: device function that keeps a close atom (`precondition`).
     """
     many = threads_of_row(layout)
     shared = many > 1
@@ -69,29 +68,29 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
 
     @ti.func
     def value_of(r2, a, entry, atoms: ti.template(), matrix: ti.template(), screening: ti.template()):
-        r = ti.sqrt(r2)
-        t = taper(r, screening.lower, screening.inverse_width)
-        row = a * n_kinds + atoms.kind[entry >> matrix.shift_bits]
-        return screening.coupling * t * shielded(r2, r, screening.inverse_gamma3[row])
+        return coulomb_value(r2, a, atoms.kind[entry >> matrix.shift_bits], n_kinds, screening)
 
     @ti.func
-    def cut_alone(i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template()):  # fmt: skip
-        """Keep those of the first m entries of atom i that are within the cutoff; how many these are."""
+    def cut_alone(i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+        """Keep those of the first m entries of atom i that are within the cutoff; how many these are, and how many close atoms."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
-        kept = 0
+        kept, near_by, reach2 = 0, 0, close.reach * close.reach
         for s in range(m):
             entry = near.entries[slot(i, s, n, near.width, near_layout)]
             r2 = square(entry, here, atoms, shifts, matrix.shift_bits)
             # Written over by the next one if it is not to be kept: a branch would often be predicted wrongly.
             put(i, kept, entry, value_of(r2, a, entry, atoms, matrix, screening), n, matrix)
             kept += ti.cast(r2 < cutoff2, ti.i32)
-        return kept
+            if r2 < reach2 and entry >> matrix.shift_bits != i:
+                put_close(i, near_by, entry, n, close)
+                near_by += 1
+        return ti.Vector([kept, near_by])
 
     @ti.func
-    def cut_shared(i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template()):  # fmt: skip
+    def cut_shared(i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
         """The same with the threads that share the row. All threads of a warp call it."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
-        kept, first = 0, thread % many
+        kept, near_by, reach2, first = 0, 0, close.reach * close.reach, thread % many
         while some(first < m):
             # What is not there reads as the last one.
             read = [
@@ -106,25 +105,31 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
                     value = value_of(squares[k], a, read[k], atoms, matrix, screening)
                     put(i, kept + before, read[k], value, n, matrix)
                 kept += all_of_them
+                is_close = keeps and squares[k] < reach2 and read[k] >> matrix.shift_bits != i
+                before, all_of_them = claim(is_close, thread)
+                if is_close:
+                    put_close(i, near_by + before, read[k], n, close)
+                near_by += all_of_them
             first += many * AHEAD
-        return kept
+        return ti.Vector([kept, near_by])
 
     @computed_in(ti.f64)
-    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template(), flags: ti.template()):  # fmt: skip
+    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template(), flags: ti.template()):  # fmt: skip
         """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps."""
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             does = thread < atoms.n * many and flags[0] == 0
-            m, kept = 0, 0
+            m, found = 0, ti.Vector.zero(ti.i32, 2)
             if does:
                 m = ti.min(near.count[i], near.width)
             if ti.static(shared):
-                kept = cut_shared(i, thread, m, atoms, near, shifts, matrix, screening)
+                found = cut_shared(i, thread, m, atoms, near, shifts, matrix, close, screening)
             else:
-                kept = cut_alone(i, m, atoms, near, shifts, matrix, screening)
+                found = cut_alone(i, m, atoms, near, shifts, matrix, close, screening)
             if does and thread % many == 0:
-                matrix.count[i] = kept
-                for s in range(kept, whole_chunks(kept) * LANES):
+                matrix.count[i] = found[0]
+                close.count[i] = found[1]
+                for s in range(found[0], whole_chunks(found[0]) * LANES):
                     put(i, s, i << matrix.shift_bits, 0.0, atoms.n, matrix)
 
     @ti.func
