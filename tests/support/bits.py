@@ -188,7 +188,10 @@ def reaxff():
     bench = NonbondedBench(box())
     found = [bench.charges_of(stepping) for stepping in (False, True)]
     bench.move(0.01)
-    return [*found, bench.charges_of(True), *vars(bench.evaluate()).values()]
+    found += [bench.charges_of(True), *vars(bench.evaluate()).values()]
+    tabulated = NonbondedBench(box(), intervals=1000)
+    tabulated.charges_of()
+    return [*found, *vars(tabulated.evaluate()).values()]
 
 
 SYSTEMS = {

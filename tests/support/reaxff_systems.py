@@ -8,7 +8,8 @@ import numpy as np
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.forcefields.reaxff.charges import COUPLING, ChargeParameters, Charges
-from taichimd.forcefields.reaxff.nonbonded import Form, Nonbonded, Results, pair_table
+from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
+from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.neighbours.rows import NearRows, places_of, row_layout, row_width
 from taichimd.system.state import State
 
@@ -150,11 +151,19 @@ class Evaluation:
 class NonbondedBench(Bench):
     """The same with nonbonded terms."""
 
-    def __init__(self, system, form=WHOLE, pairs=PAIRS, **options):
+    def __init__(self, system, form=WHOLE, intervals=None, **options):
         super().__init__(system, **options)
-        table = pair_table(pairs, form, EXPONENT)
+        table = pair_table(PAIRS, form, EXPONENT)
         self.nonbonded = Nonbonded(
-            self.state, self.charges, table, form, EXPONENT, "cpu", coulomb=CONSTANT, polarisation=FACTOR
+            self.state,
+            self.charges,
+            table,
+            form,
+            EXPONENT,
+            "cpu",
+            coulomb=CONSTANT,
+            polarisation=FACTOR,
+            intervals=intervals,
         )
 
     def evaluate(self, want=ALL):

@@ -13,11 +13,13 @@ from taichimd.core.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.dots import PIECES
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.precondition import MOST as MOST_CLOSE
+from taichimd.forcefields.reaxff.precondition import Close
 from taichimd.forcefields.reaxff.solver import (
     FROZEN,
-    GAMMA,
     GOING,
     INDEFINITE,
+    NORM2,
     ROUNDS,
     SOLVED,
     Progress,
@@ -32,6 +34,8 @@ COUPLING = 14.4
 """Of the matrix, eV angstrom/e^2: the value of all programs of this family."""
 MOST_ITERATIONS = 200
 LEAST_TOLERANCE = 1e-14
+CLOSE = 3.0
+"""Radius of the preconditioner, angstrom."""
 FIRST_CALLS = 12
 """Calls of `ROUNDS` iterations that are queued before anything is known."""
 
@@ -60,11 +64,13 @@ class Solve:
 
     Attributes:
         iterations: of conjugate gradients, for both solutions together.
-        residuals: sqrt(r M^-1 r)/|b| of s and of t, M = eta.
+        mean_iterations: of all solves so far.
+        residuals: sqrt(sum of r^2/eta)/|b| of s and of t.
         solved: whether both are within the tolerance.
     """
 
     iterations: int
+    mean_iterations: float
     residuals: tuple[float, float]
     solved: bool
 
@@ -78,7 +84,7 @@ class Charges:
         kinds: (n) kind of each atom, in any order.
         backend: "cuda" or "cpu".
         near_layout: of the rows of the near list (`neighbours.rows`).
-        tolerance: of sqrt(r M^-1 r)/|b|, M = eta, of s and of t.
+        tolerance: of sqrt(sum of r^2/eta)/|b|, of s and of t.
         net_charge: sum of all charges, e.
         most_iterations: for one solve.
         stored: type of the matrix on the device, ti.f64 or ti.f32; None: f64.
@@ -132,20 +138,26 @@ class Charges:
             inverse_gamma3=_on_device(parameters.inverse_gamma3),
         )
         self.past = Past(**{name: state.carry(f"charges {name}") for name in Past.fields})
-        names = [name for name in Vectors.fields if name != "scale"]
-        self._vectors = Vectors(scale=ti.ndarray(ti.f64, n), **{name: ti.ndarray(both, n) for name in names})
+        self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
+        self._close = Close(
+            reach=min(CLOSE, parameters.cutoff / 2),
+            count=ti.ndarray(ti.i32, n),
+            entries=ti.ndarray(ti.i32, MOST_CLOSE * n),
+            factors=ti.ndarray(ti.f64, MOST_CLOSE * n),
+            diagonal=ti.ndarray(ti.f64, n),
+        )
         counts = np.bincount(kinds, minlength=len(chi))
         self._norms = sqrt(float((counts * chi * chi).sum())), sqrt(float(n))
         limits = [(tolerance * norm) ** 2 for norm in self._norms]
         self.progress = Progress(
-            flags=ti.ndarray(ti.i32, 2),
-            scalars=ti.ndarray(both, 4),
-            partial=ti.ndarray(ti.types.vector(4, ti.f64), PIECES),
+            flags=ti.ndarray(ti.i32, 4),
+            scalars=ti.ndarray(both, 5),
+            partial=ti.ndarray(ti.types.vector(6, ti.f64), PIECES),
             limit_s=limits[0],
             limit_t=limits[1],
             most=most_iterations,
         )
-        self.progress.flags.fill(FROZEN)
+        self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0], np.int32))
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
 
@@ -185,23 +197,27 @@ class Charges:
         """
         self.reserve(near)
         self.matrix.shift_bits = shift_bits
-        state, matrix, past, v, progress = self._state, self.matrix, self.past, self._vectors, self.progress
-        with literals(state.real), grid(self._blocks):
+        solver = self._solver()
+        start = self.past, control, frozen, int(stepping)
+        with literals(self._state.real), grid(self._blocks):
             if DEVICE_LOOPS:
                 self._kernels.solve(
-                    state, near, shifts, matrix, self.screening, past, v, progress, self.elements,
-                    self.charge, self._going, control, frozen, int(stepping), self._net,
-                )  # fmt: skip
+                    *solver, self.screening, near, shifts, *start, self.charge, self._net, self._going
+                )
                 return
-            self._kernels.begin(state, past, v, progress, self.elements, control, frozen, int(stepping))
-            self._kernels.cut(state, near, shifts, matrix, self.screening, v, progress, self.elements)
+            self._kernels.begin(*solver[:4], *start)
+            self._kernels.cut(*solver, self.screening, near, shifts)
         self._iterate(self._calls)
+
+    def _solver(self) -> tuple[Any, ...]:
+        """What all kernels but the last one take first."""
+        return self._state, self._vectors, self.progress, self.elements, self.matrix, self._close
 
     def _iterate(self, calls: int) -> None:
         state, v, progress = self._state, self._vectors, self.progress
         with literals(state.real), grid(self._blocks):
-            self._kernels.iterate.repeat(calls, state, self.matrix, v, progress, self.elements)
-            self._kernels.finish(state, self.past, v, progress, self.charge, self._net)
+            self._kernels.iterate.repeat(calls, *self._solver())
+            self._kernels.finish(state, v, progress, self.past, self.charge, self._net)
 
     def settle(self) -> bool:
         """Wait for the solve that was queued, and queue more iterations as long as it needs some.
@@ -214,11 +230,11 @@ class Charges:
             ChargeError: it does not converge.
         """
         again = False
-        status, iterations = self.progress.flags.to_numpy()
+        status, iterations = self.progress.flags.to_numpy()[:2]
         while status == GOING:
             again = True
             self._iterate(4)
-            status, iterations = self.progress.flags.to_numpy()
+            status, iterations = self.progress.flags.to_numpy()[:2]
         if status == SOLVED:
             # One iteration finds that nothing is left to do; two more for steps that need them.
             self._calls = -(-(int(iterations) + 2) // ROUNDS)
@@ -228,10 +244,10 @@ class Charges:
 
     def statistics(self) -> Solve:
         """How the last solve went. Waits for it."""
-        status, iterations = self.progress.flags.to_numpy()
-        gamma = self.progress.scalars.to_numpy()[GAMMA]
-        s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(gamma, self._norms, strict=True))
-        return Solve(max(int(iterations) - 1, 0), (s, t), bool(status == SOLVED))
+        status, iterations, solves, total = (int(flag) for flag in self.progress.flags.to_numpy())
+        norms2 = self.progress.scalars.to_numpy()[NORM2]
+        s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(norms2, self._norms, strict=True))
+        return Solve(max(iterations - 1, 0), total / max(solves, 1), (s, t), status == SOLVED)
 
     def charges(self) -> Values:
         """(n) e, in the user's order, from the last solve."""
@@ -240,7 +256,8 @@ class Charges:
     def memory(self) -> int:
         """Bytes on the device."""
         v, matrix = self._vectors, self.matrix
-        return bytes_of(*vars(v).values(), matrix.count, matrix.entries, matrix.values, self.charge)
+        close = self._close.count, self._close.entries, self._close.factors, self._close.diagonal
+        return bytes_of(*vars(v).values(), *close, matrix.count, matrix.entries, matrix.values, self.charge)
 
     def _message(self, indefinite: bool) -> str:
         found = self.statistics()

@@ -12,6 +12,8 @@ from taichimd.neighbours.rows import WARP
 
 PIECES = 64
 LANES = 32
+SUMS = 6
+"""At a time."""
 
 
 @ti.func
@@ -37,33 +39,33 @@ def piece_sums(value: Any, shared: bool, when: int) -> Any:
     """A device function that leaves the sums of pieces in `partial`; it holds its own loop.
 
     Args:
-        value: (k, vectors) -> four numbers of the atom with the user's number k.
+        value: (i, g, vectors) -> six numbers of the atom at a place in memory.
         shared: whether a warp does a piece.
         when: first flag at which it does something.
     """
     many = LANES if shared else 1
 
     @ti.func
-    def of_lane(first, last, vectors: ti.template()):
-        total = ti.Vector.zero(ti.f64, 4)
+    def of_lane(first, last, g: ti.template(), vectors: ti.template()):
+        total = ti.Vector.zero(ti.f64, SUMS)
         for step in range((last - first + LANES - 1) // LANES):
-            total += value(first + step * LANES, vectors)
+            total += value(g.atoms.sorted_of[first + step * LANES], g, vectors)
         return total
 
     @ti.func
-    def run(n, vectors: ti.template(), partial: ti.template(), flags: ti.template()):
+    def run(g: ti.template(), vectors: ti.template(), partial: ti.template(), flags: ti.template()):
         for thread in range(ti.static(PIECES * many)):
-            piece = thread // many
+            piece, n = thread // many, g.atoms.n
             first = piece * piece_size(n)
             last = ti.min(first + piece_size(n), n)
             if flags[0] != when:
                 last = first
-            total = ti.Vector.zero(ti.f64, 4)
+            total = ti.Vector.zero(ti.f64, SUMS)
             if ti.static(shared):
-                total = in_turn(of_lane(first + thread % many, last, vectors), thread, many)
+                total = in_turn(of_lane(first + thread % many, last, g, vectors), thread, many)
             else:
                 for lane in range(LANES):
-                    total += of_lane(first + lane, last, vectors)
+                    total += of_lane(first + lane, last, g, vectors)
             if flags[0] == when and thread % many == 0:
                 partial[piece] = total
 
@@ -72,8 +74,8 @@ def piece_sums(value: Any, shared: bool, when: int) -> Any:
 
 @ti.func
 def total_of(partial: ti.template()):
-    """The four sums over all atoms."""
-    total = ti.Vector.zero(ti.f64, 4)
+    """The six sums over all atoms."""
+    total = ti.Vector.zero(ti.f64, SUMS)
     for group in range(ti.static(PIECES // 4)):
         read = [partial[4 * group + k] for k in ti.static(range(4))]
         for k in ti.static(range(4)):

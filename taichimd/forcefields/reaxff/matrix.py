@@ -2,11 +2,11 @@
 
     H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i itself.
 
-The list is cut from the near list for each evaluation: the entries beyond the cutoff are gone. Nonbonded forces read it, too. Sums
-over a row have the same bits in any order (`lanes`). Rows are filled up to whole chunks with entries of the value 0.
+The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff, which depend on skins, are
+gone. So the place of an entry, and with it the order of additions (`lanes`), depends on the atoms alone. Nonbonded forces read the
+list, too. Rows are filled up to whole chunks with entries of the value 0.
 """
 
-from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -14,7 +14,7 @@ from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import straight_vector
 from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
-from taichimd.forcefields.reaxff.taper import shielded, taper
+from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.rows import claim, slot, some
 
 AHEAD = 4
@@ -41,8 +41,7 @@ class Screening(Bundle):
     inverse_gamma3: Any = Array("f64", "kinds^2", "gamma^-3 of each pair of kinds, angstrom^3")
 
 
-@cache
-def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -> Any:
+def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any) -> Any:
     """Device functions `fill` and `product`, which hold their own loops over atoms, and `threads` of a row.
 
     Args:
@@ -50,20 +49,16 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
         n_kinds: species.
         layout: of the rows of the list.
         near_layout: of the near list that it is cut from.
+        put_close: device function that keeps a close atom (`precondition`).
     """
     many = threads_of_row(layout)
     shared = many > 1
 
     @ti.func
-    def read(i, s, m, here, n, shift_bits, near: ti.template(), pos: ti.template(), shifts: ti.template()):
-        """Entry s of the m of atom i in the near list, and the square of its length, infinite behind the last one."""
-        entry = near.entries[slot(i, ti.max(ti.min(s, m - 1), 0), n, near.width, near_layout)]
-        there = s < m
-        # What is not there reads as the atom itself.
-        entry = ti.select(there, entry, i << shift_bits)
-        d = straight_vector(entry, shift_bits, here, pos, shifts)
-        d64 = ti.cast(d, ti.f64)
-        return entry, ti.select(there, d64.dot(d64), ti.cast(float("inf"), ti.f64))
+    def square(entry, here, atoms: ti.template(), shifts: ti.template(), shift_bits):
+        """Square of the distance of an entry."""
+        d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
+        return d.dot(d)
 
     @ti.func
     def put(i, place, entry, value, n, matrix: ti.template()):
@@ -72,50 +67,70 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int) -
         matrix.values[at] = ti.cast(value, stored)
 
     @ti.func
-    def value_of(r2, a, b, screening: ti.template()):
-        r = ti.sqrt(r2)
-        t = taper(r, screening.lower, screening.inverse_width)
-        return screening.coupling * t * shielded(r2, r, screening.inverse_gamma3[a * n_kinds + b])
+    def value_of(r2, a, entry, atoms: ti.template(), matrix: ti.template(), screening: ti.template()):
+        return coulomb_value(r2, a, atoms.kind[entry >> matrix.shift_bits], n_kinds, screening)
+
+    @ti.func
+    def cut_alone(i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+        """Keep those of the first m entries of atom i that are within the cutoff; how many these are, and how many close atoms."""
+        n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
+        kept, near_by, reach2 = 0, 0, close.reach * close.reach
+        for s in range(m):
+            entry = near.entries[slot(i, s, n, near.width, near_layout)]
+            r2 = square(entry, here, atoms, shifts, matrix.shift_bits)
+            # Written over by the next one if it is not to be kept: a branch would often be predicted wrongly.
+            put(i, kept, entry, value_of(r2, a, entry, atoms, matrix, screening), n, matrix)
+            kept += ti.cast(r2 < cutoff2, ti.i32)
+            if r2 < reach2 and entry >> matrix.shift_bits != i:
+                put_close(i, near_by, entry, n, close)
+                near_by += 1
+        return ti.Vector([kept, near_by])
+
+    @ti.func
+    def cut_shared(i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+        """The same with the threads that share the row. All threads of a warp call it."""
+        n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
+        kept, near_by, reach2, first = 0, 0, close.reach * close.reach, thread % many
+        while some(first < m):
+            # What is not there reads as the last one.
+            read = [
+                near.entries[slot(i, ti.max(ti.min(first + many * k, m - 1), 0), n, near.width, near_layout)]
+                for k in ti.static(range(AHEAD))
+            ]
+            squares = [square(entry, here, atoms, shifts, matrix.shift_bits) for entry in ti.static(read)]
+            for k in ti.static(range(AHEAD)):
+                keeps = first + many * k < m and squares[k] < cutoff2
+                before, all_of_them = claim(keeps, thread)
+                if keeps:
+                    value = value_of(squares[k], a, read[k], atoms, matrix, screening)
+                    put(i, kept + before, read[k], value, n, matrix)
+                kept += all_of_them
+                is_close = keeps and squares[k] < reach2 and read[k] >> matrix.shift_bits != i
+                before, all_of_them = claim(is_close, thread)
+                if is_close:
+                    put_close(i, near_by + before, read[k], n, close)
+                near_by += all_of_them
+            first += many * AHEAD
+        return ti.Vector([kept, near_by])
 
     @computed_in(ti.f64)
-    def fill(n, threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), screening: ti.template(), idle: ti.template()):  # fmt: skip
-        """Cut the list and work out its values. `threads`: of the loop, whole warps; `idle`: an element that is 0 if it is to be done."""
-        cutoff2 = screening.cutoff * screening.cutoff
+    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template(), flags: ti.template()):  # fmt: skip
+        """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps."""
         for thread in range(threads):
-            i, lane = ti.min(thread // many, n - 1), thread % many
-            does = thread < n * many and idle[0] == 0
-            here, a, shift_bits = atoms.pos[i], atoms.kind[i], matrix.shift_bits
-            m, kept, first = 0, 0, lane
+            i = ti.min(thread // many, atoms.n - 1)
+            does = thread < atoms.n * many and flags[0] == 0
+            m, found = 0, ti.Vector.zero(ti.i32, 2)
             if does:
                 m = ti.min(near.count[i], near.width)
-            going = first < m
             if ti.static(shared):
-                going = some(going)
-            while going:
-                found = [
-                    read(i, first + many * k, m, here, n, shift_bits, near, atoms.pos, shifts) for k in ti.static(range(AHEAD))
-                ]  # fmt: skip
-                for k in ti.static(range(AHEAD)):
-                    entry, r2 = found[k][0], found[k][1]
-                    keeps = r2 < cutoff2
-                    place = kept
-                    if ti.static(shared):
-                        before, all_of_them = claim(keeps, thread)
-                        place += before
-                        kept += all_of_them
-                    elif keeps:
-                        kept += 1
-                    if keeps:
-                        b = atoms.kind[entry >> shift_bits]
-                        put(i, place, entry, value_of(r2, a, b, screening), n, matrix)
-                first += many * AHEAD
-                going = first < m
-                if ti.static(shared):
-                    going = some(going)
-            if does and lane == 0:
-                matrix.count[i] = kept
-                for s in range(kept, whole_chunks(kept) * LANES):
-                    put(i, s, i << shift_bits, 0.0, n, matrix)
+                found = cut_shared(i, thread, m, atoms, near, shifts, matrix, close, screening)
+            else:
+                found = cut_alone(i, m, atoms, near, shifts, matrix, close, screening)
+            if does and thread % many == 0:
+                matrix.count[i] = found[0]
+                close.count[i] = found[1]
+                for s in range(found[0], whole_chunks(found[0]) * LANES):
+                    put(i, s, i << matrix.shift_bits, 0.0, atoms.n, matrix)
 
     @ti.func
     def entry_product(i, s, n, matrix: ti.template(), x: ti.template()):

@@ -32,3 +32,11 @@ def taper_slope(r, lower, inverse_width):
 def shielded(r2, r, inverse_gamma3):
     """(r^3 + gamma^-3)^(-1/3), 1/angstrom."""
     return inverse_cube_root(r2 * r + inverse_gamma3)
+
+
+@ti.func
+def coulomb_value(r2, a, b, n_kinds, screening: ti.template()):
+    """Element of the charge matrix for atoms of kinds a and b at a distance squared, eV."""
+    r = ti.sqrt(r2)
+    tapered = taper(r, screening.lower, screening.inverse_width)
+    return screening.coupling * tapered * shielded(r2, r, screening.inverse_gamma3[a * n_kinds + b])

@@ -111,7 +111,7 @@ def torsion_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
                                 p = row * OfTorsion.columns
                                 b3 = order3 - LEAST_ORDER
                                 x3 = exp(-g24 * b3)
-                                c2, s2, to_l = to_end(kl, -jk)
+                                c2, s2, _ = to_end(kl, -jk)
                                 _, _, to_j = to_end(-jk, kl)
                                 n2 = jk.cross(kl)
                                 n11, n22 = ti.max(n1.dot(n1), 1e-20), ti.max(n2.dot(n2), 1e-20)

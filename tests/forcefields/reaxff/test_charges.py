@@ -140,7 +140,9 @@ def test_history_saves_iterations():
     for _ in range(6):
         bench.move(1e-3)
         bench.charges_of(stepping=True)
-    assert bench.charges.statistics().iterations <= cold - 5
+    found = bench.charges.statistics()
+    assert found.iterations <= cold - 5
+    assert found.iterations < found.mean_iterations < cold
 
 
 def test_a_frozen_step_leaves_everything_as_it_is():
@@ -157,7 +159,7 @@ def test_a_frozen_step_leaves_everything_as_it_is():
 
 
 def test_more_iterations_are_queued_where_needed():
-    """The host says whether what was queued behind the solve has to be queued again; without loops on the device."""
+    """Without loops on the device the host says whether what was queued behind is to be queued again."""
     bench = Bench(box(60, 9.0), tolerance=1e-12)
     bench.charges._calls = 1
     bench.charges.queue(bench.near, bench.shifts, bench.bits, bench.control, 0, False)
@@ -185,11 +187,10 @@ def test_a_matrix_that_is_not_positive_is_an_error():
 
 
 def test_overlapping_atoms_have_charges():
-    system = Box(
-        np.array([0, 1, 1], np.int32), np.array([[0, 0, 0], [0, 0, 0], [1.0, 0, 0]]), 20.0 * np.eye(3)
-    )
-    q = Bench(system, tolerance=TIGHT, parameters=PARAMETERS).charges_of()
-    assert np.isfinite(q).all()
+    positions = np.array([[0, 0, 0], [0, 0, 0], [1.0, 0, 0]])
+    system = Box(np.array([0, 1, 1], np.int32), positions, 20.0 * np.eye(3))
+    q = Bench(system, tolerance=TIGHT).charges_of()
+    np.testing.assert_allclose(q, dense_charges(system), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(

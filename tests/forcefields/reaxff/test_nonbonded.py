@@ -19,7 +19,8 @@ from reaxff_systems import (
 
 from taichimd.core.errors import SettingsError
 from taichimd.enumerate.reproducible_sum import FORCE
-from taichimd.forcefields.reaxff.nonbonded import Nonbonded, pair_table
+from taichimd.forcefields.reaxff.nonbonded import Nonbonded
+from taichimd.forcefields.reaxff.pairs import pair_table
 
 FORMS = {"plain": PLAIN, "shielded": SHIELDED, "wall": WALLED, "dispersion": WHOLE}
 
@@ -64,6 +65,44 @@ def test_forces_and_virial_are_derivatives_at_fixed_charges(form):
         assert found.virials.sum(0)[a, b] == pytest.approx(-slope, abs=2e-7), (a, b)
 
 
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+def test_tables_are_as_good_as_their_intervals(form):
+    """Mean errors fall with the fourth power of the interval in energies, with the third in forces."""
+    system = box(60, 9.0, apart=1.4)
+    _, exact = evaluated(system, form)
+
+    def error(intervals, name):
+        _, found = evaluated(system, form, intervals=intervals)
+        return abs(getattr(found, name) - getattr(exact, name)).mean()
+
+    for name, fall, most in (("van_der_waals", 16, 1e-8), ("forces", 8, 1e-6)):
+        coarse, fine = error(500, name), error(1000, name)
+        assert fine < most
+        assert 0.6 * fall < coarse / fine < 1.6 * fall
+
+
+def test_forces_of_tables_are_derivatives_of_their_energy():
+    """Also where intervals are long, to the accuracy of central differences."""
+    system, h = box(apart=1.6), 1e-5
+    _, found = evaluated(system, intervals=100)
+
+    def energy(sign):
+        positions = system.positions.copy()
+        positions[3, 1] += sign * h
+        bench = NonbondedBench(Box(system.kinds, positions, system.cell), intervals=100)
+        bench.charges_of()
+        bench.charges.charge.from_numpy(q)
+        return bench.evaluate().energy
+
+    q = evaluated(system, intervals=100)[0]
+    assert found.forces[3, 1] == pytest.approx((energy(-1) - energy(1)) / (2 * h), abs=1e-7)
+
+
+def test_too_few_intervals_are_refused():
+    with pytest.raises(SettingsError, match="20 intervals of tables, expected 100 or more"):
+        NonbondedBench(box(), intervals=20)
+
+
 def test_forces_of_all_atoms_add_up_to_nothing():
     _, found = evaluated(box(60, 9.0))
     assert abs(found.forces.sum(0)).max() < 1e-12 * abs(found.forces).sum()
@@ -83,7 +122,7 @@ def test_with_one_set_of_constants_the_energy_is_stationary_in_the_charges():
 
     def energy(positions):
         bench = NonbondedBench(Box(system.kinds, positions, system.cell), tolerance=1e-13)
-        bench.nonbonded._shapes.coulomb, bench.nonbonded._shapes.polarisation = 14.4, 1.0
+        bench.nonbonded.constants.coulomb, bench.nonbonded.constants.polarisation = 14.4, 1.0
         bench.charges_of()
         return bench.evaluate()
 

@@ -1,0 +1,192 @@
+"""Preconditioner of the charge equilibration: a factorised approximate inverse of the matrix.
+
+M^-1 = G^T G with a lower triangular G (L. Yu. Kolotilina, A. Yu. Yeremin, SIAM J. Matrix Anal. Appl. 14, 45 (1993)): row i of G has
+entries for atom i and the atoms j with smaller numbers that are close to it. With A the matrix of these atoms, i the last one, and
+A = L L^T, the row is the solution of L^T g = (0, ..., 0, 1). So M is symmetric and positive whatever the rows are. Close atoms are
+those within a radius, in the order of the user's numbers; an atom with more than `MOST` has a row of its diagonal alone, as if nothing were
+close. The matrix of close atoms has one image of each, which makes the preconditioner worse, not wrong.
+
+Made anew for each evaluation: so it depends on the positions alone.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.access import straight_vector
+from taichimd.forcefields.reaxff.taper import coulomb_value
+from taichimd.neighbours.rows import slot
+
+MOST = 20
+"""Close atoms of one atom that there is room for."""
+SIZE = 12
+"""Largest matrix that is factorised: that of the first close atoms with smaller numbers, and of the atom."""
+LEAST = 0.01
+"""Smallest part of a diagonal element that a factorisation may leave: with less the row is the diagonal alone."""
+
+
+class Close(Bundle):
+    """Atoms close to each atom, and the factor G."""
+
+    reach: Any = Number("f64", "radius within which atoms are close, angstrom")
+    count: Any = Array("i32", "n", "close atoms of each atom, also those that there is no room for")
+    entries: Any = Array(
+        "i32", "20 n", "neighbour << shift_bits | code of its image, in the order of the row"
+    )
+    factors: Any = Array("f64", "20 n", "G_ij for a neighbour with a smaller number, G_ji for others")
+    diagonal: Any = Array("f64", "n", "G_ii, eV^(-1/2)")
+
+
+def factor_functions(n_kinds: int, layout: int) -> Any:
+    """Device functions `put`, for one entry, and `factorise` and `apply`, which hold their own loops over atoms.
+
+    Args:
+        n_kinds: species.
+        layout: of the rows of close atoms.
+    """
+
+    @ti.func
+    def put(i, place, entry, n, close: ti.template()):
+        """Keep an entry, if there is room."""
+        if place < MOST:
+            close.entries[slot(i, place, n, MOST, layout)] = entry
+
+    @ti.func
+    def atom_at(i, s, n, shift_bits, close: ti.template()):
+        return close.entries[slot(i, s, n, MOST, layout)] >> shift_bits
+
+    @ti.func
+    def usable(i, close: ti.template()):
+        """Close atoms of atom i: none if there are too many."""
+        count = close.count[i]
+        return ti.select(count > MOST, 0, count)
+
+    @ti.func
+    def key_of(entry, shift_bits, ident: ti.template()):
+        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
+
+    @ti.func
+    def put_in_order(i, n, shift_bits, ident: ti.template(), close: ti.template()):
+        """Close atoms of atom i in the order of the user's numbers, then of images, whatever that of the near list."""
+        for s in range(1, usable(i, close)):
+            entry, at = close.entries[slot(i, s, n, MOST, layout)], s
+            key = key_of(entry, shift_bits, ident)
+            while at > 0 and key_of(close.entries[slot(i, at - 1, n, MOST, layout)], shift_bits, ident) > key:
+                close.entries[slot(i, at, n, MOST, layout)] = close.entries[slot(i, at - 1, n, MOST, layout)]
+                at -= 1
+            close.entries[slot(i, at, n, MOST, layout)] = entry
+
+    @ti.func
+    def is_used(i, s, j, n, shift_bits, close: ti.template()):
+        """Whether slot s of atom i, with atom j, has a factor: of images of one atom the first, and not of an atom with too many."""
+        first = True
+        if s > 0:
+            first = atom_at(i, s - 1, n, shift_bits, close) != j
+        return first and close.count[j] <= MOST
+
+    @ti.func
+    def factor_row(i, shift_bits, atoms: ti.template(), shifts: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template()):  # fmt: skip
+        """Row i of G, into the slots of atoms with smaller numbers; 0 for the others."""
+        n, here, ident = atoms.n, atoms.pos[i], atoms.ident[i]
+        slots, kinds = ti.Vector.zero(ti.i32, SIZE), ti.Vector.zero(ti.i32, SIZE)
+        x, y, z = ti.Vector.zero(ti.f64, SIZE), ti.Vector.zero(ti.f64, SIZE), ti.Vector.zero(ti.f64, SIZE)
+        size = 0
+        for s in range(usable(i, close)):
+            at = slot(i, s, n, MOST, layout)
+            close.factors[at] = 0.0
+            entry = close.entries[at]
+            j = entry >> shift_bits
+            if atoms.ident[j] < ident and size < SIZE - 1:
+                if is_used(i, s, j, n, shift_bits, close):
+                    d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
+                    slots[size], kinds[size] = s, atoms.kind[j]
+                    x[size], y[size], z[size] = d[0], d[1], d[2]
+                    size += 1
+        slots[size], kinds[size] = -1, atoms.kind[i]
+        x[size], y[size], z[size] = 0.0, 0.0, 0.0
+        size += 1
+        # Cholesky, row by row: element (a, c) stands at a (a + 1)/2 + c.
+        factor = ti.Vector.zero(ti.f64, ti.static(SIZE * (SIZE + 1) // 2))
+        good = True
+        for a in range(size):
+            row = a * (a + 1) // 2
+            for c in range(a + 1):
+                value = elements[2 * kinds[a] + 1]
+                if c < a:
+                    dx, dy, dz = x[a] - x[c], y[a] - y[c], z[a] - z[c]
+                    value = coulomb_value(dx * dx + dy * dy + dz * dz, kinds[a], kinds[c], n_kinds, screening)
+                column = c * (c + 1) // 2
+                for k in range(c):
+                    value -= factor[row + k] * factor[column + k]
+                if c < a:
+                    factor[row + c] = value / factor[column + c]
+                else:
+                    # Not `<`: what is not a number is not good.
+                    if not value > LEAST * elements[2 * kinds[a] + 1]:
+                        good, value = False, 1.0
+                    factor[row + a] = ti.sqrt(value)
+        close.diagonal[i] = 1.0 / ti.sqrt(elements[2 * atoms.kind[i] + 1])
+        if good:
+            found = ti.Vector.zero(ti.f64, SIZE)
+            for step in range(size):
+                a = size - 1 - step
+                value = ti.select(step == 0, 1.0, 0.0)
+                for b in range(a + 1, size):
+                    value -= factor[b * (b + 1) // 2 + a] * found[b]
+                value /= factor[a * (a + 1) // 2 + a]
+                found[a] = value
+                if step == 0:
+                    close.diagonal[i] = value
+                else:
+                    close.factors[slot(i, slots[a], n, MOST, layout)] = value
+
+    @ti.func
+    def mirror_row(i, shift_bits, atoms: ti.template(), close: ti.template()):
+        """G_ji, from row j, into the slots of atoms with larger numbers."""
+        n, ident = atoms.n, atoms.ident[i]
+        for s in range(usable(i, close)):
+            j = atom_at(i, s, n, shift_bits, close)
+            if atoms.ident[j] > ident:
+                value = 0.0
+                if is_used(i, s, j, n, shift_bits, close):
+                    looking = True
+                    for u in range(usable(j, close)):
+                        if looking and atom_at(j, u, n, shift_bits, close) == i:
+                            value = close.factors[slot(j, u, n, MOST, layout)]
+                            looking = False
+                close.factors[slot(i, s, n, MOST, layout)] = value
+
+    @computed_in(ti.f64)
+    def factorise(atoms: ti.template(), matrix: ti.template(), shifts: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template(), flags: ti.template()):  # fmt: skip
+        for i in range(atoms.n):
+            if flags[0] == 0:
+                put_in_order(i, atoms.n, matrix.shift_bits, atoms.ident, close)
+        for i in range(atoms.n):
+            if flags[0] == 0:
+                factor_row(i, matrix.shift_bits, atoms, shifts, close, screening, elements)
+        for i in range(atoms.n):
+            if flags[0] == 0:
+                mirror_row(i, matrix.shift_bits, atoms, close)
+
+    @ti.func
+    def product(i, smaller, shift_bits, atoms: ti.template(), close: ti.template(), x: ti.template()):
+        """Row i of G (smaller: 1) or of its transpose (0) times both columns of x."""
+        total = close.diagonal[i] * x[i]
+        for s in range(usable(i, close)):
+            j = atom_at(i, s, atoms.n, shift_bits, close)
+            if (atoms.ident[j] < atoms.ident[i]) == (smaller == 1):
+                total += close.factors[slot(i, s, atoms.n, MOST, layout)] * x[j]
+        return total
+
+    @computed_in(ti.f64)
+    def apply(atoms: ti.template(), matrix: ti.template(), close: ti.template(), v: ti.template(), flags: ti.template()):  # fmt: skip
+        """Find z = G^T G r."""
+        for i in range(atoms.n):
+            if flags[0] == 0:
+                v.u[i] = product(i, 1, matrix.shift_bits, atoms, close, v.r)
+        for i in range(atoms.n):
+            if flags[0] == 0:
+                v.z[i] = product(i, 0, matrix.shift_bits, atoms, close, v.u)
+
+    return SimpleNamespace(put=put, factorise=factorise, apply=apply)
