@@ -6,8 +6,8 @@ polynomials long enough for float64, and scaling by powers of two through the ex
 float32 kernels run the same code with float32 literals.
 
 Largest errors in units in the last place, without fused multiply-add, as tests/core/test_math.py asserts
-them against mpmath: exp 1.0, log 0.9, power 2 + 2 |y log x|, inverse cube root and angle 1.5; in float64 sin and cos
-1.5 for |x| < 10, 1.9 up to 1e4 (at their zeros, too), 2.5 up to 1e5. In float32 sin and cos have 1.6 for
+them against mpmath: exp 1.0, log 0.9, power 2 + 2 |y log x|, inverse cube root, angle 1.5; in float64 sin,
+cos 1.5 for |x| < 10, 1.9 up to 1e4 (at their zeros, too), 2.5 up to 1e5. In float32 sin and cos have 1.6 for
 |x| < 0.75, and up to 1e4 an absolute error of 6.6e-8, which near a zero is many units. Arguments and results
 below the smallest normal number count as zero on the CPU: both runtimes set the processor to flush them.
 

@@ -35,8 +35,8 @@ class Bound:
         near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
         pair_cutoffs: the same of the pair term alone.
         room: of a queued group, makes what a near list asks to grow.
-        evaluator: of the first of some queued groups, makes what queues their kernels, from state, near lists,
-            outputs and backend; span: how many groups these are.
+        evaluator: of the first of some queued groups, makes what queues their kernels, of state, near lists,
+            outputs, backend; span: how many groups these are.
     """
 
     terms: Terms

@@ -11,8 +11,9 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
-from taichimd.forcefields.reaxff.nonbonded import Form, Nonbonded, Results, pair_table
+from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import CONSTANTS, Options
+from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
 from taichimd.forcefields.reaxff.solver import SOLVED, Progress
 from taichimd.forcefields.reaxff.solver import STATUS as OF_SOLVE

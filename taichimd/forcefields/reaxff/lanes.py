@@ -57,6 +57,6 @@ def types_with_pairs(types: dict[str, Any], stored: Any) -> dict[str, Any]:
     """The types of kernels, with those of the two solutions side by side ("both") and of a stored matrix."""
     return types | {
         "both": ti.types.vector(2, ti.f64),
-        "four": ti.types.vector(4, ti.f64),
+        "six": ti.types.vector(6, ti.f64),
         "stored": stored,
     }
