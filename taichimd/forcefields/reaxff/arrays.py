@@ -61,6 +61,7 @@ class Bonds(Bundle):
     """Rows of half-bonds and what is known of them."""
 
     width: Any = Number("i32", "slots of a row")
+    places: Any = Number("i32", "n width")
     count: Any = Array("i32", "n", "number of bonds of each atom")
     partner: Any = Array("i32", "n width", "entry of the other atom, as in the near list")
     twin: Any = Array("i32", "n width", "place of the other half of the bond")

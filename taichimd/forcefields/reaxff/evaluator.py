@@ -138,9 +138,10 @@ class ReaxEvaluator:
             CapacityError: lists that do not fit the memory.
         """
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
-        bonded.queue(
-            call, state, verlet, self._near[0].near, control, self._status, self._tables, self._outputs[0], when, self._near[0].number,
-            energies=all_of_it, virials=all_of_it,
+        near, first = self._near[0], self._outputs[0]
+        call(
+            bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control, self._status,
+            first, when, near.number,
         )  # fmt: skip
         self.charges.queue(
             self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when != ANY_TIME
@@ -150,7 +151,7 @@ class ReaxEvaluator:
         call(_hold, self.charges.progress, control, self._status)
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if all_of_it:
-            first, second = self._outputs
+            second = self._outputs[1]
             call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
 
     def check(self) -> None:

@@ -12,19 +12,19 @@ import numpy as np
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
-from taichimd.forcefields.reaxff.angles import angle_kernel
-from taichimd.forcefields.reaxff.bond_orders import bond_order_kernels
-from taichimd.forcefields.reaxff.chain import chain_kernel
-from taichimd.forcefields.reaxff.coordination import coordination_kernel
+from taichimd.forcefields.reaxff.angles import angles_function
+from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
+from taichimd.forcefields.reaxff.chain import chain_function
+from taichimd.forcefields.reaxff.coordination import coordination_function
 from taichimd.forcefields.reaxff.evaluator import BondRoom, ReaxEvaluator
 from taichimd.forcefields.reaxff.ffield import FField, read_ffield
-from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bond_kernel
+from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bonds_function
 from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
 from taichimd.forcefields.reaxff.options import Options
 from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
 from taichimd.forcefields.reaxff.solver import solver_kernels
 from taichimd.forcefields.reaxff.tables import bond_reaches
-from taichimd.forcefields.reaxff.torsions import torsion_kernel
+from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms
@@ -34,12 +34,12 @@ from taichimd.forcefields.terms import Terms
 class _Functions:
     """What is computed: the makers of all kernels."""
 
-    bond_orders: Any = bond_order_kernels.__wrapped__
-    coordination: Any = coordination_kernel.__wrapped__
-    angles: Any = angle_kernel.__wrapped__
-    torsions: Any = torsion_kernel.__wrapped__
-    hydrogen_bonds: Any = hydrogen_bond_kernel.__wrapped__
-    chain: Any = chain_kernel.__wrapped__
+    bond_orders: Any = bond_orders_function.__wrapped__
+    coordination: Any = coordination_function.__wrapped__
+    angles: Any = angles_function.__wrapped__
+    torsions: Any = torsions_function.__wrapped__
+    hydrogen_bonds: Any = hydrogen_bonds_function.__wrapped__
+    chain: Any = chain_function.__wrapped__
     nonbonded: Any = nonbonded_kernels.__wrapped__
     solver: Any = solver_kernels.__wrapped__
 
