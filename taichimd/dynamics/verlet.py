@@ -31,6 +31,7 @@ from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.dynamics.step import step_functions
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
+from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import (
     BLOWN,
     BUILDING,
@@ -47,7 +48,6 @@ from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.search import Search, Sorted
 from taichimd.program.compiled import compiled_groups, evaluation_kernels, step_view
-from taichimd.program.forces import Outputs
 from taichimd.program.variant import System, Variant
 from taichimd.system.cell import VERLET_LIST
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms

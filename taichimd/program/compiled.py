@@ -12,13 +12,14 @@ from taichimd.dynamics.moving_cell import cell_functions
 from taichimd.dynamics.step_flags import pass_functions
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.group import GroupView, view
+from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.passes import passes_functions
 from taichimd.enumerate.queued import queued_functions
 from taichimd.enumerate.reproducible_sum import ALL, DIAGONAL, FORCE, SYMMETRIC, TRACE
 from taichimd.neighbours.control import HELD, REBUILD, STALE
 from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import whole_warps
-from taichimd.program.forces import Outputs, force_functions
+from taichimd.program.forces import force_functions
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms

@@ -7,9 +7,9 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import LoopFlags, step_kernels
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
-from taichimd.program.forces import Outputs, outputs_for
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
 from taichimd.program.totals import totals

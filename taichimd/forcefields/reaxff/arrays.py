@@ -50,6 +50,9 @@ _A = {name: k for k, name in enumerate(ATOM)}
 class Columns:
     """Numbers of columns as attributes, which kernels read at their compilation."""
 
+    def __getattr__(self, name: str) -> int:
+        raise AttributeError(f"no column {name}")
+
     def __init__(self, names: dict[str, int]) -> None:
         vars(self).update(names)
 
@@ -111,13 +114,13 @@ def bond_functions(backend: str) -> tuple[Any, Any]:
 
 
 @ti.func
-def vector(column: ti.template(), t, m, half: ti.template()):
+def vector(column: ti.template(), t, m, half: ti.template()):  # type: ignore[valid-type, no-untyped-def]
     """Three numbers of a half-bond, from a column on."""
     return ti.Vector([half[column * m + t], half[(column + 1) * m + t], half[(column + 2) * m + t]])
 
 
 @ti.func
-def put_vector(v, column: ti.template(), t, m, half: ti.template()):
+def put_vector(v, column: ti.template(), t, m, half: ti.template()):  # type: ignore[valid-type, no-untyped-def]
     """Store three numbers of a half-bond, from a column on."""
     for k in ti.static(range(3)):
         half[(column + k) * m + t] = v[k]

@@ -6,6 +6,7 @@ from typing import Any
 from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.memory import FEWER, array
 from taichimd.core.runtime import ti
+from taichimd.enumerate.outputs import Outputs
 from taichimd.forcefields.reaxff.angles import angles_function
 from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, STATUS, TERMS, Bonds, Tables
 from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
@@ -16,7 +17,6 @@ from taichimd.forcefields.reaxff.lanes import threads_of_row
 from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
-from taichimd.program.forces import Outputs
 from taichimd.system.state import Atoms
 
 FIRST_WIDTH = 8

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.bonded import Bonded
@@ -21,7 +22,6 @@ from taichimd.forcefields.reaxff.tables import device_tables
 from taichimd.neighbours.control import ANY_TIME, CONTROL, REBUILD
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.rows import row_layout
-from taichimd.program.forces import Outputs
 from taichimd.system.state import State
 
 FIRST_NONBONDED = TERMS.index("van der Waals")
