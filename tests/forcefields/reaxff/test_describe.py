@@ -113,6 +113,13 @@ def test_warnings(file, parts, warning):
     assert warning in found[0]
 
 
+@pytest.mark.parametrize(("factor", "warned"), [(-1.35, True), (-1.40, False)])
+def test_bond_orders_that_end_with_a_step(file, factor, warned):
+    """exp(-1.35 x 5) is 0.0012 and exp(-1.4 x 5) 0.0009; bonds end at 0.001."""
+    found = warnings_of(file(bonds=[bond("1 1", p_bo1=factor, p_bo2=1.0), *BONDS[1:]]))
+    assert len(found) == warned
+
+
 def test_masses_of_the_triple_bond(file):
     own = {
         "C": atom(1.0, **(USUAL | {"mass": 12.011, "hb": 0.0})),
