@@ -3,13 +3,15 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES, needs_lammps
+from published import FILES
 
 from taichimd.core.errors import MissingParameterError
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.describe import describe
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.suspicious import warnings_of
+
+pytestmark = pytest.mark.runtime("taichi")
 
 # Made-up numbers need not be usual ones; these are.
 USUAL = {"eta": 8.0, "p_ovun2": -5.0, "alpha": 9.0, "D": 0.1, "gamma": 1.0}
@@ -156,7 +158,7 @@ PUBLISHED = {
 }
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_files_give_few_warnings(path):
     found = warnings_of(read_ffield(path))

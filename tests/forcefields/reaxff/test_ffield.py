@@ -3,13 +3,15 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES, needs_lammps
+from published import FILES
 from reading import reader, refused
 
 from taichimd.core.errors import ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff import columns
 from taichimd.forcefields.reaxff.ffield import is_ffield, is_ffield_file, read_ffield
+
+pytestmark = pytest.mark.runtime("taichi")
 
 FULL = {
     "off_diagonals": [off_diagonal("1 2", D=0.5)],
@@ -247,7 +249,7 @@ def test_columns_are_those_of_the_paper():
     assert [file.hydrogen_bonds[0][name] for name in names] == [1.9682, -4.4628, 1.7976, 3.0]
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_files_are_read(path):
     file = read_ffield(path)
@@ -258,7 +260,7 @@ def test_published_files_are_read(path):
     assert {"C", "H", "O"} & set(file.names)
 
 
-@needs_lammps
+@pytest.mark.lammps
 def test_other_files_of_lammps_are_none():
     others = [path for path in FILES[0].parent.iterdir() if path not in FILES and path.is_file()]
     assert len(others) > 100

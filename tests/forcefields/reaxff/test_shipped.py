@@ -3,12 +3,14 @@
 import re
 
 import pytest
-from published import FILES, needs_lammps
+from published import FILES
 
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from validation.reaxff.parameter_files import SETS, compare
 from validation.reaxff.writing import ffield_text
+
+pytestmark = pytest.mark.runtime("taichi")
 
 LAMMPS = {path.name: path for path in FILES}
 
@@ -30,7 +32,7 @@ def test_the_text_is_that_of_its_numbers(name):
     assert ffield_text(read_ffield(find(name)), SETS[name].elements, text.split("\n")[0]) == text
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize(
     ("name", "copy", "numbers"),
     [("CHO.ffield", "ffield.reax.cho", 561), ("CHON.ffield", "ffield.reax.rdx", 785)],
@@ -41,7 +43,7 @@ def test_numbers_are_those_of_lammps(name, copy, numbers):
     assert found["differences"] == found["entries_in_one"] == []
 
 
-@needs_lammps
+@pytest.mark.lammps
 def test_water_differs_from_lammps_in_what_other_charges_use():
     name = "H2O.ffield"
     found = compare(read_ffield(find(name)), read_ffield(LAMMPS["acks2_ff.water"]), SETS[name].elements)
