@@ -152,8 +152,9 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                             sort.grid, sort.bins, sort.reach, sort.radius2, s.cells
                         )
                 if ti.static(not all_pairs):
-                    to_do = s.n * s.control[BUILDING]
-                    rebuild(to_do, s.atoms, own, old, old_own, system.verlet, s.control, sort, False)
+                    rebuild(
+                        s.n * s.control[BUILDING], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
+                    )  # fmt: skip
                 loops.building[None] = 0
                 if s.control[BUILDING] == 1:
                     s.control[BUILDS] += 1
