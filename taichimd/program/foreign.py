@@ -22,7 +22,7 @@ from taichimd.neighbours.control import control_size
 from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width
 from taichimd.neighbours.tuple_arrays import Tuples
-from taichimd.program.compiled import evaluation_kernels
+from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.results import Array, Evaluation
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import State
