@@ -20,8 +20,8 @@ from taichimd.forcefields.reaxff.lanes import LANES, across, threads_of_row, typ
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
-from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress
-from taichimd.neighbours.rows import row_layout, slot, whole_warps
+from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
+from taichimd.neighbours.rows import row_layout, slot
 from taichimd.system.state import Atoms, State
 
 LEAST_INTERVALS = 100
@@ -39,6 +39,7 @@ class Constants(Bundle):
 class Given(Bundle):
     """What the loops read."""
 
+    threads: Any = Number("i32", "of the loop over rows")
     atoms: Any = Atoms
     shifts: Any = SHIFTS
     matrix: Any = Matrix
@@ -113,7 +114,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
 
     @computed_in(ti.f64)
     def of_atoms(want: ti.template(), g: ti.template(), results: ti.template()):
-        for thread in range(whole_warps(g.atoms.n * many) if ti.static(many > 1) else g.atoms.n):
+        for thread in range(g.threads):
             i = ti.min(thread // many, g.atoms.n - 1)
             does = thread < g.atoms.n * many and g.progress.flags[STATUS] == SOLVED
             total = ti.Vector.zero(ti.f64, ti.static(3 if want == FORCE else NUMBERS))
@@ -126,7 +127,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
                 store(i, total, want, g, results)
 
     given = Given.only(
-        "shifts", "charge", "constants", "elements", atoms=Atoms.only("n", "pos", "kind"),
+        "threads", "shifts", "charge", "constants", "elements", atoms=Atoms.only("n", "pos", "kind"),
         matrix=Matrix.only("width", "shift_bits", "count", "entries"), shapes=Look if tabulated else Shapes,
         screening=Screening.only("lower", "inverse_width"), progress=Progress.only("flags"),
     )  # fmt: skip
@@ -187,6 +188,7 @@ class Nonbonded:
                 f"{intervals} intervals of tables, expected {LEAST_INTERVALS} or more; try 10000"
             )
         self._state, self._charges = state, charges
+        self._threads, _ = loop_ends(state.n, backend)
         n_kinds = len(table)
         self._kernels = nonbonded_kernels(
             state.real, charges.stored, n_kinds, backend, form, intervals is not None
@@ -224,7 +226,7 @@ class Nonbonded:
         run = self._kernels.everything if want == ALL else self._kernels.forces
         of = self._charges
         given = Given(
-            self._state, shifts, of.matrix, of.charge, self._shapes, of.screening, self.constants, of.elements, of.progress
+            self._threads, self._state, shifts, of.matrix, of.charge, self._shapes, of.screening, self.constants, of.elements, of.progress
         )  # fmt: skip
         with literals(self._state.real), grid(self._blocks):
             run(given, self.results)

@@ -58,7 +58,7 @@ def test_rows_are_those_of_dense_factorisations(memory):
 
 def test_crowded_atoms_have_a_diagonal_and_the_transpose_fits():
     """More close atoms than there is room for, several images of one, larger matrices than are factorised."""
-    system = box(36, 5.5, apart=0.7)
+    system = box(40, 5.5, apart=0.7)
     bench = Bench(system, tolerance=1e-12)
     q = bench.charges_of()
     lower, upper, count = factors(bench)
