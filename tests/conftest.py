@@ -23,8 +23,8 @@ ONCE = (
 )  # fmt: skip
 """Doors, files, reports: what does not know the runtime, or stands on tests that do. Under Taichi alone."""
 LONG = (
-    "crystals", "docstrings", "heat_current", "page_numbers", "pages",
-    "precision", "pressure", "python_door", "python_page", "sums",
+    "crystals", "docstrings", "heat_current", "nonbonded", "page_numbers", "pages",
+    "precision", "precondition", "pressure", "python_door", "python_page", "sums",
     "tuple_decomposition", "vashishta", "volume_distributions",
 )  # fmt: skip
 """Under quadrants, if it is there, whose kernels are ready sooner; `bits` compares what they stand on."""

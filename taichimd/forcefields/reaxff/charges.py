@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.solver import (
     loop_ends,
     solver_kernels,
 )
-from taichimd.neighbours.rows import NearRows, row_layout
+from taichimd.neighbours.rows import NearRows
 from taichimd.system.state import State
 
 Values = NDArray[np.float64]
@@ -129,7 +129,7 @@ class Charges:
         n, both = state.n, ti.types.vector(2, ti.f64)
         self._blocks = blocks_for(8 * n)
         self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout)
-        self._layout, self._calls = row_layout(backend), FIRST_CALLS
+        self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)
         self.elements = _on_device(np.stack([chi, eta], axis=1))

@@ -76,7 +76,7 @@ GOING_ON = Array("i32", "", "whether the loop on the device goes on")
 
 
 class Solver(Bundle):
-    """All of it."""
+    """What the loops of a solve read and write."""
 
     threads: Any = Number("i32", "of loops over rows")
     chunks: Any = Number("i32", "of atoms, each for a thread, in loops that read sums")
@@ -104,8 +104,8 @@ def _at_once(backend: str) -> int:
 def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int) -> Any:
     """Kernels of a solve, for one precision.
 
-    Where kernels loop on the device, `solve` is all of it. Elsewhere it is `begin`, `cut`, `open_solve`, then `iterate` as often as
-    needed, then `finish`; `iterate` and `finish` do nothing if there is nothing left to do.
+    Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as often as needed, and
+    `finish`; `iterate` and `finish` do nothing if there is nothing for them to do.
 
     Args:
         real: type of positions and charges.
@@ -121,16 +121,16 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     at_once = _at_once(backend)
 
     @ti.func
-    def dots(i, g: ti.template(), v: ti.template()):
-        r, z, w = v.r[i], v.z[i], v.w[i]
+    def dots(i, g: ti.template()):
+        r, z, w = g.v.r[i], g.v.z[i], g.v.w[i]
         scale = 1.0 / g.elements[2 * g.atoms.kind[i] + 1]
         return ti.Vector(
             [r[0] * z[0], r[1] * z[1], w[0] * z[0], w[1] * z[1], r[0] * r[0] * scale, r[1] * r[1] * scale]
         )
 
     @ti.func
-    def solutions(i, g: ti.template(), v: ti.template()):
-        return ti.Vector([v.x[i][0], v.x[i][1], 0.0, 0.0, 0.0, 0.0])
+    def solutions(i, g: ti.template()):
+        return ti.Vector([g.v.x[i][0], g.v.x[i][1], 0.0, 0.0, 0.0, 0.0])
 
     add_dots, add_solutions = piece_sums(dots, many > 1, GOING), piece_sums(solutions, many > 1, SOLVED)
 
@@ -238,14 +238,14 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     @ti.func
     def iteration(g: ti.template(), going: ti.template()):
         multiply(True, g)
-        add_dots(g, g.v, g.progress.partial, g.progress.flags)
+        add_dots(g)
         improve(g, going)
         close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
 
     @computed_in(ti.f64)
     def end(net, past: ti.template(), charge: ti.template(), g: ti.template()):
         """Charges, and the solutions as the newest ones, of a solve that has ended well."""
-        add_solutions(g, g.v, g.progress.partial, g.progress.flags)
+        add_solutions(g)
         for chunk in range(g.chunks):
             if g.progress.flags[STATUS] == SOLVED:
                 if chunk == 0:
