@@ -185,7 +185,7 @@ class Nonbonded:
             )
         if intervals is not None and intervals < LEAST_INTERVALS:
             raise SettingsError(
-                f"{intervals} intervals of tables, expected {LEAST_INTERVALS} or more; try 10000"
+                f"{intervals} intervals of tables, expected {LEAST_INTERVALS} or more; try 1000"
             )
         self._state, self._charges = state, charges
         self._threads, _ = loop_ends(state.n, backend)
