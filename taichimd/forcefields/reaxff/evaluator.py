@@ -13,7 +13,7 @@ from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STA
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
-from taichimd.forcefields.reaxff.options import CONSTANTS, Options
+from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
 from taichimd.forcefields.reaxff.solver import SOLVED, Progress
@@ -119,6 +119,7 @@ class ReaxEvaluator:
         self._nonbonded = Nonbonded(
             state, self.charges, pair_table(pair, form, exponent), form, exponent, backend,
             coulomb=constants.coulomb, polarisation=constants.polarisation,
+            intervals=INTERVALS if options.tables else None,
         )  # fmt: skip
         results = self._nonbonded.results
         outputs[1].force, outputs[1].virial = results.force, results.virial

@@ -127,6 +127,7 @@ def ReaxFF(  # noqa: N802
     charge_tolerance: float = 1e-6,
     net_charge: float = 0.0,
     lammps_forces: bool = False,
+    tables: bool = True,
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -139,13 +140,18 @@ def ReaxFF(  # noqa: N802
         charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
         net_charge: sum of all charges, e.
         lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
+        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of rounding;
+            else evaluate the formulas.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
         SettingsError: constants that are none, a tolerance out of range.
     """
     path = library.find(file)
-    ffield, options = read_ffield(path), Options(constants, charge_tolerance, net_charge, lammps_forces)
+    ffield, options = (
+        read_ffield(path),
+        Options(constants, charge_tolerance, net_charge, lammps_forces, tables),
+    )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
     citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"
