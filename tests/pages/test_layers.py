@@ -57,6 +57,7 @@ LAYERS = [
     ["app.job", "relaxation"],
     ["app.driver"],
     ["copied_calculator", "testing"],
+    ["math", "units", "errors"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]
