@@ -197,6 +197,22 @@ class Device:
         for one in self.evaluators:
             one.check()
 
+    def of_terms(self, what: str) -> dict[str, Any]:
+        """The "terms" or "atom_values" of groups with kernels of their own, at the present positions."""
+        if self.evaluators:
+            self.need_outputs()
+        return {name: value for one in self.evaluators for name, value in getattr(one, what)().items()}
+
+    def charge_iterations(self) -> int | None:
+        """Iterations of the last charge equilibration; None without charges."""
+        found = [one.charges.statistics().iterations for one in self.evaluators]
+        return found[0] if found else None
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for reports, of lists and of groups with kernels of their own."""
+        own = {name: value for one in self.evaluators for name, value in one.statistics().items()}
+        return {**self.lists.statistics(), "steps_per_call": self.unroll, **own}
+
     def system(self) -> System:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
@@ -226,6 +242,11 @@ class Device:
     def totals(self) -> tuple[float, float, Array]:
         """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
         return totals(self.state, *self.outputs)
+
+    def evaluate(self) -> tuple[float, float, Array]:
+        """`totals` of the present positions."""
+        self.need_outputs()
+        return self.totals()
 
     # Steps.
 

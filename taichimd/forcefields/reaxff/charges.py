@@ -140,7 +140,7 @@ class Charges:
             coupling=COUPLING,
             inverse_gamma3=_on_device(parameters.inverse_gamma3),
         )
-        self.past = Past(**{name: state.carry(f"charges {name}") for name in Past.fields})
+        self.past = Past(**{name: state.carry(f"charges {name}", shown=False) for name in Past.fields})
         self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
