@@ -169,7 +169,7 @@ Femtoseconds = Annotated[
     float,
     BeforeValidator(time_or_number),
     _ABOVE_0,
-    Values('a number above 0 (fs), or a time such as "1fs"', "fs", ', fs or with a unit as "0.1ps"'),
+    Values('a number above 0 (fs), or a time such as "1fs"', "fs", ', fs or with a unit as "1fs"'),
 ]
 Duration = Annotated[
     float,

@@ -259,7 +259,7 @@ class ForceField:
             )
         found: list[Bound] = []
         for group in groups:
-            terms = [term for one in group for term in one.terms]
+            terms: list[Any] = [term for one in group for term in one.terms]
             found += terms[0].bind(species) if terms[0].kind == QUEUED else [bound(terms, species)]
         return tuple(found)
 

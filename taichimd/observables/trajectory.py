@@ -133,12 +133,11 @@ class Trajectory:
         return (self.frames.symbols == species) & ~self.frames.fixed
 
 
-def parse_fit(text: str | None, name: str = "fit") -> tuple[float, float] | None:
+def parse_fit(text: str | None) -> tuple[float, float] | None:
     """Two times in ps of a text such as "1ps,5ps".
 
     Args:
         text: of the option; None gives None.
-        name: of the option, for the message.
 
     Raises:
         SettingsError: not two times with units.
@@ -149,6 +148,6 @@ def parse_fit(text: str | None, name: str = "fit") -> tuple[float, float] | None
         return None
     parts = text.split(",")
     if len(parts) != 2:
-        raise SettingsError(f'{name} {text!r}: expected two times, such as "1ps,5ps"')
+        raise SettingsError(f'fit {text!r}: expected two times, such as "1ps,5ps"')
     first, last = (parse_time(part.strip()) / 1000.0 for part in parts)
     return first, last

@@ -8,7 +8,7 @@ import functools
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, device_helper
+from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import fills_device, ti
 from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
@@ -23,21 +23,6 @@ from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
 from taichimd.neighbours.rows import Rows, body_layout, row_layout, slot
 from taichimd.neighbours.tuple_arrays import pair_width
-from taichimd.system.state import State
-
-
-class Outputs(Bundle):
-    """What an evaluation leaves, in spatial order."""
-
-    energy: Any = Array("real", "n", "energy of each atom, eV")
-    force: Any = Array("vec", "n", "force on each atom, eV/angstrom")
-    virial: Any = Array("real", "9n", "3x3 virial of each atom, eV")
-
-
-def outputs_for(state: State) -> Outputs:
-    """Room for what the atoms of a state get."""
-    lengths = {"n": state.n, "9n": 9 * state.n}
-    return Outputs(*(ti.ndarray(state.types[f.type], lengths[f.length]) for f in Outputs.fields.values()))
 
 
 @device_helper

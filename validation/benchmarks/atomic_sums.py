@@ -22,6 +22,7 @@ from taichimd.core.runtime import literals, ti
 from taichimd.enumerate.access import neighbour, straight_vector
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.control import CONTROL, REBUILD
@@ -34,7 +35,6 @@ from taichimd.neighbours.tuple_arrays import (
     triplets_end,
 )
 from taichimd.program.engine import Engine
-from taichimd.program.forces import Outputs
 from taichimd.system.state import Atoms
 from validation import common
 from validation.benchmarks.quadruplets import again, loops

@@ -72,8 +72,14 @@ def chosen(options: argparse.Namespace) -> list[str]:
 def measure(options: argparse.Namespace) -> None:
     """Run every case with the taichimd of the current folder; print one JSON line for each."""
     import taichimd
-    from taichimd.core import runtime
-    from taichimd.program.engine import Engine
+
+    try:
+        from taichimd.core import runtime
+        from taichimd.program.engine import Engine
+    except ImportError:  # an earlier checkout has these modules at its top
+        from taichimd.engine import Engine
+
+        from taichimd import runtime
     from validation.benchmarks.systems import CASES as SYSTEMS
 
     runtime.start(options.backend)

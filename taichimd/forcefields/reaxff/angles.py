@@ -13,23 +13,17 @@ takes what acts on its own bond and outer atom; the first one what belongs to th
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
 from taichimd.core.math import angle, exp, power
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.arrays import (
     GO,
-    SHIFT_BITS,
-    STATUS,
     A,
-    Bonds,
     H,
-    Tables,
     bond_functions,
     put_vector,
     vector,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, G, OfAngle, OfAtom
-from taichimd.system.state import Atoms
 
 LEAST_ORDER = 0.001
 """Bond orders from which a bond has angles and torsions, which see what is above it."""
@@ -51,16 +45,14 @@ def to_end(a, b):
 
 
 @cache
-def angle_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
-    """Kernel `angles`; with `energies` it leaves those, too."""
-    types = types_of(ti.f64)
+def angles_function(backend: str, n_kinds: int, energies: bool) -> Any:
+    """Device function `angles`; with `energies` it leaves those, too."""
     place, owner = bond_functions(backend)
 
-    @kernel(types, atoms=Atoms.only("n", "kind"), shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "count", "partner", "half", "atom"), tables=Tables.only("general", "atom", "angle", "rows"), status=STATUS)  # fmt: skip
-    def angles(atoms, shift_bits, bonds, tables, status):
-        n, width = atoms.n, bonds.width
-        m = n * width
-        for t in range(m):
+    @ti.func
+    def angles(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+        for t in range(bonds.places):
+            n, width, m = atoms.n, bonds.width, bonds.places
             j, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[j]:
                 own = vector(H.DX, t, m, bonds.half)

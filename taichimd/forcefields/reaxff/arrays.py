@@ -50,6 +50,9 @@ _A = {name: k for k, name in enumerate(ATOM)}
 class Columns:
     """Numbers of columns as attributes, which kernels read at their compilation."""
 
+    def __getattr__(self, name: str) -> int:
+        raise AttributeError(f"no column {name}")
+
     def __init__(self, names: dict[str, int]) -> None:
         vars(self).update(names)
 
@@ -61,6 +64,7 @@ class Bonds(Bundle):
     """Rows of half-bonds and what is known of them."""
 
     width: Any = Number("i32", "slots of a row")
+    places: Any = Number("i32", "n width")
     count: Any = Array("i32", "n", "number of bonds of each atom")
     partner: Any = Array("i32", "n width", "entry of the other atom, as in the near list")
     twin: Any = Array("i32", "n width", "place of the other half of the bond")
@@ -110,13 +114,13 @@ def bond_functions(backend: str) -> tuple[Any, Any]:
 
 
 @ti.func
-def vector(column: ti.template(), t, m, half: ti.template()):
+def vector(column: ti.template(), t, m, half: ti.template()):  # type: ignore[valid-type, no-untyped-def]
     """Three numbers of a half-bond, from a column on."""
     return ti.Vector([half[column * m + t], half[(column + 1) * m + t], half[(column + 2) * m + t]])
 
 
 @ti.func
-def put_vector(v, column: ti.template(), t, m, half: ti.template()):
+def put_vector(v, column: ti.template(), t, m, half: ti.template()):  # type: ignore[valid-type, no-untyped-def]
     """Store three numbers of a half-bond, from a column on."""
     for k in ti.static(range(3)):
         half[(column + k) * m + t] = v[k]

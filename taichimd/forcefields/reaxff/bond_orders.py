@@ -13,7 +13,6 @@ of what belongs to the two atoms are written so that they commute.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.core.math import exp, log, power
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import distance_vector
@@ -21,11 +20,8 @@ from taichimd.forcefields.reaxff.arrays import (
     GO,
     HELD,
     MOST_BONDS,
-    STATUS,
     A,
-    Bonds,
     H,
-    Tables,
     bond_functions,
     put_vector,
 )
@@ -33,7 +29,6 @@ from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import (
     ANY_TIME,
     BLOWN,
-    CONTROL,
     NONE,
     OVERFULL,
     REBUILD,
@@ -41,17 +36,16 @@ from taichimd.neighbours.control import (
     STALE,
     STEP,
 )
-from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
-from taichimd.system.state import Atoms
+from taichimd.neighbours.rows import row_layout, slot
 
 LEAST = 1e-10
 """Smaller bond orders are 0."""
 
 
 @cache
-def bond_order_kernels(backend: str, n_kinds: int) -> Any:
-    """Kernel `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
-    types, layout = types_of(ti.f64), row_layout(backend)
+def bond_orders_function(backend: str, n_kinds: int) -> Any:
+    """Device function `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
+    layout = row_layout(backend)
     place, owner = bond_functions(backend)
 
     @ti.func
@@ -85,17 +79,16 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
             at -= 1
         partner[place(i, at, n, width)] = entry
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom"), tables=Tables.only("general", "atom", "pair"), control=CONTROL, status=STATUS, when=Number("i32", "`STEP`, `END` or `ANY_TIME`"), group=Number("i32", "number of the group of terms"))  # fmt: skip
-    def bond_orders(atoms, verlet, near, bonds, tables, control, status, when, group):
-        n, width, shift_bits = atoms.n, bonds.width, verlet.shift_bits
-        m = n * width
+    @ti.func
+    def bond_orders(atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(), tables: ti.template(), control: ti.template(), status: ti.template(), when, group):  # fmt: skip
         for _ in range(1):
             status[GO] = goes(when, control)
             status[HELD] = 1 - status[GO]
             if status[GO] == 1:
                 # Else it is what the host has to make room for.
                 status[MOST_BONDS] = 0
-        for i in range(n):
+        for i in range(atoms.n):
+            n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             if status[GO] == 1:
                 x, a, candidates = atoms.pos[i], atoms.kind[i], 0
                 # Candidates in the order of the user's numbers and images, whatever that of the near list.
@@ -140,12 +133,13 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.F2_PART * n + i] = exp(-g1 * delta)
                 bonds.atom[A.F3_PART * n + i] = exp(-g2 * delta)
         for _ in range(1):
-            if status[GO] == 1 and status[MOST_BONDS] > width:
+            if status[GO] == 1 and status[MOST_BONDS] > bonds.width:
                 # The host grows the rows, and the step is done anew.
                 status[GO], status[HELD] = 0, 1
                 control[OVERFULL + group] = 1
                 control[REBUILD] = 1
-        for t in range(m):
+        for t in range(bonds.places):
+            n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             i, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[i]:
                 entry = bonds.partner[t]
@@ -178,7 +172,8 @@ def bond_order_kernels(backend: str, n_kinds: int) -> Any:
                 bonds.half[H.BO_S * m + t] = clipped(sum_of - pi - pipi)
                 bonds.half[H.BO_P * m + t] = clipped(pi)
                 bonds.half[H.BO_PP * m + t] = clipped(pipi)
-        for i in range(n):
+        for i in range(atoms.n):
+            n, width, m, shift_bits = atoms.n, bonds.width, bonds.places, verlet.shift_bits
             if status[GO] == 1:
                 total = 0.0
                 for s in range(bonds.count[i]):

@@ -1,38 +1,80 @@
-"""Bonded terms of one system: their arrays, which grow, and their kernels in order."""
+"""Bonded terms of one system: their arrays, which grow, and their kernel."""
 
-from types import SimpleNamespace
+from functools import cache
 from typing import Any
 
+from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.memory import FEWER, array
 from taichimd.core.runtime import ti
-from taichimd.forcefields.reaxff.angles import angle_kernel
-from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, TERMS, Bonds, Tables
-from taichimd.forcefields.reaxff.bond_orders import bond_order_kernels
-from taichimd.forcefields.reaxff.chain import chain_kernel
-from taichimd.forcefields.reaxff.coordination import coordination_kernel
-from taichimd.forcefields.reaxff.hydrogen_bonds import hydrogen_bond_kernel
-from taichimd.forcefields.reaxff.torsions import torsion_kernel
+from taichimd.enumerate.outputs import Outputs
+from taichimd.forcefields.reaxff.angles import angles_function
+from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, STATUS, TERMS, Bonds, Tables
+from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
+from taichimd.forcefields.reaxff.chain import chain_function
+from taichimd.forcefields.reaxff.coordination import coordination_function
+from taichimd.forcefields.reaxff.hydrogen_bonds import hydrogen_bonds_function
+from taichimd.forcefields.reaxff.lanes import threads_of_row
+from taichimd.forcefields.reaxff.torsions import torsions_function
+from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
+from taichimd.system.state import Atoms
 
 FIRST_WIDTH = 8
 STEP_OF_WIDTH = 2
 
 
+class Given(View):
+    """What loops over hydrogen bonds read."""
+
+
+@cache
+def bonded_kernel(backend: str, n_kinds: int, everything: bool, lammps_forces: bool) -> Any:
+    """The kernel of all bonded terms.
+
+    Args:
+        backend: "cuda" or "cpu".
+        n_kinds: species.
+        everything: leave energies by terms and virials, too.
+        lammps_forces: see `chain_function`.
+    """
+    made_for = backend, n_kinds
+    bond_orders, coordination = bond_orders_function(*made_for), coordination_function(*made_for, everything)
+    angles, torsions = angles_function(*made_for, everything), torsions_function(*made_for, everything)
+    hydrogen_bonds = hydrogen_bonds_function(*made_for, everything, everything)
+    chain = chain_function(*made_for, everything, everything, lammps_forces)
+    many = threads_of_row(row_layout(backend))
+
+    @kernel(types_of(ti.f64), graph=True, atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds, tables=Tables, control=CONTROL, status=STATUS, out=Outputs.only("force", "virial") if everything else Outputs.only("force"), when=Number("i32", "see `neighbours.control`"), group=Number("i32", "of the near list"))  # fmt: skip
+    def bonded(atoms, verlet, near, bonds, tables, control, status, out, when, group):
+        half_threads, atom_threads = bonds.places * many, atoms.n * many
+        if ti.static(many > 1):
+            half_threads, atom_threads = whole_warps(half_threads), whole_warps(atom_threads)
+        bond_orders(atoms, verlet, near, bonds, tables, control, status, when, group)
+        coordination(atoms, verlet.shift_bits, bonds, tables, status)
+        angles(atoms, verlet.shift_bits, bonds, tables, status)
+        torsions(atoms, verlet.shift_bits, bonds, tables, status)
+        given = Given(atoms=atoms, verlet=verlet, near=near, bonds=bonds, tables=tables, status=status)
+        hydrogen_bonds(given, out.virial, half_threads, atom_threads)
+        chain(atoms, verlet.shift_bits, bonds, tables, out, status)
+
+    return bonded
+
+
 class Bonded:
-    """Arrays and kernels of the bonded terms.
+    """Arrays and kernel of the bonded terms.
 
     Args:
         n: number of atoms.
         n_kinds: species.
         backend: "cuda" or "cpu".
-        lammps_forces: see `chain_kernel`.
+        lammps_forces: see `chain_function`.
 
     Attributes:
         bonds: the arrays, as kernels take them.
     """
 
     def __init__(self, n: int, n_kinds: int, backend: str, lammps_forces: bool) -> None:
-        self._n, self._made_for = n, (backend, n_kinds)
-        self._lammps_forces = lammps_forces
+        self._n, self._made_for, self._lammps_forces = n, (backend, n_kinds), lammps_forces
         self.bonds = Bonds(width=FIRST_WIDTH, count=ti.ndarray(ti.i32, n))
         self.bonds.atom = ti.ndarray(ti.f64, len(ATOM) * n)
         self.bonds.terms = ti.ndarray(ti.f64, len(TERMS) * n)
@@ -51,30 +93,13 @@ class Bonded:
         self._reserve()
         return True
 
-    def queue(self, call: Any, atoms: Any, verlet: Any, near: Any, control: Any, status: Any, tables: Tables, out: Any, when: int, group: int, *, energies: bool, virials: bool) -> None:  # fmt: skip
-        """Queue the kernels: bond orders, terms, forces."""
-        run, bonds = self._kernels(energies, virials), self.bonds
-        shift_bits = verlet.shift_bits
-        call(run.bond_orders, atoms, verlet, near, bonds, tables, control, status, when, group)
-        call(run.coordination, atoms, shift_bits, bonds, tables, status)
-        call(run.angles, atoms, shift_bits, bonds, tables, status)
-        call(run.torsions, atoms, shift_bits, bonds, tables, status)
-        call(run.hydrogen_bonds, atoms, verlet, near, bonds, tables, out.virial, status)
-        call(run.chain, atoms, shift_bits, bonds, tables, out, status)
-
-    def _kernels(self, energies: bool, virials: bool) -> SimpleNamespace:
-        made_for = self._made_for
-        return SimpleNamespace(
-            bond_orders=bond_order_kernels(*made_for),
-            coordination=coordination_kernel(*made_for, energies),
-            angles=angle_kernel(*made_for, energies),
-            torsions=torsion_kernel(*made_for, energies),
-            hydrogen_bonds=hydrogen_bond_kernel(*made_for, energies, virials),
-            chain=chain_kernel(*made_for, energies, virials, self._lammps_forces),
-        )
+    def kernel(self, everything: bool) -> Any:
+        """The kernel, for forces alone or with energies and virials."""
+        return bonded_kernel(*self._made_for, everything, self._lammps_forces)
 
     def _reserve(self) -> None:
-        bonds, rows = self.bonds, self._n * self.bonds.width
+        bonds = self.bonds
+        rows = bonds.places = self._n * bonds.width
         size = rows * (8 + 8 * len(HALF) + 8 * ENDS * bonds.width)
         what = f"the bonds of {self._n} atoms, {bonds.width} each"
         # What grows does not need both.

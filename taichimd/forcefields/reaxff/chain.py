@@ -15,26 +15,19 @@ Parallel Comput. 38, 245 (2012).
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
 from taichimd.core.math import log
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.forcefields.reaxff.arrays import (
     GO,
-    SHIFT_BITS,
-    STATUS,
     A,
-    Bonds,
     H,
-    Tables,
     bond_functions,
     put_vector,
     vector,
 )
 from taichimd.forcefields.reaxff.bond_orders import f4
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
-from taichimd.program.forces import Outputs
-from taichimd.system.state import Atoms
 
 OF_HALF = (
     ("E_ANGLE", 3),
@@ -48,8 +41,8 @@ OF_HALF = (
 
 
 @cache
-def chain_kernel(backend: str, n_kinds: int, energies: bool, virials: bool, lammps_forces: bool) -> Any:
-    """Kernel `chain`: forces of all bonded terms.
+def chain_function(backend: str, n_kinds: int, energies: bool, virials: bool, lammps_forces: bool) -> Any:
+    """Device function `chain`: forces of all bonded terms.
 
     Args:
         backend: "cuda" or "cpu".
@@ -59,16 +52,14 @@ def chain_kernel(backend: str, n_kinds: int, energies: bool, virials: bool, lamm
         lammps_forces: use LAMMPS's factor in the derivative of over- and undercoordination between a light and a heavy
             atom, and its derivative of bond orders below 1e-10: not the gradient of the energy, for comparisons.
     """
-    types = types_of(ti.f64)
     place, owner = bond_functions(backend)
     energy_columns = [(getattr(H, name), number) for name, number in OF_HALF]
 
-    @kernel(types, atoms=Atoms.only("n", "kind"), shift_bits=SHIFT_BITS, bonds=Bonds, tables=Tables.only("general", "atom", "pair"), out=Outputs.only("force", *(["virial"] if virials else [])), status=STATUS)  # fmt: skip
-    def chain(atoms, shift_bits, bonds, tables, out, status):
-        n, width = atoms.n, bonds.width
-        m = n * width
+    @ti.func
+    def chain(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), out: ti.template(), status: ti.template()):  # fmt: skip
         # What torsions about other bonds have left for this one.
-        for t in range(m):
+        for t in range(bonds.places):
+            n, width, m = atoms.n, bonds.width, bonds.places
             j, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[j]:
                 cb = bonds.half[H.CB * m + t]
@@ -80,7 +71,8 @@ def chain_kernel(backend: str, n_kinds: int, energies: bool, virials: bool, lamm
                 bonds.half[H.CB * m + t] = cb
                 put_vector(force, H.OUTER_X, t, m, bonds.half)
         # dE/dT of atoms, and what angles give to all bonds of their centre.
-        for i in range(n):
+        for i in range(atoms.n):
+            n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:
                 q = atoms.kind[i] * N_ATOM
                 light = tables.atom[q + OfAtom.light]
@@ -107,17 +99,20 @@ def chain_kernel(backend: str, n_kinds: int, energies: bool, virials: bool, lamm
                     bonds.half[H.CB * m + t] -= eighth * (cube * cube * order)
                     bonds.half[H.CP * m + t] += to_sbo
                     bonds.half[H.CPP * m + t] += to_sbo
-        for t in range(m):
+        for t in range(bonds.places):
+            n, width, m = atoms.n, bonds.width, bonds.places
             i, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[i]:
                 first_pass(t, i, n, m, shift_bits, atoms, bonds, tables)
-        for i in range(n):
+        for i in range(atoms.n):
+            n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:
                 cd = 0.0
                 for s in range(bonds.count[i]):
                     cd += bonds.half[H.CD_PART * m + place(i, s, n, width)]
                 bonds.atom[A.CD * n + i] = cd
-        for i in range(n):
+        for i in range(atoms.n):
+            n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:
                 force = vector(A.ACCEPTED_X, i, n, bonds.atom)
                 w = ti.Matrix.zero(ti.f64, 3, 3)

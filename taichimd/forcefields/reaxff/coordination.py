@@ -16,21 +16,18 @@ leaves what all angles of an atom have in common.
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
 from taichimd.core.math import exp, power
 from taichimd.core.runtime import ti
-from taichimd.forcefields.reaxff.arrays import GO, SHIFT_BITS, STATUS, A, Bonds, H, Tables, bond_functions
+from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
-from taichimd.system.state import Atoms
 
 LARGE = 1e150
 """Of what may overflow, so that quotients of it are 0 and not undefined."""
 
 
 @cache
-def coordination_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
-    """Kernel of all terms of atoms and bonds alone; with `energies` it leaves those, too."""
-    types = types_of(ti.f64)
+def coordination_function(backend: str, n_kinds: int, energies: bool) -> Any:
+    """Device function of all terms of atoms and bonds alone; with `energies` it leaves those, too."""
     place, _ = bond_functions(backend)
 
     @ti.func
@@ -119,11 +116,10 @@ def coordination_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
         bonds.atom[A.THETA_PART * n + i] = exp(-tables.general[G.p_val10] * (2.0 - sbo2))
         bonds.atom[A.SBO_SLOPE * n + i] = slope
 
-    @kernel(types, atoms=Atoms.only("n", "kind"), shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "count", "partner", "half", "atom", "terms"), tables=Tables.only("general", "atom", "pair"), status=STATUS)  # fmt: skip
-    def coordination(atoms, shift_bits, bonds, tables, status):
-        n, width = atoms.n, bonds.width
-        m = n * width
-        for i in range(n):
+    @ti.func
+    def coordination(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+        for i in range(atoms.n):
+            n, width, m = atoms.n, bonds.width, bonds.places
             if status[GO] == 1:
                 a = atoms.kind[i]
                 q = a * N_ATOM

@@ -7,12 +7,13 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
-from taichimd.forcefields.reaxff.options import CONSTANTS, Options
+from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
 from taichimd.forcefields.reaxff.solver import SOLVED, Progress
@@ -21,7 +22,6 @@ from taichimd.forcefields.reaxff.tables import device_tables
 from taichimd.neighbours.control import ANY_TIME, CONTROL, REBUILD
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.rows import row_layout
-from taichimd.program.forces import Outputs
 from taichimd.system.state import State
 
 FIRST_NONBONDED = TERMS.index("van der Waals")
@@ -119,6 +119,7 @@ class ReaxEvaluator:
         self._nonbonded = Nonbonded(
             state, self.charges, pair_table(pair, form, exponent), form, exponent, backend,
             coulomb=constants.coulomb, polarisation=constants.polarisation,
+            intervals=INTERVALS if options.tables else None,
         )  # fmt: skip
         results = self._nonbonded.results
         outputs[1].force, outputs[1].virial = results.force, results.virial
@@ -138,9 +139,10 @@ class ReaxEvaluator:
             CapacityError: lists that do not fit the memory.
         """
         all_of_it, state, bonded = want != FORCE, self._state, self._bonded
-        bonded.queue(
-            call, state, verlet, self._near[0].near, control, self._status, self._tables, self._outputs[0], when, self._near[0].number,
-            energies=all_of_it, virials=all_of_it,
+        near, first = self._near[0], self._outputs[0]
+        call(
+            bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control, self._status,
+            first, when, near.number,
         )  # fmt: skip
         self.charges.queue(
             self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when != ANY_TIME
@@ -150,7 +152,7 @@ class ReaxEvaluator:
         call(_hold, self.charges.progress, control, self._status)
         self._nonbonded.queue(verlet.shifts, ALL if all_of_it else FORCE)
         if all_of_it:
-            first, second = self._outputs
+            second = self._outputs[1]
             call(_sum_terms, bonded.bonds, self._nonbonded.results, first.energy, second.energy, self._status)
 
     def check(self) -> None:

@@ -12,19 +12,19 @@ import numpy as np
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
-from taichimd.forcefields.reaxff.angles import angle_kernel
-from taichimd.forcefields.reaxff.bond_orders import bond_order_kernels
-from taichimd.forcefields.reaxff.chain import chain_kernel
-from taichimd.forcefields.reaxff.coordination import coordination_kernel
+from taichimd.forcefields.reaxff.angles import angles_function
+from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
+from taichimd.forcefields.reaxff.chain import chain_function
+from taichimd.forcefields.reaxff.coordination import coordination_function
 from taichimd.forcefields.reaxff.evaluator import BondRoom, ReaxEvaluator
 from taichimd.forcefields.reaxff.ffield import FField, read_ffield
-from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bond_kernel
+from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bonds_function
 from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
 from taichimd.forcefields.reaxff.options import Options
 from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
 from taichimd.forcefields.reaxff.solver import solver_kernels
 from taichimd.forcefields.reaxff.tables import bond_reaches
-from taichimd.forcefields.reaxff.torsions import torsion_kernel
+from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms
@@ -34,12 +34,12 @@ from taichimd.forcefields.terms import Terms
 class _Functions:
     """What is computed: the makers of all kernels."""
 
-    bond_orders: Any = bond_order_kernels.__wrapped__
-    coordination: Any = coordination_kernel.__wrapped__
-    angles: Any = angle_kernel.__wrapped__
-    torsions: Any = torsion_kernel.__wrapped__
-    hydrogen_bonds: Any = hydrogen_bond_kernel.__wrapped__
-    chain: Any = chain_kernel.__wrapped__
+    bond_orders: Any = bond_orders_function.__wrapped__
+    coordination: Any = coordination_function.__wrapped__
+    angles: Any = angles_function.__wrapped__
+    torsions: Any = torsions_function.__wrapped__
+    hydrogen_bonds: Any = hydrogen_bonds_function.__wrapped__
+    chain: Any = chain_function.__wrapped__
     nonbonded: Any = nonbonded_kernels.__wrapped__
     solver: Any = solver_kernels.__wrapped__
 
@@ -127,6 +127,7 @@ def ReaxFF(  # noqa: N802
     charge_tolerance: float = 1e-6,
     net_charge: float = 0.0,
     lammps_forces: bool = False,
+    tables: bool = True,
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -139,13 +140,18 @@ def ReaxFF(  # noqa: N802
         charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
         net_charge: sum of all charges, e.
         lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
+        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of rounding;
+            else evaluate the formulas.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
         SettingsError: constants that are none, a tolerance out of range.
     """
     path = library.find(file)
-    ffield, options = read_ffield(path), Options(constants, charge_tolerance, net_charge, lammps_forces)
+    ffield, options = (
+        read_ffield(path),
+        Options(constants, charge_tolerance, net_charge, lammps_forces, tables),
+    )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
     citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"

@@ -4,21 +4,20 @@
 
 Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and BO_iH from 0.01
 on. The acceptor may be an image of the donor, but not the donor itself. A thread has a half-bond of H to a donor and
-visits acceptors in the near list. A second loop visits the same bonds from their acceptors, for the force on these.
+visits acceptors in the near list; on a GPU eight threads share it. A second loop visits the same bonds from their acceptors,
+for the force on these. Sums have the same bits in any order (`lanes`).
 """
 
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import distance_vector
-from taichimd.forcefields.reaxff.arrays import GO, STATUS, A, Bonds, H, Tables, bond_functions, vector
-from taichimd.forcefields.reaxff.lanes import across, empty, with_term
+from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, vector
+from taichimd.forcefields.reaxff.lanes import across, empty, threads_of_row, with_term
 from taichimd.forcefields.reaxff.tables import N_ATOM, OfAtom, OfHydrogen
-from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot
-from taichimd.system.state import Atoms
+from taichimd.neighbours.rows import row_layout, slot
 
 REACH = 7.5
 """angstrom, from H to the acceptor."""
@@ -28,12 +27,12 @@ HYDROGEN, OTHER = 1.0, 2.0
 
 
 @cache
-def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bool) -> Any:
-    """Kernel `hydrogen_bonds`; with `energies` it leaves those, with `virials` it begins the virials of atoms."""
-    types, layout = types_of(ti.f64), row_layout(backend)
+def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials: bool) -> Any:
+    """Device function `hydrogen_bonds`; with `energies` it leaves those, with `virials` it begins the virials of atoms."""
+    layout = row_layout(backend)
     place, owner = bond_functions(backend)
     first_row = n_kinds**3 + 1 + n_kinds**4
-    numbers = 12 if virials else 3
+    numbers, many = 12 if virials else 3, threads_of_row(layout)
 
     @ti.func
     def one(order, to_donor, to_acceptor, row, hydrogen: ti.template()):
@@ -55,78 +54,93 @@ def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bo
         acceptor = to_c * (inverse * to_donor - c / rr * to_acceptor) + to_r / r * to_acceptor
         return e * (1.0 - weak) * angular, e * p2 * weak * angular, donor, acceptor
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), bonds=Bonds.only("width", "count", "partner", "half", "atom"), tables=Tables.only("atom", "hydrogen", "rows"), virial=Array("real", "9n", "3x3 virial of each atom, eV") if virials else None, status=STATUS)  # fmt: skip
-    def hydrogen_bonds(atoms, verlet, near, bonds, tables, virial, status):
-        n, width, shift_bits = atoms.n, bonds.width, verlet.shift_bits
-        m = n * width
-        for t in range(m):
-            h, s = owner(t, n, width)
-            if status[GO] == 1 and s < bonds.count[h]:
-                donor = bonds.partner[t]
-                i = donor >> shift_bits
-                # dE/dBO, forces on donor and acceptors, energy.
-                sums = empty(8)
-                order = bonds.half[H.BO * m + t]
-                if (
-                    order >= LEAST_ORDER
-                    and tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN
-                    and tables.atom[atoms.kind[i] * N_ATOM + OfAtom.hb] == OTHER
-                ):
-                    d = vector(H.DX, t, m, bonds.half)
-                    pair = first_row + (atoms.kind[i] * n_kinds + atoms.kind[h]) * n_kinds
-                    for v in range(near.count[h]):
-                        entry = near.entries[slot(h, v, n, near.width, layout)]
-                        row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
-                        if row >= 0 and entry != donor:
-                            far = distance_vector(entry, shift_bits, atoms.pos[h], atoms.pos, verlet.shifts)
-                            if far.dot(far) <= REACH * REACH:
-                                e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
-                                with_term(sums, 8, 0, to_order)
-                                for c in ti.static(range(3)):
-                                    with_term(sums, 8, 1 + c, -to_donor[c])
-                                    with_term(sums, 8, 4 + c, to_acceptor[c])
-                                with_term(sums, 8, 7, e)
-                total = across(sums, 8, 1)
-                bonds.half[H.CB * m + t] += total[0]
+    @ti.func
+    def add_acceptors(sums: ti.template(), t, h, lane, g: ti.template()):
+        """Add dE/dBO, forces on donor and acceptors, and energy of half-bond t of h, for every `many`-th neighbour."""
+        atoms, near, bonds, tables, shift_bits = g.atoms, g.near, g.bonds, g.tables, g.verlet.shift_bits
+        n, m = atoms.n, bonds.places
+        donor = bonds.partner[t]
+        order = bonds.half[H.BO * m + t]
+        a = atoms.kind[donor >> shift_bits]
+        if (
+            order >= LEAST_ORDER
+            and tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN
+            and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
+        ):
+            d = vector(H.DX, t, m, bonds.half)
+            pair = first_row + (a * n_kinds + atoms.kind[h]) * n_kinds
+            for step in range((near.count[h] - lane + many - 1) // many):
+                entry = near.entries[slot(h, lane + many * step, n, near.width, layout)]
+                row = tables.rows[pair + atoms.kind[entry >> shift_bits]]
+                if row >= 0 and entry != donor:
+                    far = distance_vector(entry, shift_bits, atoms.pos[h], atoms.pos, g.verlet.shifts)
+                    if far.dot(far) <= REACH * REACH:
+                        e, to_order, to_donor, to_acceptor = one(order, d, far, row, tables.hydrogen)
+                        with_term(sums, 8, 0, to_order)
+                        for c in ti.static(range(3)):
+                            with_term(sums, 8, 1 + c, -to_donor[c])
+                            with_term(sums, 8, 4 + c, to_acceptor[c])
+                        with_term(sums, 8, 7, e)
+
+    @ti.func
+    def add_donors(sums: ti.template(), k, lane, g: ti.template()):
+        """Add the force on acceptor k, and its virial, of every `many`-th neighbour."""
+        atoms, near, bonds, tables, shift_bits = g.atoms, g.near, g.bonds, g.tables, g.verlet.shift_bits
+        n, m, mask = atoms.n, bonds.places, (1 << shift_bits) - 1
+        for step in range((near.count[k] - lane + many - 1) // many):
+            entry = near.entries[slot(k, lane + many * step, n, near.width, layout)]
+            h = entry >> shift_bits
+            if tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
+                far = -distance_vector(entry, shift_bits, atoms.pos[k], atoms.pos, g.verlet.shifts)
+                if far.dot(far) <= REACH * REACH:
+                    seen = (k << shift_bits) | (-(entry & mask) & mask)
+                    for s in range(bonds.count[h]):
+                        t = place(h, s, n, bonds.width)
+                        donor = bonds.partner[t]
+                        a = atoms.kind[donor >> shift_bits]
+                        row = tables.rows[first_row + (a * n_kinds + atoms.kind[h]) * n_kinds + atoms.kind[k]]
+                        order = bonds.half[H.BO * m + t]
+                        if (
+                            row >= 0 and donor != seen and order >= LEAST_ORDER
+                            and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
+                        ):  # fmt: skip
+                            d = vector(H.DX, t, m, bonds.half)
+                            _, _, _, slope = one(order, d, far, row, tables.hydrogen)
+                            for c in ti.static(range(3)):
+                                with_term(sums, numbers, c, -slope[c])
+                            for c in ti.static(range(3, numbers)):
+                                with_term(sums, numbers, c, -far[c // 3 - 1] * slope[c % 3])
+
+    @ti.func
+    def hydrogen_bonds(g: ti.template(), virial: ti.template(), half_threads, atom_threads):
+        """`half_threads`, `atom_threads`: `many` for each half-bond and each atom, in whole warps."""
+        for thread in range(half_threads):
+            m = g.bonds.places
+            t = ti.min(thread // many, m - 1)
+            h, s = owner(t, g.atoms.n, g.bonds.width)
+            does = thread < m * many and g.status[GO] == 1 and s < g.bonds.count[h]
+            sums = empty(8)
+            if does:
+                add_acceptors(sums, t, h, thread % many, g)
+            total = across(sums, 8, many)
+            if does and thread % many == 0:
+                g.bonds.half[H.CB * m + t] += total[0]
                 for c in ti.static(range(3)):
-                    bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
-                    bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
+                    g.bonds.half[(H.OUTER_X + c) * m + t] += total[1 + c]
+                    g.bonds.half[(H.COUNTER_X + c) * m + t] = total[4 + c]
                 if ti.static(energies):
-                    bonds.half[H.E_HYDROGEN * m + t] = total[7]
-        for k in range(n):
-            if status[GO] == 1:
-                sums = empty(numbers)
-                mask = (1 << shift_bits) - 1
-                if tables.atom[atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
-                    for v in range(near.count[k]):
-                        entry = near.entries[slot(k, v, n, near.width, layout)]
-                        h = entry >> shift_bits
-                        if tables.atom[atoms.kind[h] * N_ATOM + OfAtom.hb] == HYDROGEN:
-                            far = -distance_vector(entry, shift_bits, atoms.pos[k], atoms.pos, verlet.shifts)
-                            if far.dot(far) <= REACH * REACH:
-                                seen = (k << shift_bits) | (-(entry & mask) & mask)
-                                for s in range(bonds.count[h]):
-                                    t = place(h, s, n, width)
-                                    donor = bonds.partner[t]
-                                    a = atoms.kind[donor >> shift_bits]
-                                    row = tables.rows[
-                                        first_row + (a * n_kinds + atoms.kind[h]) * n_kinds + atoms.kind[k]
-                                    ]
-                                    order = bonds.half[H.BO * m + t]
-                                    if (
-                                        row >= 0 and donor != seen and order >= LEAST_ORDER
-                                        and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
-                                    ):  # fmt: skip
-                                        _, _, _, slope = one(
-                                            order, vector(H.DX, t, m, bonds.half), far, row, tables.hydrogen
-                                        )
-                                        for c in ti.static(range(3)):
-                                            with_term(sums, numbers, c, -slope[c])
-                                        for c in ti.static(range(3, numbers)):
-                                            with_term(sums, numbers, c, -far[c // 3 - 1] * slope[c % 3])
-                total = across(sums, numbers, 1)
+                    g.bonds.half[H.E_HYDROGEN * m + t] = total[7]
+        for thread in range(atom_threads):
+            n = g.atoms.n
+            k = ti.min(thread // many, n - 1)
+            does = thread < n * many and g.status[GO] == 1
+            sums = empty(numbers)
+            if does and g.tables.atom[g.atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
+                add_donors(sums, k, thread % many, g)
+            total = across(sums, numbers, many)
+            if does and thread % many == 0:
                 for c in ti.static(range(3)):
-                    bonds.atom[(A.ACCEPTED_X + c) * n + k] = total[c]
+                    g.bonds.atom[(A.ACCEPTED_X + c) * n + k] = total[c]
                 for c in ti.static(range(3, numbers)):
                     virial[9 * k + c - 3] = total[c]
 

@@ -11,6 +11,10 @@ EV = 23.02
 """kcal/mol that these programs take for 1 eV."""
 
 
+INTERVALS = 1000
+"""Of the look-up tables of pairs."""
+
+
 @dataclass(frozen=True)
 class Constants:
     """Constants of the charges' energy.
@@ -44,6 +48,7 @@ class Options:
     charge_tolerance: float = 1e-6
     net_charge: float = 0.0
     lammps_forces: bool = False
+    tables: bool = True
 
     def __post_init__(self) -> None:
         if self.constants not in CONSTANTS:

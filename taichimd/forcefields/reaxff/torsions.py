@@ -13,24 +13,18 @@ what acts on the bond ij in `ends`, with the centre bond's half: that of ij adds
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import kernel, types_of
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
 from taichimd.forcefields.reaxff.angles import LEAST_ORDER, LEAST_PRODUCT, to_end
 from taichimd.forcefields.reaxff.arrays import (
     GO,
-    SHIFT_BITS,
-    STATUS,
     A,
-    Bonds,
     H,
-    Tables,
     bond_functions,
     put_vector,
     vector,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, G, OfAtom, OfTorsion
-from taichimd.system.state import Atoms
 
 LEAST_TRIPLE = 0.001
 """Of the product of three bond orders of a torsion."""
@@ -39,17 +33,15 @@ SAME = 0.01
 
 
 @cache
-def torsion_kernel(backend: str, n_kinds: int, energies: bool) -> Any:
-    """Kernel `torsions`; with `energies` it leaves those, too."""
-    types = types_of(ti.f64)
+def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
+    """Device function `torsions`; with `energies` it leaves those, too."""
     place, owner = bond_functions(backend)
     first_row = n_kinds**3 + 1
 
-    @kernel(types, atoms=Atoms.only("n", "kind"), shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "count", "partner", "twin", "half", "atom", "ends"), tables=Tables.only("general", "atom", "torsion", "rows"), status=STATUS)  # fmt: skip
-    def torsions(atoms, shift_bits, bonds, tables, status):
-        n, width = atoms.n, bonds.width
-        m = n * width
-        for t in range(m):
+    @ti.func
+    def torsions(atoms: ti.template(), shift_bits, bonds: ti.template(), tables: ti.template(), status: ti.template()):  # fmt: skip
+        for t in range(bonds.places):
+            n, width, m = atoms.n, bonds.width, bonds.places
             j, s = owner(t, n, width)
             if status[GO] == 1 and s < bonds.count[j]:
                 centre = bonds.half[H.BO * m + t]

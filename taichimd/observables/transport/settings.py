@@ -20,7 +20,10 @@ PerAngstrom = Annotated[
 
 @dataclass(frozen=True)
 class KappaSettings(Settings):
-    """Of `taichimd.observables.transport.kappa.thermal_conductivity`; times are fs, or texts with a unit.
+    """Of `taichimd.observables.transport.kappa.thermal_conductivity`.
+
+    Lengths of time are numbers in fs, or texts with a unit such as "20ps". The types of the fields name the
+    units of other numbers. `taichimd kappa --help` says what each means.
 
     Raises:
         SettingsError: a value that makes no sense, or a window that leaves too little of the run.

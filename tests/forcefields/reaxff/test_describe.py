@@ -3,13 +3,15 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES, needs_lammps
+from published import FILES
 
 from taichimd.core.errors import MissingParameterError
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.describe import describe
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.suspicious import warnings_of
+
+pytestmark = pytest.mark.runtime("taichi")
 
 # Made-up numbers need not be usual ones; these are.
 USUAL = {"eta": 8.0, "p_ovun2": -5.0, "alpha": 9.0, "D": 0.1, "gamma": 1.0}
@@ -113,6 +115,13 @@ def test_warnings(file, parts, warning):
     assert warning in found[0]
 
 
+@pytest.mark.parametrize(("factor", "warned"), [(-1.35, True), (-1.40, False)])
+def test_bond_orders_that_end_with_a_step(file, factor, warned):
+    """exp(-1.35 x 5) is 0.0012 and exp(-1.4 x 5) 0.0009; bonds end at 0.001."""
+    found = warnings_of(file(bonds=[bond("1 1", p_bo1=factor, p_bo2=1.0), *BONDS[1:]]))
+    assert len(found) == warned
+
+
 def test_masses_of_the_triple_bond(file):
     own = {
         "C": atom(1.0, **(USUAL | {"mass": 12.011, "hb": 0.0})),
@@ -149,7 +158,7 @@ PUBLISHED = {
 }
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_files_give_few_warnings(path):
     found = warnings_of(read_ffield(path))

@@ -3,13 +3,15 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES, needs_lammps
+from published import FILES
 from reading import reader, refused
 
 from taichimd.core.errors import ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff import columns
 from taichimd.forcefields.reaxff.ffield import is_ffield, is_ffield_file, read_ffield
+
+pytestmark = pytest.mark.runtime("taichi")
 
 FULL = {
     "off_diagonals": [off_diagonal("1 2", D=0.5)],
@@ -202,7 +204,52 @@ def test_an_ffield_file_is_told_by_its_content(tmp_path):
     assert is_ffield_file(broken)
 
 
-@needs_lammps
+def test_columns_are_those_of_the_paper():
+    """Carbon, C-C and O-H-O of the hydrocarbon set, whose file names its columns as the paper does."""
+    file = read_ffield(find("CHO.ffield"))
+    general, carbon, bond_cc = file.general, file.atoms[0], file.bonds[0]
+    names = (
+        "p_coa2",
+        "p_trip1",
+        "p_val6",
+        "p_lp1",
+        "p_val9",
+        "p_pen2",
+        "p_tor2",
+        "p_cot2",
+        "p_vdW1",
+        "p_coa3",
+    )
+    assert [general[name] for name in names] == [
+        *(26.5405, -70.1292, 33.8667, 6.0891, 1.0563, 6.9290, 5.7796, 2.1645, 1.5591, 2.6962)
+    ]
+    names = ("r_sigma", "Val", "mass", "r_vdW", "D", "gamma", "r_pi", "Val_e", "alpha", "gamma_w", "Val_ang")
+    assert [carbon[name] for name in names] == [
+        *(1.3825, 4.0, 12.0, 1.9133, 0.1853, 0.9, 1.1359, 4.0, 9.7602, 2.1346, 4.0)
+    ]
+    names = ("p_ovun5", "chi", "eta", "r_pipi", "p_boc4", "p_boc3", "p_boc5", "p_ovun2", "p_val3", "p_val5")
+    assert [carbon[name] for name in names] == [
+        *(33.2433, 5.8678, 7.0, 1.2104, 8.6991, 34.7289, 13.3894, -2.8983, 2.5, 2.9663)
+    ]
+    names = ("De_s", "De_p", "De_pp", "p_be1", "p_bo5", "v13corr", "p_bo6", "p_ovun1")
+    assert [bond_cc[name] for name in names] == [
+        *(156.5953, 100.0397, 80.0, -0.8157, -0.4591, 1.0, 37.7369, 0.4235)
+    ]
+    names = ("p_be2", "p_bo3", "p_bo4", "p_bo1", "p_bo2", "ovcorr")
+    assert [bond_cc[name] for name in names] == [0.4527, -0.1, 9.2605, -0.075, 6.8316, 1.0]
+    names = ("D", "r_vdW", "alpha", "r_sigma", "r_pi", "r_pipi")
+    assert [file.off_diagonals[2][name] for name in names] == [0.1131, 1.8523, 9.8442, 1.2775, 1.1342, 1.0621]
+    names = ("Theta00", "p_val1", "p_val2", "p_coa1", "p_val7", "p_pen1", "p_val4")
+    assert [file.angles[7][name] for name in names] == [
+        *(77.1171, 39.8746, 2.5403, -24.3902, 1.774, -42.9758, 2.124)
+    ]
+    names = ("V1", "V2", "V3", "p_tor1", "p_cot1")
+    assert [file.torsions[2][name] for name in names] == [-0.177, 30.0252, 0.434, -5.0019, -2.0697]
+    names = ("r0", "p_hb1", "p_hb2", "p_hb3")
+    assert [file.hydrogen_bonds[0][name] for name in names] == [1.9682, -4.4628, 1.7976, 3.0]
+
+
+@pytest.mark.lammps
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_files_are_read(path):
     file = read_ffield(path)
@@ -213,7 +260,7 @@ def test_published_files_are_read(path):
     assert {"C", "H", "O"} & set(file.names)
 
 
-@needs_lammps
+@pytest.mark.lammps
 def test_other_files_of_lammps_are_none():
     others = [path for path in FILES[0].parent.iterdir() if path not in FILES and path.is_file()]
     assert len(others) > 100

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ase import units
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES, needs_lammps
+from published import FILES
 
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.library import find
@@ -15,6 +15,8 @@ from taichimd.forcefields.reaxff.columns import ANGLE, HYDROGEN
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, TORSION, tables
 from taichimd.forcefields.reaxff.rules import missing_bonds
+
+pytestmark = pytest.mark.runtime("taichi")
 
 KCAL = units.kcal / units.mol
 H, SI = 0, 1
@@ -346,7 +348,7 @@ def test_what_is_missing(make):
     assert make(("Si",), bonds=bonds).species == ("Si",)
 
 
-@needs_lammps
+@pytest.mark.lammps
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_published_files_have_finite_tables(path):
     file = read_ffield(path)
