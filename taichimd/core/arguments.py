@@ -21,7 +21,7 @@ counts arguments.
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -139,24 +139,79 @@ def _is_table(value: Any) -> bool:
     return isinstance(value, type) and issubclass(value, Bundle)
 
 
-class Kernel:
+class Sequence:
+    """Kernels that are queued one after the other, each with those of the same arguments that it takes.
+
+    Args:
+        names: of the arguments.
+        kernels: each with some of these names.
+    """
+
+    def __init__(self, names: Collection[str], kernels: Collection["Kernel"]) -> None:
+        self.names, self.kernels = tuple(names), tuple(kernels)
+        self._graphs: dict[int, Any] = {}
+
+    def __call__(self, *args: Any) -> None:
+        """Queue them."""
+        for one, its in self._given(args):
+            one(*its)
+
+    def repeat(self, times: int, *args: Any) -> None:
+        """Queue them several times, with the same arguments.
+
+        Under Taichi a call costs some 12 us for each array, and a kernel of a compiled graph 2: there calls
+        are queued as graphs of 16, 8, 4 and 2.
+        """
+        if COMPILED_GRAPHS and times > 1:
+            named = self._named(args)
+            for length in (16, 8, 4, 2):
+                while times >= length:
+                    self._graph(length).run(named)
+                    times -= length
+        for _ in range(times):
+            self(*args)
+
+    def _given(self, args: Any) -> Iterator[tuple["Kernel", list[Any]]]:
+        given = dict(zip(self.names, args, strict=True))
+        for one in self.kernels:
+            yield one, [given[name] for name in one.names]
+
+    def _named(self, args: Any) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for one, its in self._given(args):
+            values = (v.item() if isinstance(v, np.generic) else v for v in one.flatten(*its))
+            named |= zip(map(_flat_name, one.arguments), values, strict=True)
+        return named
+
+    def _graph(self, length: int) -> Any:
+        if length not in self._graphs:
+            builder = ti.graph.GraphBuilder()
+            for one in length * self.kernels:
+                builder.dispatch(one.compiled, *one.symbols())
+            self._graphs[length] = builder.compile()
+        return self._graphs[length]
+
+
+class Kernel(Sequence):
     """A kernel that takes bundles.
 
     Attributes:
+        names: of its arguments.
         compiled: the runtime's kernel of flat arguments.
         arguments: paths of these, such as "atoms.pos".
     """
 
     def __init__(
         self,
+        names: Collection[str],
         compiled: Any,
         flatten: Callable[..., list[Any]],
         arguments: dict[str, Any],
         types: dict[str, Any],
     ) -> None:
+        super().__init__(names, (self,))
         self.compiled, self.flatten, self.arguments = compiled, flatten, list(arguments)
         self._fields, self._types = arguments, types
-        self._graphs: dict[int, Any] = {}
         self._numbers = [k for k, field in enumerate(arguments.values()) if isinstance(field, Number)]
         self._last: list[Any] = [None] * len(self.arguments)
 
@@ -178,33 +233,9 @@ class Kernel:
                 last[k] = number
         self.compiled(*flat)
 
-    def repeat(self, times: int, *args: Any) -> None:
-        """Queue it several times, with the same arguments.
-
-        Under Taichi each array costs a call much more than it costs a kernel of a compiled graph: there
-        calls are queued as graphs of 16, 8, 4 and 2 (docs/decisions, 002).
-        """
-        if COMPILED_GRAPHS and times > 1:
-            named = self._named(args)
-            for length in (16, 8, 4, 2):
-                while times >= length:
-                    self._graph(length).run(named)
-                    times -= length
-        for _ in range(times):
-            self(*args)
-
-    def _named(self, args: Any) -> dict[str, Any]:
-        values = (v.item() if isinstance(v, np.generic) else v for v in self.flatten(*args))
-        return dict(zip(map(_flat_name, self.arguments), values, strict=True))
-
-    def _graph(self, length: int) -> Any:
-        if length not in self._graphs:
-            builder = ti.graph.GraphBuilder()
-            symbols = [self._symbol(path, field) for path, field in self._fields.items()]
-            for _ in range(length):
-                builder.dispatch(self.compiled, *symbols)
-            self._graphs[length] = builder.compile()
-        return self._graphs[length]
+    def symbols(self) -> list[Any]:
+        """The flat arguments, as a compiled graph takes them."""
+        return [self._symbol(path, field) for path, field in self._fields.items()]
 
     def _symbol(self, path: str, field: Array | Number) -> Any:
         dtype, kinds = self._types[field.type], ti.graph.ArgKind
@@ -212,6 +243,14 @@ class Kernel:
             kind = kinds.MATRIX if hasattr(dtype, "n") else kinds.SCALAR
             return ti.graph.Arg(kind, _flat_name(path), dtype)
         return ti.graph.Arg(kinds.NDARRAY, _flat_name(path), dtype, ndim=1 if field.length else 0)
+
+
+def fit(**arguments: Any) -> bool:
+    """Whether a kernel can take them: there are no more than the runtime knows. As for `kernel`."""
+    flat: dict[str, Any] = {}
+    for name, what in arguments.items():
+        _passed(what, name, flat, {})
+    return len(flat) <= MOST_ARGUMENTS
 
 
 def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> Callable[..., Kernel]:
@@ -226,7 +265,8 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
 
     Raises:
         TypeError: the function takes others.
-        SettingsError: there are more flat arguments than the runtime knows, as in a sum of many potentials.
+        SettingsError: there are more flat arguments than the runtime knows, as with a term of passes of many
+            numbers.
     """
 
     def decorate(body: Any) -> Kernel:
@@ -238,8 +278,8 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         passed = [_passed(what, name, flat, tables) for name, what in arguments.items()]
         if len(flat) > MOST_ARGUMENTS:
             raise SettingsError(
-                f"too many potentials in one sum: {body.__name__} takes {len(flat)} arguments, {NAME} at "
-                f"most {MOST_ARGUMENTS}; set TAICHIMD_RUNTIME=quadrants, or write some as one function"
+                f"too many arrays in one potential: {body.__name__} takes {len(flat)} arguments, {NAME} at "
+                f"most {MOST_ARGUMENTS}; set TAICHIMD_RUNTIME=quadrants, or keep fewer numbers with each atom"
             )
         known = {_word(field): _type(types, field) for field in flat.values()}
         source = _SOURCE.format(
@@ -255,7 +295,7 @@ def kernel(types: dict[str, Any], *, graph: bool = False, **arguments: Any) -> C
         body.__annotations__ = dict.fromkeys(names, ti.template())
         made = ti.kernel(graph=True) if graph and NAME == "quadrants" else ti.kernel
         compiled = module.make(made, ti.func(body), **known, **tables)
-        return Kernel(compiled, module.flatten, flat, types)
+        return Kernel(names, compiled, module.flatten, flat, types)
 
     return decorate
 

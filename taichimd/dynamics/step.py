@@ -8,7 +8,7 @@ bits. `verlet` says how steps follow each other.
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.core.runtime import ti
 from taichimd.dynamics.drift import drift_function
 from taichimd.dynamics.global_coupling import close_function
 from taichimd.enumerate.reproducible_sum import FORCE
@@ -18,7 +18,7 @@ from taichimd.program.compiled import at_positions
 
 
 def step_functions(program: Any, variant: Any, fused: bool) -> Any:
-    """Device functions `some_steps`, `bring_back`, `acting_step` and `drift`.
+    """Device functions `some_steps`, `bring_back`, `acting_step`; `of_group` and `kicks`, their parts; `drift`.
 
     Args:
         program: `compiled_groups`.
@@ -40,7 +40,7 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     swaps = (apart or (kicked and not coupling.local)) and not every and unroll % 2 == 0
     drifts_apart = (apart or kicked) and not swaps
     # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
-    to_the_end = DEVICE_LOOPS and not (near_list or groups[0].all_pairs or cell)
+    to_the_end = variant.loops and not (near_list or groups[0].all_pairs or cell)
     dangerous_pairs = dangerous_pairs_functions(variant.backend)
     drift = drift_function(
         coupling, thermostat, program.box, near_list, dangerous_pairs.note if to_the_end else None
@@ -72,11 +72,14 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
                 drift(i, v, ahead, 0, s, there, at + 1)
 
     @ti.func
-    def plain_step(at, ahead, acting: ti.template(), s: ti.template(), outputs: ti.template()):
-        """Forces of each group, each pass in loops of its own; then the kicks."""
+    def of_group(k: ti.template(), at, acting: ti.template(), s: ti.template(), out: ti.template()):
+        """Forces of a group, each pass in loops of its own."""
         want = ti.static(tally if acting or not cell else FORCE)
-        for k in ti.static(range(number)):
-            forces[k].both_passes(s.groups[k], outputs[k], s.control, at, want, s.ledger, s.bath)
+        forces[k].both_passes(s.groups[k], out, s.control, at, want, s.ledger, s.bath)
+
+    @ti.func
+    def kicks(at, ahead, acting: ti.template(), s: ti.template(), outputs: ti.template()):
+        """What of a step comes behind the forces of all groups."""
         for i in range(s.n):
             if s.control[at] == 0:
                 f = outputs[0].force[i]
@@ -85,6 +88,8 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
                 close_with(f, i, at, ahead, acting, s, s.atoms.pos)
             if ti.static(not acting):
                 count_step(i, s, at, ahead)
+        if ti.static(acting):
+            close(at, ahead, s)
 
     @ti.func
     def fused_step(
@@ -143,10 +148,12 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
         """
         if ti.static(fused):
             fused_step(at, ahead, acting, s, s.groups[0], there)
+            if ti.static(acting):
+                close(at, ahead, s)
         else:
-            plain_step(at, ahead, acting, s, outputs)
-        if ti.static(acting):
-            close(at, ahead, s)
+            for k in ti.static(range(number)):
+                of_group(k, at, acting, s, outputs[k])
+            kicks(at, ahead, acting, s, outputs)
         if ti.static(to_the_end):
             dangerous_pairs.look(s.n, s.reach.most_near2, there, s.listed_at, s.sort, s.control, at + 1)
 
@@ -177,4 +184,7 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
         if ti.static(sometimes):
             step(FROZEN + unroll + 1, 0, True, s, s.atoms.pos, outputs)
 
-    return SimpleNamespace(some_steps=some_steps, bring_back=bring_back, acting_step=acting_step, drift=drift)
+    return SimpleNamespace(
+        some_steps=some_steps, bring_back=bring_back, acting_step=acting_step, of_group=of_group, kicks=kicks,
+        drift=drift,
+    )  # fmt: skip

@@ -27,11 +27,11 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.core.runtime import ti
+from taichimd.dynamics.split_pass import split_pass
 from taichimd.dynamics.step import step_functions
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
-from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import (
     BLOWN,
     BUILDING,
@@ -47,21 +47,11 @@ from taichimd.neighbours.control import (
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
 from taichimd.neighbours.search import Search, Sorted
-from taichimd.program.compiled import compiled_groups, evaluation_kernels, step_view
-from taichimd.program.variant import System, Variant
+from taichimd.program.compiled import compiled_groups, step_view
+from taichimd.program.evaluation import evaluation_kernels
+from taichimd.program.variant import LoopFlags, System, Variant
 from taichimd.system.cell import VERLET_LIST
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
-
-
-class LoopFlags(Bundle):
-    """Of loops on the device: whether each goes on."""
-
-    going: Any = Array("i32", "", "steps")
-    acting: Any = Array("i32", "", "actions of a barostat")
-    cutting: Any = Array("i32", "", "cuts")
-    building: Any = Array("i32", "", "builds")
-    builds_allowed: Any = Number("i32", "builds before the host looks")
-    most_age: Any = Number("i32", "steps after which a list is built anew")
 
 
 @cache
@@ -83,10 +73,6 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     stepping = step_functions(program, variant, fused)
     some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
     drift, sometimes, all_pairs = stepping.drift, flags.sometimes, groups[0].all_pairs
-    # A group alone leaves its forces with the atoms.
-    of_queued = ("force", "virial") if cell else ("force",)
-    outputs_of = tuple(Outputs.only(*(of_queued if g.terms.queued else ("force",))) for g in groups)
-    outputs_of = outputs_of if number > 1 else ()
     more = (CARRIED,) * carried
     dt_of = Number("real", "time step")
     begins = variant.system(
@@ -122,9 +108,12 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             atoms.vel[i] = v
             drift(i, v, 0, deforming, s, atoms.pos, FROZEN)
 
-    if variant.loops:
+    if variant.split:
+        steps = split_pass(variant, program, stepping)
 
-        @kernel(types, graph=True, system=variant.system(), outputs=outputs_of, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
+    elif variant.loops:
+
+        @kernel(types, graph=True, system=variant.system(), outputs=variant.outputs, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
         def steps(system, outputs, sort, own, old, old_own, loops, dt):
             """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt, sort)
@@ -163,8 +152,9 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                             sort.grid, sort.bins, sort.reach, sort.radius2, s.cells
                         )
                 if ti.static(not all_pairs):
-                    to_do = s.n * s.control[BUILDING]
-                    rebuild(to_do, s.atoms, own, old, old_own, system.verlet, s.control, sort, False)
+                    rebuild(
+                        s.n * s.control[BUILDING], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
+                    )  # fmt: skip
                 loops.building[None] = 0
                 if s.control[BUILDING] == 1:
                     s.control[BUILDS] += 1
@@ -175,7 +165,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     else:
 
-        @kernel(types, graph=True, system=variant.system(), outputs=outputs_of, old=Atoms.only("pos"), loops=LoopFlags.only("going"), dt=dt_of)  # fmt: skip
+        @kernel(types, graph=True, **variant.of_pass)
         def steps(system, outputs, old, loops, dt):
             """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt)

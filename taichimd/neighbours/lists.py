@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.memory import bytes_of
-from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
@@ -41,9 +41,9 @@ class Lists:
         near_list: whether force loops read near lists, cut from the Verlet list, or the Verlet list itself.
         all_pairs: no lists at all; only the lattice, for nearest images.
         unroll: steps per kernel call.
+        loops: whether steps are loops on the device.
         skins: to begin with.
         long_rows: whether rows of the Verlet list are much longer than those of near lists.
-        loops: whether steps loop on the device.
 
     Attributes:
         verlet: the Verlet list. near: the near list of each group, with what its terms keep.
@@ -62,9 +62,9 @@ class Lists:
         near_list: bool,
         all_pairs: bool,
         unroll: int,
+        loops: bool,
         skins: Skins,
         long_rows: bool,
-        loops: bool = DEVICE_LOOPS,
     ) -> None:
         self._state, self.near, self.skins = state, groups, skins
         self._all_pairs = all_pairs

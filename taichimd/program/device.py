@@ -1,11 +1,13 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
+from dataclasses import replace
 from typing import Any
 
+from taichimd.core.arguments import fit
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.verlet import LoopFlags, step_kernels
+from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
@@ -13,7 +15,7 @@ from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
 from taichimd.program.totals import totals
-from taichimd.program.variant import Reach, System, Variant
+from taichimd.program.variant import LoopFlags, Reach, System, Variant
 from taichimd.system.cell import Cell
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
@@ -81,9 +83,14 @@ class Device:
     ) -> None:
         self.state, self.bath, self.cell = state, bath, cell
         self.groups = groups = choice.groups(state.n)
-        self.unroll = steps_per_pass(choice.backend, state.n, groups, bath.coupling)
         self._blocks = blocks_for(state.n * max(group.threads_per_atom for group in groups))
-        self.lists = choice.lists(state, groups, self.unroll)
+        variant = Variant(
+            groups, state.real, state.term, choice.backend, blocks=self._blocks, coupling=bath.coupling
+        )
+        split = not fit(**variant.of_pass)
+        self.unroll = 1 if split else steps_per_pass(choice.backend, state.n, groups, bath.coupling)
+        self._variant = replace(variant, split=split, unroll=self.unroll)
+        self.lists = choice.lists(state, self._variant)
         energy, virial = ti.ndarray(state.real, state.n), ti.ndarray(state.real, 9 * state.n)
         self._total = Outputs(energy=energy, virial=virial)
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
@@ -99,9 +106,6 @@ class Device:
             if bound.evaluator
         ]
         self.forces_known = self.evaluated = self.blown = False
-        self._variant = Variant(
-            groups, state.real, state.term, choice.backend, self.unroll, self._blocks, bath.coupling
-        )
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
@@ -193,6 +197,22 @@ class Device:
         for one in self.evaluators:
             one.check()
 
+    def of_terms(self, what: str) -> dict[str, Any]:
+        """The "terms" or "atom_values" of groups with kernels of their own, at the present positions."""
+        if self.evaluators:
+            self.need_outputs()
+        return {name: value for one in self.evaluators for name, value in getattr(one, what)().items()}
+
+    def charge_iterations(self) -> int | None:
+        """Iterations of the last charge equilibration; None without charges."""
+        found = [one.charges.statistics().iterations for one in self.evaluators]
+        return found[0] if found else None
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for reports, of lists and of groups with kernels of their own."""
+        own = {name: value for one in self.evaluators for name, value in one.statistics().items()}
+        return {**self.lists.statistics(), "steps_per_call": self.unroll, **own}
+
     def system(self) -> System:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
@@ -222,6 +242,11 @@ class Device:
     def totals(self) -> tuple[float, float, Array]:
         """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
         return totals(self.state, *self.outputs)
+
+    def evaluate(self) -> tuple[float, float, Array]:
+        """`totals` of the present positions."""
+        self.need_outputs()
+        return self.totals()
 
     # Steps.
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.core.runtime import ti
 from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.base import Bound
@@ -12,6 +12,7 @@ from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
+from taichimd.program.variant import Variant
 from taichimd.system.state import State
 
 NO_NEAR_LIST = 200_000
@@ -65,13 +66,13 @@ class Choice:
             for number, (bound, by_tuple) in enumerate(zip(self.bounds, self.by_tuple, strict=True))
         )
 
-    def lists(self, state: State, groups: tuple[Group, ...], unroll: int) -> Lists:
-        """Lists for these groups, and the arrays that their terms keep."""
+    def lists(self, state: State, variant: Variant) -> Lists:
+        """Lists for the groups of a variant, and the arrays that their terms keep."""
+        groups, unroll = variant.groups, variant.unroll
         on_cuda = self.backend == "cuda"
         # Idle loops, and waiting for the host, cost much on a small system, and little on a large one.
         small = min(1.0, 50_000 / state.n) if on_cuda else 0.0
-        queued = any(bound.terms.queued for bound in self.bounds)
-        idle = (0.5, 6.0) if DEVICE_LOOPS and not queued else (0.5 * (unroll - 1), 20.0)
+        idle = (0.5, 6.0) if variant.loops else (0.5 * (unroll - 1), 20.0)
         short = any(bound.terms.short_body for bound in self.bounds)
         bonds = any(bound.terms.bond_order for bound in self.bounds)
         near_list = groups[0].near_list
@@ -82,7 +83,7 @@ class Choice:
         near = [_near_list(state, group, bound) for group, bound in zip(groups, self.bounds, strict=True)]
         return Lists(
             state, near, cutoff=self.cutoff, near_list=near_list, all_pairs=self.all_pairs, unroll=unroll,
-            skins=skins, long_rows=short, loops=DEVICE_LOOPS and not queued,
+            loops=variant.loops, skins=skins, long_rows=short,
         )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from taichimd.core.runtime import DEVICE_LOOPS
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import Coupling
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import VerletRows
@@ -40,6 +41,17 @@ NOTHING = Coupling()
 """But forces acts."""
 
 
+class LoopFlags(Bundle):
+    """Of loops on the device: whether each goes on."""
+
+    going: Any = Array("i32", "", "steps")
+    acting: Any = Array("i32", "", "actions of a barostat")
+    cutting: Any = Array("i32", "", "cuts")
+    building: Any = Array("i32", "", "builds")
+    builds_allowed: Any = Number("i32", "builds before the host looks")
+    most_age: Any = Number("i32", "steps after which a list is built anew")
+
+
 @dataclass(frozen=True)
 class Variant:
     """What kernels are compiled for.
@@ -49,6 +61,7 @@ class Variant:
         real: ti.f64 or ti.f32, of positions, velocities, forces.
         term: the same or ti.f32, of what is computed from distances.
         backend: "cuda" or "cpu".
+        split: whether each group has kernels of its own, because one kernel cannot take them all.
         unroll: steps per pass of `steps`.
         blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids
             are different ones.
@@ -59,6 +72,7 @@ class Variant:
     real: Any
     term: Any
     backend: str
+    split: bool = False
     unroll: int = 1
     blocks: int = 0
     coupling: Coupling = NOTHING
@@ -67,6 +81,25 @@ class Variant:
     def on_gpu(self) -> bool:
         """Whether a thread waits long for memory."""
         return self.backend == "cuda"
+
+    @property
+    def outputs(self) -> tuple[Selection, ...]:
+        """Where steps leave, or find, the forces of each group; a group alone leaves them with the atoms."""
+        if len(self.groups) == 1:
+            return ()
+        of_queued = ("force", "virial") if self.coupling.moves_cell else ("force",)
+        return tuple(Outputs.only(*(of_queued if g.terms.queued else ("force",))) for g in self.groups)
+
+    @property
+    def of_pass(self) -> dict[str, Any]:
+        """Arguments of a pass of steps that the host calls."""
+        return {
+            "system": self.system(),
+            "outputs": self.outputs,
+            "old": Atoms.only("pos"),
+            "loops": LoopFlags.only("going"),
+            "dt": Number("real", "time step"),
+        }
 
     @property
     def near_list(self) -> bool:
@@ -81,7 +114,7 @@ class Variant:
     @property
     def loops(self) -> bool:
         """Whether steps loop on the device."""
-        return DEVICE_LOOPS and not self.queued
+        return DEVICE_LOOPS and not (self.queued or self.split)
 
     @property
     def types(self) -> dict[str, Any]:

@@ -144,7 +144,7 @@ def test_blow_up_keeps_the_last_good_checkpoint():
 def test_state_that_is_not_finite_replaces_no_checkpoint():
     def poison(engine):
         if engine.step >= 10:
-            engine.set_state(velocities=np.full((4, 3), np.nan))
+            engine._v = np.full((4, 3), np.nan)
 
     FakeEngine.after_advance = poison
     drive(steps=10, every=10, output="out")

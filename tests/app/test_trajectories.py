@@ -3,6 +3,7 @@
 import errno
 import json
 import os
+from dataclasses import replace
 
 import ase.io
 import numpy as np
@@ -90,8 +91,7 @@ def test_masses_that_are_not_ases_are_in_the_binary_file(tmp_path):
 
 def test_what_each_atom_has_is_in_the_binary_file(tmp_path, monkeypatch):
     engine = an_engine()
-    now = engine.evaluate()
-    now.virials = np.random.default_rng(1).normal(size=(3, 3, 3))
+    now = replace(engine.evaluate(), virials=np.random.default_rng(1).normal(size=(3, 3, 3)))
     monkeypatch.setattr(engine, "evaluate", lambda: now)
     writer = BinaryTrajectoryWriter(
         tmp_path / "t.traj", engine.symbols, engine.pbc, per_atom=("virial", "energy")

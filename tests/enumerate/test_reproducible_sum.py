@@ -16,7 +16,7 @@ from taichimd.dynamics import verlet
 from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
-from taichimd.program import compiled, forces
+from taichimd.program import compiled, evaluation, forces
 from taichimd.program.engine import Engine
 
 
@@ -137,8 +137,8 @@ def test_few_neighbours_in_registers_have_the_bits_of_the_loops(name, atoms, mon
     monkeypatch.setattr(gather, "compact_function", lambda *_: None)
     monkeypatch.setattr(forces, "gather_functions", gather.gather_functions.__wrapped__)
     monkeypatch.setattr(taichimd.program.device, "step_kernels", verlet.step_kernels.__wrapped__)
-    monkeypatch.setattr(verlet, "evaluation_kernels", compiled.evaluation_kernels.__wrapped__)
-    for module in (verlet, compiled):
+    monkeypatch.setattr(verlet, "evaluation_kernels", evaluation.evaluation_kernels.__wrapped__)
+    for module in (verlet, evaluation):
         monkeypatch.setattr(module, "compiled_groups", compiled.compiled_groups.__wrapped__)
     slow = Engine(atoms, forcefield).evaluate()
     for what in ("energies", "forces", "virials"):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import warps
 from ase import units
 
 from taichimd import testing
@@ -64,3 +65,37 @@ def test_a_run_has_the_same_bits(monkeypatch, name):
         engine.advance(50, (4.0 if name == "argon" else 1.0) * units.fs)
         found.append(engine.positions())
     np.testing.assert_array_equal(*found)
+
+
+threads, exact = warps.emulated("enumerate.threads_per_atom", "enumerate.reproducible_sum")
+
+
+@pytest.mark.parametrize("lanes", [2, 4, 8, 32])
+def test_threads_of_a_warp_add_up_to_the_sum_of_one(lanes):
+    """Pairs are dealt to the threads that share an atom; the last atom does nothing."""
+    random = np.random.default_rng(lanes)
+    atoms = warps.WARP // lanes
+    d = random.normal(size=(warps.WARP, 5, 3))
+    w = random.normal(size=(warps.WARP, 5)) * 10.0 ** random.integers(-12, 4, (warps.WARP, 5))
+    sums, shared = exact.pair_sums(float), threads.atom_sums(float, lanes)
+    force = np.full((atoms, 3), np.nan)
+
+    def add(found, thread):
+        for k in range(5):
+            sums.add(found, d[thread, k], 0.0, w[thread, k], exact.FORCE)
+
+    def store():
+        found = shared.empty(exact.FORCE)
+        add(found, warps.lane())
+        does = warps.lane() // lanes < atoms - 1 or lanes == warps.WARP
+        shared.store(warps.lane() // lanes, warps.lane(), does, found, None, force, None)
+
+    warps.run(store)
+    for i in range(atoms):
+        one = sums.empty(exact.FORCE)
+        for thread in reversed(range(i * lanes, (i + 1) * lanes)):
+            add(one, thread)
+        if i < atoms - 1 or atoms == 1:
+            np.testing.assert_array_equal(force[i], sums.results(one, exact.FORCE)[0])
+        else:
+            assert np.isnan(force[i]).all()

@@ -346,10 +346,30 @@ def test_more_than_an_engine_holds(call):
     assert f"a sum of {MOST_GROUPS + 1} potentials; expected at most {MOST_GROUPS}" in last
 
 
-def test_more_than_the_runtime_holds(monkeypatch):
-    monkeypatch.setattr("taichimd.core.arguments.MOST_ARGUMENTS", 64)
-    with pytest.raises(SettingsError, match=r"too many potentials in one sum: .* TAICHIMD_RUNTIME=quadrants"):
-        Engine(silicon(), [WEAK] * 7)
+def test_more_than_one_kernel_takes():
+    """Of eight groups a kernel would have more than 64 arguments."""
+    one, many = Engine(silicon(), WEAK), Engine(silicon(), [WEAK] * 8)
+    close(many.forces(), 8.0 * one.forces(), 1e-12)
+    many.advance(20, units.fs)
+    many.thermo()
+
+
+@pytest.mark.parametrize(
+    ("name", "terms"),
+    [(name, "many-body on a pair") for name in ("nve", "nvt-langevin", "nvt-bussi", "npt-scr", "npt-mtk")]
+    + [("nve", "a pair, two triplets")],
+)
+def test_kernels_of_one_group_each_have_the_bits_of_one_for_all(name, terms, monkeypatch):
+    def run():
+        engine = Engine(silicon(), SUMS[terms], ensemble=ensemble(name))
+        found = after(engine, 1, 30)
+        totals = engine.thermo()
+        return [*found, totals.potential, engine.evaluate().virials]
+
+    together = run()
+    monkeypatch.setattr("taichimd.program.device.fit", lambda **_: False)
+    apart = run()
+    assert all(np.array_equal(a, b) for a, b in zip(together, apart, strict=True))
 
 
 @pytest.mark.parametrize(

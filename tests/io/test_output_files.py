@@ -1,4 +1,5 @@
 import errno
+from dataclasses import replace
 
 import ase.io
 import numpy as np
@@ -83,8 +84,7 @@ def test_stress_is_written_as_ase_writes_it(tmp_path):
     stress = atoms.get_stress()
     ase.io.write(tmp_path / "theirs.extxyz", atoms)
     engine = FakeEngine(atoms, FakeForceField())
-    thermo = engine.thermo()
-    thermo.stress = stress
+    thermo = replace(engine.thermo(), stress=stress)
     writer = TrajectoryWriter(tmp_path / "ours.extxyz", engine.symbols, atoms.pbc)
     writer.write(engine, thermo, 0.0)
     writer.close()
@@ -108,8 +108,7 @@ def test_first_columns_are_what_ovito_expects(tmp_path):
 
 def test_per_atom_columns_read_back_exactly(tmp_path, monkeypatch):
     atoms, engine = small_system()
-    now = engine.evaluate()
-    now.virials = np.random.default_rng(1).normal(size=(3, 3, 3))
+    now = replace(engine.evaluate(), virials=np.random.default_rng(1).normal(size=(3, 3, 3)))
     monkeypatch.setattr(engine, "evaluate", lambda: now)
     for names in (("energy",), ("virial", "energy")):
         writer = TrajectoryWriter(tmp_path / "t.extxyz", engine.symbols, atoms.pbc, None, names)

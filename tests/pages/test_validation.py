@@ -287,7 +287,7 @@ def test_one_hash_or_energy_that_differs_is_told(tmp_path, monkeypatch, capsys):
 
 
 def test_random_runs_are_drawn_by_number_and_counted():
-    first, again, other = (random_runs.run(number, on_gpu=False) for number in (1, 1, 4))
+    first, again, other = (random_runs.run(number, on_gpu=False) for number in (34, 34, 38))
     assert first == again
     assert first["sha256"] != other["sha256"]
     assert (len(first["sha256"]), len(first["calls"])) == (6, 6)

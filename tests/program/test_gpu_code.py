@@ -10,7 +10,7 @@ import bits
 import pytest
 from bits import elsewhere, needs_other_runtime
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.first]
 
 
 @needs_other_runtime

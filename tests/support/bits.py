@@ -194,6 +194,18 @@ def reaxff():
     return [*found, *vars(tabulated.evaluate()).values()]
 
 
+def reaxff_steps():
+    """Hot Si, O and H with all terms of ReaxFF, three steps; rows of bonds grow at the start."""
+    from reaxff_samples import silica_with_hydrogen
+
+    from taichimd.forcefields.reaxff.forcefield import ReaxFF
+
+    engine = Engine(silica_with_hydrogen(), ReaxFF("SiO.ffield"), backend="cpu")
+    engine.advance(3, 0.1 * units.fs)
+    found = engine.evaluate()
+    return [engine.positions(), engine.velocities(), found.forces, found.energies, found.virials]
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -209,6 +221,7 @@ SYSTEMS = {
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
     "chains": chains,
     "reaxff": reaxff,
+    "reaxff-steps": reaxff_steps,
 }
 
 

@@ -1,52 +1,39 @@
-"""An engine without Taichi for tests of the driver: atoms on springs at their starting sites.
+"""An engine without kernels for tests of the driver: atoms on springs at the nearest points of a grid.
 
-Plain NumPy, one step at a time, so that its bits do not depend on how steps are split into calls.
+Plain NumPy, one step at a time, so that its bits do not depend on how steps are split into calls. What the
+driver may expect of any engine, `app/test_engine_protocol.py` tests of this one, too.
 """
 
 import sys
 import time
 import types
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 
-from taichimd.core.errors import BackendError, BlowUpError, StructureError
-from taichimd.core.units import KB
+from taichimd.core.errors import BackendError, BlowUpError, SettingsError
+from taichimd.core.units import GPA, KB
 from taichimd.dynamics.ensembles import NVE
+from taichimd.program.results import Evaluation, Thermo
+from taichimd.program.totals import stress_of
+from taichimd.system.checks import check_atoms, check_positions, check_shape, check_vectors
 
 SPRING = 5.0  # eV/Å^2
 FURTHEST = 3.0  # Å from its site before an atom counts as lost
-
-
-@dataclass
-class FakeThermo:
-    step: int
-    potential: float
-    kinetic: float
-    temperature: float
-    pressure: float | None
-    volume: float | None
-    stress: np.ndarray | None
-
-    @property
-    def conserved(self):
-        return self.potential + self.kinetic
-
-
-@dataclass
-class FakeEvaluation:
-    energy: float
-    energies: np.ndarray
-    forces: np.ndarray
-    virials: np.ndarray
-    stress: np.ndarray | None
+STRESS = 1e-3 * np.array([[0, 5, 4], [5, 1, 3], [4, 3, 2]])  # eV/Å^3, always
 
 
 class FakeForceField:
     def __init__(self, name="springs", source=None, strength=SPRING):
         self.name, self.source, self.strength = name, source, strength
         self.cutoff, self.elements, self.citation = 3.0, None, None
+        self.timestep, self.charged = 1.0, False
+
+    def remarks_on_timestep(self, timestep, species):
+        return []
+
+    def check_heat_current(self):
+        pass
 
     def describe(self, species=None):
         term = {
@@ -69,8 +56,7 @@ class FakeEngine:
         self.fixed = fixed if fixed is not None and fixed.any() else None
         if backend == "cuda":
             raise BackendError("backend cuda: no CUDA device found; use --backend cpu")
-        if not np.isfinite(atoms.positions).all():
-            raise StructureError("position of atom 0 is not finite")
+        check_atoms(atoms)
         self.n_atoms = len(atoms)
         self.symbols = atoms.get_chemical_symbols()
         self.masses = atoms.get_masses()
@@ -81,8 +67,9 @@ class FakeEngine:
         # Sites on a grid, not at the starting positions: a restarted engine must find the same ones.
         self._sites = np.round(atoms.positions)
         self._k = forcefield.strength
-        self._x, self._v = atoms.positions.copy(), np.zeros((self.n_atoms, 3))
+        self._x = atoms.positions.copy()
         self._f = self._force()
+        self.set_state(velocities=atoms.get_velocities())
 
     def _force(self):
         return -self._k * (self._x - self._sites)
@@ -98,13 +85,16 @@ class FakeEngine:
 
     def set_state(self, *, positions=None, velocities=None, forces=None, step=None, cell=None, bath=None):
         if positions is not None:
+            check_positions(np.asarray(positions), self.n_atoms)
             self._x = np.array(positions)
             self._f = self._force()
         if velocities is not None:
+            check_vectors(np.asarray(velocities), self.n_atoms, "velocity", "velocities")
             self._v = np.array(velocities)
             if self.fixed is not None:
                 self._v[self.fixed] = 0.0
         if forces is not None:
+            check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._f = np.array(forces)
         if step is not None:
             self.step = step
@@ -115,10 +105,17 @@ class FakeEngine:
     def atom_states(self):
         return {}
 
+    def atom_values(self):
+        return {}
+
     def set_atom_states(self, states):
         assert not states
 
     def advance(self, n_steps, timestep):
+        if n_steps < 0:
+            raise SettingsError(f"advance by {n_steps} steps: expected a whole number, 0 or more")
+        if n_steps and not timestep > 0.0:
+            raise SettingsError(f"timestep is {timestep}, expected a positive time")
         FakeEngine.calls.append(n_steps)
         time.sleep(self.step_seconds * n_steps)
         half = 0.5 * timestep / self.masses[:, None]
@@ -138,23 +135,32 @@ class FakeEngine:
 
     def evaluate(self):
         energies = 0.5 * self._k * ((self._x - self._sites) ** 2).sum(axis=1)
-        stress = np.arange(6) * 1e-3 if self.volume else None
-        return FakeEvaluation(
-            float(energies.sum()), energies, self._f.copy(), np.zeros((self.n_atoms, 3, 3)), stress
-        )
+        virials = np.tile(-STRESS * abs(np.linalg.det(self.cell)) / self.n_atoms, (self.n_atoms, 1, 1))
+        stress = stress_of(virials.sum(axis=0), self.cell)
+        return Evaluation(float(energies.sum()), energies, self._f.copy(), virials, stress)
+
+    def observe(self, take):
+        found = self.evaluate()
+        take(self, found.energies, found.virials)
 
     def warm_up(self):
         return 0.25
 
     def thermo(self):
-        result = self.evaluate()
+        energy = self.evaluate().energy
         kinetic = 0.5 * float((self.masses[:, None] * self._v**2).sum())
         freedom = 3 * self.n_atoms - 3 if self.fixed is None else 3 * int((~self.fixed).sum())
-        temperature = 2 * kinetic / (freedom * KB)
-        pressure = 0.01 if self.volume else None
-        return FakeThermo(
-            self.step, result.energy, kinetic, temperature, pressure, self.volume, result.stress
-        )
+        stress = pressure = None
+        if self.volume:
+            stress, pressure = self.evaluate().stress, self.pressures()[:3].mean()
+        temperature, total = 2 * kinetic / (freedom * KB), energy + kinetic
+        return Thermo(self.step, energy, kinetic, temperature, pressure, self.volume, stress, total)
+
+    def pressures(self):
+        if not self.volume:
+            return None
+        flows = np.einsum("n,na,nb->ab", self.masses, self._v, self._v) / self.volume - STRESS
+        return flows[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] / GPA
 
     def statistics(self):
         lists = {"rebuilds": 0, "neighbours_mean": 3.0, "neighbours_max": 3}

@@ -1,7 +1,7 @@
 """The code that only a GPU compiles, run on a CPU: its warps have one thread, its chunks of rows one entry.
 
 Run as a script under quadrants, it prints {name: hash} as `bits` does, and how often warps were asked for.
-What threads of a warp tell each other is not seen, nor shared memory, nor sums of thermostats within warps.
+What threads of a warp tell each other is not seen (`warps` has it), nor shared memory of several warps.
 """
 
 import json

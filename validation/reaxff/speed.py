@@ -3,9 +3,8 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.speed --data FOLDER --out reaxff_speed_h100.json
 
 FOLDER has the systems of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343 (2014), which
-are not part of the repository: water_300.pdb, water_6540.pdb and ffield.water, silica_6000.pdb and
-ffield-bio. Each case is a process of its own: velocities of 300 K, some steps first, then the median of five
-timed runs in NVE.
+are no part of the repository: water_300.pdb, water_6540.pdb, ffield.water, silica_6000.pdb and ffield-bio.
+Each case is a process of its own: velocities of 300 K, some steps first, then the median of five timed runs.
 """
 
 import argparse

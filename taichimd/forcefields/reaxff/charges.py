@@ -23,10 +23,12 @@ from taichimd.forcefields.reaxff.solver import (
     ROUNDS,
     SOLVED,
     Progress,
+    Solver,
     Vectors,
+    loop_ends,
     solver_kernels,
 )
-from taichimd.neighbours.rows import NearRows, row_layout
+from taichimd.neighbours.rows import NearRows
 from taichimd.system.state import State
 
 Values = NDArray[np.float64]
@@ -95,6 +97,7 @@ class Charges:
     Attributes:
         charge: (n) e, in spatial order, from the last solve.
         matrix: the pairs within the cutoff, for nonbonded forces; stored: type of its values.
+        close: atoms close to each atom, for the preconditioner.
         progress: its first flag says whether charges are known (`solver.SOLVED`).
     """
 
@@ -126,7 +129,7 @@ class Charges:
         n, both = state.n, ti.types.vector(2, ti.f64)
         self._blocks = blocks_for(8 * n)
         self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout)
-        self._layout, self._calls = row_layout(backend), FIRST_CALLS
+        self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)
         self.elements = _on_device(np.stack([chi, eta], axis=1))
@@ -137,9 +140,9 @@ class Charges:
             coupling=COUPLING,
             inverse_gamma3=_on_device(parameters.inverse_gamma3),
         )
-        self.past = Past(**{name: state.carry(f"charges {name}") for name in Past.fields})
+        self.past = Past(**{name: state.carry(f"charges {name}", shown=False) for name in Past.fields})
         self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
-        self._close = Close(
+        self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
             count=ti.ndarray(ti.i32, n),
             entries=ti.ndarray(ti.i32, MOST_CLOSE * n),
@@ -160,6 +163,10 @@ class Charges:
         self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0], np.int32))
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
+        threads, chunks = loop_ends(n, backend)
+        self._solver = Solver(
+            threads, chunks, state, self._vectors, self.progress, self.elements, self.matrix, self.close, self.screening
+        )  # fmt: skip
 
     def reserve(self, near: NearRows) -> None:
         """Room for as many pairs as a near list has.
@@ -197,27 +204,21 @@ class Charges:
         """
         self.reserve(near)
         self.matrix.shift_bits = shift_bits
-        solver = self._solver()
         start = self.past, control, frozen, int(stepping)
         with literals(self._state.real), grid(self._blocks):
             if DEVICE_LOOPS:
                 self._kernels.solve(
-                    *solver, self.screening, near, shifts, *start, self.charge, self._net, self._going
-                )
+                    self._solver, near, shifts, *start, self.charge, self._net, self._going
+                )  # fmt: skip
                 return
-            self._kernels.begin(*solver[:4], *start)
-            self._kernels.cut(*solver, self.screening, near, shifts)
+            self._kernels.begin(self._solver, *start)
+            self._kernels.cut(self._solver, near, shifts)
         self._iterate(self._calls)
 
-    def _solver(self) -> tuple[Any, ...]:
-        """What all kernels but the last one take first."""
-        return self._state, self._vectors, self.progress, self.elements, self.matrix, self._close
-
     def _iterate(self, calls: int) -> None:
-        state, v, progress = self._state, self._vectors, self.progress
-        with literals(state.real), grid(self._blocks):
-            self._kernels.iterate.repeat(calls, *self._solver())
-            self._kernels.finish(state, v, progress, self.past, self.charge, self._net)
+        with literals(self._state.real), grid(self._blocks):
+            self._kernels.iterate.repeat(calls, self._solver)
+            self._kernels.finish(self._solver, self.past, self.charge, self._net)
 
     def settle(self) -> bool:
         """Wait for the solve that was queued, and queue more iterations as long as it needs some.
@@ -256,7 +257,7 @@ class Charges:
     def memory(self) -> int:
         """Bytes on the device."""
         v, matrix = self._vectors, self.matrix
-        close = self._close.count, self._close.entries, self._close.factors, self._close.diagonal
+        close = self.close.count, self.close.entries, self.close.factors, self.close.diagonal
         return bytes_of(*vars(v).values(), *close, matrix.count, matrix.entries, matrix.values, self.charge)
 
     def _message(self, indefinite: bool) -> str:

@@ -36,38 +36,38 @@ def in_turn(part, thread, many: ti.template()):
 
 
 def piece_sums(value: Any, shared: bool, when: int) -> Any:
-    """A device function that leaves the sums of pieces in `partial`; it holds its own loop.
+    """A device function that leaves the sums of pieces in `progress.partial`; it holds its own loop.
 
     Args:
-        value: (i, g, vectors) -> six numbers of the atom at a place in memory.
+        value: (i, g) -> six numbers of the atom at a place in memory.
         shared: whether a warp does a piece.
-        when: first flag at which it does something.
+        when: status at which it does something.
     """
     many = LANES if shared else 1
 
     @ti.func
-    def of_lane(first, last, g: ti.template(), vectors: ti.template()):
+    def of_lane(first, last, g: ti.template()):
         total = ti.Vector.zero(ti.f64, SUMS)
         for step in range((last - first + LANES - 1) // LANES):
-            total += value(g.atoms.sorted_of[first + step * LANES], g, vectors)
+            total += value(g.atoms.sorted_of[first + step * LANES], g)
         return total
 
     @ti.func
-    def run(g: ti.template(), vectors: ti.template(), partial: ti.template(), flags: ti.template()):
+    def run(g: ti.template()):
         for thread in range(ti.static(PIECES * many)):
             piece, n = thread // many, g.atoms.n
             first = piece * piece_size(n)
             last = ti.min(first + piece_size(n), n)
-            if flags[0] != when:
+            if g.progress.flags[0] != when:
                 last = first
             total = ti.Vector.zero(ti.f64, SUMS)
             if ti.static(shared):
-                total = in_turn(of_lane(first + thread % many, last, g, vectors), thread, many)
+                total = in_turn(of_lane(first + thread % many, last, g), thread, many)
             else:
                 for lane in range(LANES):
-                    total += of_lane(first + lane, last, g, vectors)
-            if flags[0] == when and thread % many == 0:
-                partial[piece] = total
+                    total += of_lane(first + lane, last, g)
+            if g.progress.flags[0] == when and thread % many == 0:
+                g.progress.partial[piece] = total
 
     return run
 

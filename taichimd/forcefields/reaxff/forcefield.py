@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from taichimd.forcefields.reaxff.evaluator import BondRoom, ReaxEvaluator
 from taichimd.forcefields.reaxff.ffield import FField, read_ffield
 from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bonds_function
 from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
-from taichimd.forcefields.reaxff.options import Options
+from taichimd.forcefields.reaxff.options import NORM, Options
 from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
 from taichimd.forcefields.reaxff.solver import solver_kernels
 from taichimd.forcefields.reaxff.tables import bond_reaches
@@ -53,8 +53,14 @@ class ReaxTerm(Term):
         options: how it is evaluated.
     """
 
+    timestep: ClassVar[float] = 0.25
+    local: ClassVar[bool] = False
     ffield: FField | None = None
     options: Options = Options()  # noqa: RUF009
+
+    def longest_timestep(self, species: Sequence[str]) -> float | None:
+        """0.5 fs with hydrogen."""
+        return 0.5 if "H" in species else None
 
     def parameters(self, species: Sequence[str]) -> Parameters:
         """Tables for these species.
@@ -93,8 +99,10 @@ class ReaxTerm(Term):
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this term: a JSON-able dictionary, with the bound tables as SHA-256."""
         record = super().describe(None)
-        del record["truncation"], record["mixing"], record["parameters"]
+        # The file has hundreds of numbers, and tables what is made of them.
+        record["parameters"] = {}
         record["options"] = asdict(self.options)
+        record["charge_norm"] = NORM
         if species is not None:
             record["tables_sha256"] = self._digests(species)
             record["code"] = dict(self.code.parts)
@@ -127,6 +135,7 @@ def ReaxFF(  # noqa: N802
     charge_tolerance: float = 1e-6,
     net_charge: float = 0.0,
     lammps_forces: bool = False,
+    tables: bool = True,
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -139,13 +148,18 @@ def ReaxFF(  # noqa: N802
         charge_tolerance: of the equilibration: sqrt(r M^-1 r)/|b| of its two systems, M their diagonal.
         net_charge: sum of all charges, e.
         lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
+        tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of rounding;
+            else evaluate the formulas.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
         SettingsError: constants that are none, a tolerance out of range.
     """
     path = library.find(file)
-    ffield, options = read_ffield(path), Options(constants, charge_tolerance, net_charge, lammps_forces)
+    ffield, options = (
+        read_ffield(path),
+        Options(constants, charge_tolerance, net_charge, lammps_forces, tables),
+    )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
     citation = "A. C. T. van Duin et al., J. Phys. Chem. A 105, 9396 (2001); K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008), 10.1021/jp709896w"

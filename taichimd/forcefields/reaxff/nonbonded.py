@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.arguments import Array, Bundle, Number, View, device_helper, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import blocks_for, computed_in, grid, literals, ti
 from taichimd.enumerate.access import store_matrix, straight_vector
@@ -28,8 +28,8 @@ from taichimd.forcefields.reaxff.lanes import (
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
-from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress
-from taichimd.neighbours.rows import row_layout, slot, whole_warps
+from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
+from taichimd.neighbours.rows import row_layout, slot
 from taichimd.system.state import Atoms, State
 
 LEAST_INTERVALS = 100
@@ -44,8 +44,19 @@ class Constants(Bundle):
     polarisation: Any = Number("f64", "of the polarisation energy, eV of energy for each eV of chi and eta")
 
 
-class Given(View):
+class Given(Bundle):
     """What the loops read."""
+
+    threads: Any = Number("i32", "of the loop over rows")
+    atoms: Any = Atoms
+    shifts: Any = SHIFTS
+    matrix: Any = Matrix
+    charge: Any = CHARGE
+    shapes: Any = Shapes
+    screening: Any = Screening
+    constants: Any = Constants
+    elements: Any = ELEMENTS
+    progress: Any = Progress
 
 
 class Results(Bundle):
@@ -110,9 +121,9 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
 
     @computed_in(ti.f64)
     def of_atoms(want: ti.template(), g: ti.template(), results: ti.template()):
-        for thread in range(whole_warps(g.atoms.n * many) if ti.static(many > 1) else g.atoms.n):
+        for thread in range(g.threads):
             i = ti.min(thread // many, g.atoms.n - 1)
-            does = thread < g.atoms.n * many and g.flags[STATUS] == SOLVED
+            does = thread < g.atoms.n * many and g.progress.flags[STATUS] == SOLVED
             terms = ti.static(3 if want == FORCE else NUMBERS)
             sums = empty(terms)
             if ti.static(many > 1):
@@ -124,28 +135,20 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
             if does and thread % many == 0:
                 store(i, total, want, g, results)
 
-    tables = {
-        "atoms": Atoms.only("n", "pos", "kind"), "shifts": SHIFTS,
-        "matrix": Matrix.only("width", "shift_bits", "count", "entries"), "charge": CHARGE,
-        "shapes": Look if tabulated else Shapes, "screening": Screening.only("lower", "inverse_width"),
-        "constants": Constants, "elements": ELEMENTS, "progress": Progress.only("flags"),
-    }  # fmt: skip
+    given = Given.only(
+        "threads", "shifts", "charge", "constants", "elements", atoms=Atoms.only("n", "pos", "kind"),
+        matrix=Matrix.only("width", "shift_bits", "count", "entries"), shapes=Look if tabulated else Shapes,
+        screening=Screening.only("lower", "inverse_width"), progress=Progress.only("flags"),
+    )  # fmt: skip
 
-    @device_helper
-    def given(*of: Any) -> Given:
-        progress = of[-1]
-        return Given(flags=progress.flags, **dict(zip(tables, of, strict=True)))
-
-    @kernel(types, **tables, results=Results.only("force"))
-    def forces(atoms, shifts, matrix, charge, shapes, screening, constants, elements, progress, results):
+    @kernel(types, g=given, results=Results.only("force"))
+    def forces(g, results):
         """Forces alone, if charges are known. Launch: one thread per row, or eight."""
-        g = given(atoms, shifts, matrix, charge, shapes, screening, constants, elements, progress)
         of_atoms(FORCE, g, results)
 
-    @kernel(types, **tables, results=Results)
-    def everything(atoms, shifts, matrix, charge, shapes, screening, constants, elements, progress, results):
+    @kernel(types, g=given, results=Results)
+    def everything(g, results):
         """Forces, energies and virials, if charges are known."""
-        g = given(atoms, shifts, matrix, charge, shapes, screening, constants, elements, progress)
         of_atoms(ALL, g, results)
 
     return SimpleNamespace(forces=forces, everything=everything)
@@ -191,9 +194,10 @@ class Nonbonded:
             )
         if intervals is not None and intervals < LEAST_INTERVALS:
             raise SettingsError(
-                f"{intervals} intervals of tables, expected {LEAST_INTERVALS} or more; try 10000"
+                f"{intervals} intervals of tables, expected {LEAST_INTERVALS} or more; try 1000"
             )
         self._state, self._charges = state, charges
+        self._threads, _ = loop_ends(state.n, backend)
         n_kinds = len(table)
         self._kernels = nonbonded_kernels(
             state.real, charges.stored, n_kinds, backend, form, intervals is not None
@@ -230,8 +234,8 @@ class Nonbonded:
         """
         run = self._kernels.everything if want == ALL else self._kernels.forces
         of = self._charges
+        given = Given(
+            self._threads, self._state, shifts, of.matrix, of.charge, self._shapes, of.screening, self.constants, of.elements, of.progress
+        )  # fmt: skip
         with literals(self._state.real), grid(self._blocks):
-            run(
-                self._state, shifts, of.matrix, of.charge, self._shapes, of.screening, self.constants, of.elements,
-                of.progress, self.results,
-            )  # fmt: skip
+            run(given, self.results)

@@ -7,8 +7,14 @@ from taichimd.core.units import KCAL_PER_MOL
 
 COUPLING = 14.4
 """Of the charge equilibration, eV angstrom/e^2: the same in all programs of this family."""
+NORM = "sqrt(sum of r^2/eta)/|b|, for s and for t"
+"""Of residuals r of the charge equilibration, which its tolerance bounds."""
 EV = 23.02
 """kcal/mol that these programs take for 1 eV."""
+
+
+INTERVALS = 1000
+"""Of the look-up tables of pairs."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Options:
     charge_tolerance: float = 1e-6
     net_charge: float = 0.0
     lammps_forces: bool = False
+    tables: bool = True
 
     def __post_init__(self) -> None:
         if self.constants not in CONSTANTS:

@@ -18,7 +18,7 @@ from taichimd.enumerate.access import straight_vector
 from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.rows import slot
 
-MOST = 20
+MOST = 24
 """Close atoms of one atom that there is room for."""
 SIZE = 12
 """Largest matrix that is factorised: that of the first close atoms with smaller numbers, and of the atom."""
@@ -32,9 +32,9 @@ class Close(Bundle):
     reach: Any = Number("f64", "radius within which atoms are close, angstrom")
     count: Any = Array("i32", "n", "close atoms of each atom, also those that there is no room for")
     entries: Any = Array(
-        "i32", "20 n", "neighbour << shift_bits | code of its image, in the order of the row"
+        "i32", "24 n", "neighbour << shift_bits | code of its image, in the order of the row"
     )
-    factors: Any = Array("f64", "20 n", "G_ij for a neighbour with a smaller number, G_ji for others")
+    factors: Any = Array("f64", "24 n", "G_ij for a neighbour with a smaller number, G_ji for others")
     diagonal: Any = Array("f64", "n", "G_ii, eV^(-1/2)")
 
 

@@ -17,15 +17,15 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, device_helper, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
 from taichimd.forcefields.reaxff.dots import piece_sums, total_of
 from taichimd.forcefields.reaxff.history import Past, guess
-from taichimd.forcefields.reaxff.lanes import types_with_pairs
+from taichimd.forcefields.reaxff.lanes import threads_of_row, types_with_pairs
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions
 from taichimd.forcefields.reaxff.precondition import Close, factor_functions
 from taichimd.neighbours.control import CONTROL
-from taichimd.neighbours.rows import NearRows, body_layout, row_layout, whole_warps
+from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout
 
 STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS = range(4)
 GOING, SOLVED, TOO_MANY, INDEFINITE, FROZEN = range(5)
@@ -75,19 +75,37 @@ SHIFTS = Array("vec", "2^shift_bits", "vectors of the images, angstrom")
 GOING_ON = Array("i32", "", "whether the loop on the device goes on")
 
 
-GIVEN = ("atoms", "v", "progress", "elements", "matrix", "close", "screening")
+class Solver(Bundle):
+    """What the loops of a solve read and write."""
+
+    threads: Any = Number("i32", "of loops over rows")
+    chunks: Any = Number("i32", "of atoms, each for a thread, in loops that read sums")
+    atoms: Any = Sites
+    v: Any = Vectors
+    progress: Any = Progress
+    elements: Any = ELEMENTS
+    matrix: Any = Matrix
+    close: Any = Close
+    screening: Any = Screening
 
 
-class Given(View):
-    """What the loops of a solve read and write, and the ends of their loops: `GIVEN`, `threads`, `chunks`."""
+def loop_ends(n: int, backend: str) -> tuple[int, int]:
+    """`threads` and `chunks` of `Solver` for n atoms."""
+    many = threads_of_row(row_layout(backend))
+    return n if many == 1 else -(-n * many // WARP) * WARP, -(-n // _at_once(backend))
+
+
+def _at_once(backend: str) -> int:
+    """Atoms that a thread does in loops that read sums: on a CPU many, for which it reads them once."""
+    return 1 if backend == "cuda" else 128
 
 
 @cache
 def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int) -> Any:
     """Kernels of a solve, for one precision.
 
-    Where kernels loop on the device, `solve` is all of it. Elsewhere it is `begin`, `cut`, `open_solve`, then `iterate` as often as
-    needed, then `finish`; `iterate` and `finish` do nothing if there is nothing left to do.
+    Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as often as needed, and
+    `finish`; `iterate` and `finish` do nothing if there is nothing for them to do.
 
     Args:
         real: type of positions and charges.
@@ -100,20 +118,19 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     close_to = factor_functions(n_kinds, body_layout(backend))
     matrix_of = matrix_functions(stored, n_kinds, row_layout(backend), near_layout, close_to.put)
     many = matrix_of.threads
-    # Atoms that one thread of the last loop does: on a CPU each thread reads the sums once for many.
-    at_once = 1 if backend == "cuda" else 128
+    at_once = _at_once(backend)
 
     @ti.func
-    def dots(i, g: ti.template(), v: ti.template()):
-        r, z, w = v.r[i], v.z[i], v.w[i]
+    def dots(i, g: ti.template()):
+        r, z, w = g.v.r[i], g.v.z[i], g.v.w[i]
         scale = 1.0 / g.elements[2 * g.atoms.kind[i] + 1]
         return ti.Vector(
             [r[0] * z[0], r[1] * z[1], w[0] * z[0], w[1] * z[1], r[0] * r[0] * scale, r[1] * r[1] * scale]
         )
 
     @ti.func
-    def solutions(i, g: ti.template(), v: ti.template()):
-        return ti.Vector([v.x[i][0], v.x[i][1], 0.0, 0.0, 0.0, 0.0])
+    def solutions(i, g: ti.template()):
+        return ti.Vector([g.v.x[i][0], g.v.x[i][1], 0.0, 0.0, 0.0, 0.0])
 
     add_dots, add_solutions = piece_sums(dots, many > 1, GOING), piece_sums(solutions, many > 1, SOLVED)
 
@@ -122,6 +139,8 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
         for i in range(g.atoms.n):
             if i == 0:
                 g.progress.flags[STATUS] = ti.select(control[frozen] == 0, GOING, FROZEN)
+            # What is known of the last solve stays where there is none.
+            if i == 0 and control[frozen] == 0:
                 g.progress.flags[ITERATIONS] = 0
                 for k in ti.static(range(5)):
                     g.progress.scalars[k] = ti.Vector.zero(ti.f64, 2)
@@ -221,14 +240,14 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     @ti.func
     def iteration(g: ti.template(), going: ti.template()):
         multiply(True, g)
-        add_dots(g, g.v, g.progress.partial, g.progress.flags)
+        add_dots(g)
         improve(g, going)
         close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
 
     @computed_in(ti.f64)
     def end(net, past: ti.template(), charge: ti.template(), g: ti.template()):
         """Charges, and the solutions as the newest ones, of a solve that has ended well."""
-        add_solutions(g, g.v, g.progress.partial, g.progress.flags)
+        add_solutions(g)
         for chunk in range(g.chunks):
             if g.progress.flags[STATUS] == SOLVED:
                 if chunk == 0:
@@ -242,41 +261,17 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                     past.t0[i] = ti.cast(x[1], real)
                     charge[i] = ti.cast(x[0] - share * x[1], real)
 
-    @device_helper
-    def given(threads: Any, chunks: Any, *of: Any) -> Given:
-        return Given(threads=threads, chunks=chunks, **dict(zip(GIVEN, of, strict=False)))
-
-    @ti.func
-    def threads_of(n):
-        return whole_warps(n * many) if ti.static(many > 1) else n
-
-    @ti.func
-    def chunks_of(n):
-        return (n + at_once - 1) // at_once
-
     frozen, stepping = Number("i32", "word of control"), Number("i32", "1 in a step, 0 beside it")
     net = Number("f64", "net charge, e")
     start = {"past": Past, "control": CONTROL, "frozen": frozen, "stepping": stepping}
-    list_ = {"near": ROWS, "shifts": SHIFTS}
-    solver = {
-        "atoms": Sites,
-        "v": Vectors,
-        "progress": Progress,
-        "elements": ELEMENTS,
-        "matrix": Matrix,
-        "close": Close,
-    }
+    rows = {"near": ROWS, "shifts": SHIFTS}
+    no_screening = [name for name in Solver.fields if name != "screening"]
 
     if DEVICE_LOOPS:
 
-        @kernel(types, graph=True, **solver, screening=Screening, **list_, **start, charge=CHARGE, net=net, going=GOING_ON)  # fmt: skip
-        def solve(
-            atoms, v, progress, elements, matrix, close, screening, near, shifts, past, control, frozen, stepping, charge, net,
-            going,
-        ):  # fmt: skip
+        @kernel(types, graph=True, g=Solver, **rows, **start, charge=CHARGE, net=net, going=GOING_ON)
+        def solve(g, near, shifts, past, control, frozen, stepping, charge, net, going):
             """All of a solve. Launch: one thread per row, or eight."""
-            threads, chunks = threads_of(atoms.n), chunks_of(atoms.n)
-            g = given(threads, chunks, atoms, v, progress, elements, matrix, close, screening)
             first_guess(g, past, control, frozen, stepping)
             open_solve(near, shifts, g)
             while ti.graph.do_while(going):
@@ -285,29 +280,25 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
 
         return SimpleNamespace(solve=solve)
 
-    @kernel(types, atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"), progress=Progress.only("flags", "scalars"), elements=ELEMENTS, **start)  # fmt: skip
-    def begin(atoms, v, progress, elements, past, control, frozen, stepping):
+    @kernel(types, g=Solver.only("elements", atoms=Sites.only("n", "kind"), v=Vectors.only("x", "z"), progress=Progress.only("flags", "scalars")), **start)  # fmt: skip
+    def begin(g, past, control, frozen, stepping):
         """The first guess, if control says that there is something to do."""
-        first_guess(given(0, 0, atoms, v, progress, elements), past, control, frozen, stepping)
+        first_guess(g, past, control, frozen, stepping)
 
-    @kernel(types, graph=True, **solver, screening=Screening, **list_)
-    def cut(atoms, v, progress, elements, matrix, close, screening, near, shifts):
+    @kernel(types, graph=True, g=Solver.only("threads", "atoms", "elements", "matrix", "close", "screening", v=Vectors.only("r", "u", "z", "w", "p", "h"), progress=Progress.only("flags")), **rows)  # fmt: skip
+    def cut(g, near, shifts):
         """The matrix, its preconditioner, and the residual of the first guess."""
-        threads = threads_of(atoms.n)
-        open_solve(near, shifts, given(threads, 0, atoms, v, progress, elements, matrix, close, screening))
+        open_solve(near, shifts, g)
 
-    @kernel(types, graph=True, **solver)
-    def iterate(atoms, v, progress, elements, matrix, close):
+    @kernel(types, graph=True, g=Solver.only(*no_screening))
+    def iterate(g):
         """Some iterations."""
-        threads, chunks = threads_of(atoms.n), chunks_of(atoms.n)
-        g = given(threads, chunks, atoms, v, progress, elements, matrix, close)
         for _ in ti.static(range(ROUNDS)):
             iteration(g, None)
 
-    @kernel(types, graph=True, atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"), progress=Progress.only("flags", "partial"), past=Past.only("s0", "t0"), charge=CHARGE, net=net)  # fmt: skip
-    def finish(atoms, v, progress, past, charge, net):
+    @kernel(types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=Past.only("s0", "t0"), charge=CHARGE, net=net)  # fmt: skip
+    def finish(g, past, charge, net):
         """Charges of a solve that has ended well."""
-        chunks = chunks_of(atoms.n)
-        end(net, past, charge, given(0, chunks, atoms, v, progress))
+        end(net, past, charge, g)
 
     return SimpleNamespace(begin=begin, cut=cut, iterate=iterate, finish=finish)

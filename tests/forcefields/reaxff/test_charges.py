@@ -8,6 +8,9 @@ from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.forcefields.reaxff.charges import ChargeParameters
 from taichimd.forcefields.reaxff.history import ORDER_S, ORDER_T
 
+pytestmark = pytest.mark.runtime("quadrants")
+
+
 TIGHT = 1e-13
 
 

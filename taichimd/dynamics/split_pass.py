@@ -1,0 +1,64 @@
+"""A step as a sequence of kernels, for sums of more groups than one kernel can take.
+
+Each group has a kernel that cuts its near list and one that computes its forces. One more adds these up and moves the
+atoms. The loops are those of the plain stepper (`step`), so the bits are the same.
+"""
+
+from typing import Any
+
+from taichimd.core.arguments import Kernel, Sequence, kernel
+from taichimd.neighbours.control import FROZEN
+from taichimd.neighbours.rows import VerletRows
+from taichimd.program.compiled import alone, closing, cutting_kernels, step_view
+from taichimd.program.variant import Variant
+
+
+def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
+    """A step, and one in which a barostat acts, if it is its turn.
+
+    Args:
+        variant: what kernels are compiled for.
+        program: `compiled_groups`.
+        stepping: `step_functions`.
+    """
+    types, given, flags = variant.types, variant.of_pass, program.flags
+    its = tuple(group.arguments for group in variant.groups)
+    numbers = range(len(variant.groups))
+
+    def opening(closes: bool) -> Kernel:
+        @kernel(types, system=closing(variant), loops=given["loops"])
+        def open_pass(system, loops):
+            s = step_view(system, system.groups)
+            if closes:
+                program.close_cuts(s)
+            flags.open_pass(s.control, loops.going, None, s.ledger)
+
+        return open_pass
+
+    def forces_of(k: int, at: int, acting: bool) -> Kernel:
+        system = variant.system(groups=alone(k, its), cells=None)
+
+        @kernel(types, system=system, outputs=alone(k, given["outputs"]))
+        def forces(system, outputs):
+            s = step_view(system, program.views(system, system.atoms.n))
+            stepping.of_group(k, at, acting, s, outputs[k])
+
+        return forces
+
+    def kicks_of(at: int, acting: bool) -> Kernel:
+        system = variant.system(groups=None, verlet=VerletRows.only("shift_bits", "shifts"))
+
+        @kernel(types, system=system, outputs=given["outputs"], dt=given["dt"])
+        def kicks(system, outputs, dt):
+            stepping.kicks(at, 0, acting, step_view(system, (), dt), outputs)
+
+        return kicks
+
+    def step(at: int, acting: bool) -> list[Kernel]:
+        return [*(forces_of(k, at, acting) for k in numbers), kicks_of(at, acting)]
+
+    kernels = [*cutting_kernels(variant.outside_steps), opening(True), *step(FROZEN, flags.every)]
+    if flags.sometimes:
+        # Where kernels are queued before each step, it is one of the two.
+        kernels += [*([] if variant.queued else [opening(False)]), *step(FROZEN + 2, True)]
+    return Sequence(given, kernels)

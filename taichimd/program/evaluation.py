@@ -1,0 +1,198 @@
+"""The kernels that evaluate all groups of a force field without a step."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Number, Sequence, fit, kernel
+from taichimd.core.runtime import ti
+from taichimd.dynamics.bath_arrays import BathArrays
+from taichimd.enumerate.access import load_matrix, store_matrix
+from taichimd.enumerate.outputs import Outputs
+from taichimd.enumerate.reproducible_sum import ALL
+from taichimd.neighbours.control import HELD, REBUILD, STALE
+from taichimd.program.compiled import alone, closing, compiled_groups, cutting_kernels, step_view
+from taichimd.program.variant import Reach, System, Variant
+from taichimd.system.cell import Cells
+from taichimd.system.state import Atoms
+
+
+@cache
+def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
+    """Kernels that know no step: `evaluate`, `tally_virial`, `moved`, `cut_lists`.
+
+    Args:
+        variant: what they are compiled for.
+        want: of `enumerate.reproducible_sum`: `ALL`, or `FORCE` for forces alone.
+    """
+    program, types, near_list = compiled_groups(variant), variant.types, variant.near_list
+    cell, outdated = variant.coupling.moves_cell, STALE if near_list else REBUILD
+    strains = Cells.only("strain", "lost") if cell else None
+    somewhere = System.only(
+        "listed_at", "control", atoms=Atoms.only("n", "pos"), cells=strains, reach=Reach.only("most_near2")
+    )
+
+    @kernel(types, system=somewhere)
+    def moved(system):
+        """Displacement test after positions were set from outside."""
+        atoms, most2 = system.atoms, system.reach.most_near2
+        for i in range(atoms.n):
+            x, x0 = atoms.pos[i], system.listed_at[i]
+            if program.box.strayed(i, x, x0, most2, near_list, system.cells) == 1:
+                system.control[outdated] = 1
+
+    return SimpleNamespace(
+        evaluate=_evaluate(variant, want),
+        tally_virial=_tally_virial(variant) if cell else None,
+        moved=moved,
+        cut_lists=_cut_lists(variant),
+    )
+
+
+def _cut_lists(variant: Variant) -> Sequence:
+    """Near lists that are fit for the positions, for kernels that are queued before those of a step."""
+    program = compiled_groups(variant)
+
+    if not variant.split and fit(system=variant.system()):
+
+        @kernel(variant.types, system=variant.system())
+        def cut_lists(system):
+            s = step_view(system, program.views(system, system.atoms.n))
+            program.cut(program.forces, s)
+
+        return cut_lists
+
+    @kernel(variant.types, system=closing(variant))
+    def close_cuts(system):
+        program.close_cuts(step_view(system, system.groups))
+
+    return Sequence(["system"], [*cutting_kernels(variant.outside_steps), close_cuts])
+
+
+def _evaluate(variant: Variant, want: int) -> Any:
+    """Energy, force and 3x3 virial of each atom at the present positions; nothing with an outdated list."""
+    groups, program, types = variant.groups, compiled_groups(variant), variant.types
+    number, flags, driven = len(groups), program.flags, variant.coupling.driven
+    foreign, many_body = groups[0].foreign, _many_body(variant)
+    bath = BathArrays if driven else None
+    given = {
+        "system": variant.system(
+            bath=bath, cells=Cells.only("strain", "lost") if variant.coupling.moves_cell else None
+        ),
+        "total": Outputs.only("energy", "virial"),
+        "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
+        "ends_run": Number("i32", "1 where the forces end a run"),
+    }
+
+    @ti.func
+    def of_group(k: ti.template(), s: ti.template(), out: ti.template()):
+        program.seldom[k].both_passes(s.groups[k], out, s.control, HELD, want, s.bath, s.bath)
+        if ti.static(driven and not many_body[k]):
+            # Of pairs steps sum another virial, which rounds in another way: as they do.
+            program.forces[k].first_pass(s.groups[k], out, s.control, HELD, program.tally, s.bath, s.bath)
+
+    @ti.func
+    def add_up(atoms: ti.template(), control: ti.template(), total: ti.template(), outputs: ti.template()):
+        for i in range(atoms.n):
+            if control[HELD] == 0:
+                f = outputs[0].force[i]
+                for k in ti.static(range(1, number)):
+                    f += outputs[k].force[i]
+                atoms.force[i] = f
+                if ti.static(want == ALL):
+                    e, w = outputs[0].energy[i], load_matrix(outputs[0].virial, i)
+                    for k in ti.static(range(1, number)):
+                        e += outputs[k].energy[i]
+                        w += load_matrix(outputs[k].virial, i)
+                    total.energy[i] = e
+                    store_matrix(total.virial, i, w)
+
+    if not variant.split and fit(**given):
+
+        @kernel(types, **given)
+        def evaluate(system, total, outputs, ends_run):
+            s = step_view(system, program.views(system, system.atoms.n, ends_run))
+            if ti.static(not foreign):
+                program.cut(program.seldom, s)
+            flags.open_finish(ends_run, s.control)
+            if ti.static(number == 1):
+                of_group(0, s, Outputs(total.energy, system.atoms.force, total.virial))
+            else:
+                for k in ti.static(range(number)):
+                    of_group(k, s, outputs[k])
+                add_up(s.atoms, s.control, total, outputs)
+
+        return evaluate
+
+    @kernel(types, system=closing(variant), ends_run=given["ends_run"])
+    def open_all(system, ends_run):
+        s = step_view(system, system.groups)
+        if ti.static(not foreign):
+            program.close_cuts(s)
+        flags.open_finish(ends_run, s.control)
+
+    def one_group(k: int) -> Any:
+        its = tuple(group.arguments for group in groups)
+        system, outputs = variant.system(groups=alone(k, its), bath=bath, cells=None), given["outputs"]
+
+        @kernel(types, system=system, outputs=alone(k, outputs), ends_run=given["ends_run"])
+        def forces(system, outputs, ends_run):
+            s = step_view(system, program.views(system, system.atoms.n, ends_run))
+            of_group(k, s, outputs[k])
+
+        return forces
+
+    whole = System.only("control", atoms=Atoms.only("n", "force"))
+
+    @kernel(types, system=whole, total=given["total"], outputs=given["outputs"])
+    def sum_of_all(system, total, outputs):
+        add_up(system.atoms, system.control, total, outputs)
+
+    cuts = [] if foreign else cutting_kernels(variant.outside_steps)
+    return Sequence(given, [*cuts, open_all, *(one_group(k) for k in range(number)), sum_of_all])
+
+
+def _tally_virial(variant: Variant) -> Sequence:
+    """The virial that `close_step` acts upon, behind `evaluate`: of pairs with the sums of a step, which round in another way."""
+    groups, program, types = variant.groups, compiled_groups(variant), variant.types
+    number, many_body = len(groups), _many_body(variant)
+    its = tuple(group.arguments for group in groups)
+    given = {
+        "total": Outputs.only("energy", "virial"),
+        "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
+        "n": Number("i32", "number of atoms; 0: only compile"),
+    }
+
+    def one_group(k: int) -> Any:
+        outputs = alone(k, given["outputs"]) if number > 1 else ()
+        total = None if number > 1 else given["total"]
+        system = variant.system(groups=alone(k, its), cells=None)
+
+        @kernel(types, system=system, total=total, outputs=outputs, n=given["n"])
+        def tally_virial(system, total, outputs, n):
+            s = step_view(system, program.views(system, n))
+            if ti.static(number == 1):
+                add(s, n, Outputs(total.energy, system.atoms.force, total.virial))
+            else:
+                add(s, n, outputs[k])
+
+        @ti.func
+        def add(s: ti.template(), n, out: ti.template()):
+            if ti.static(many_body[k]):
+                for i in range(n):
+                    program.thermostat.add_virial(i, n, load_matrix(out.virial, i), s.ledger)
+            else:
+                program.forces[k].first_pass(
+                    s.groups[k], out, s.control, REBUILD, program.tally, s.ledger, s.bath
+                )
+
+        return tally_virial
+
+    return Sequence(["system", *given], [one_group(k) for k in range(number)])
+
+
+def _many_body(variant: Variant) -> list[bool]:
+    """Of each group, whether it leaves the virial of steps with each atom."""
+    return [
+        bool(group.terms.many_body or group.terms.passes or group.terms.queued) for group in variant.groups
+    ]

