@@ -30,11 +30,11 @@ def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupli
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
-    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. Of Tersoff on an H100 two steps
-    a round take 3 % less time than one for 8,000 and 27,000 atoms, as much for 64,000, 2 % more for 512,000.
-    Nine steps between two actions of a barostat are three rounds of three, but five of two, the last with an
-    idle step. On a full device the host's part of a call passes while the device works. A barostat's serial
-    part takes as long to compile as everything else.
+    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. For few atoms
+    that saves rounds, which cost them much (docs/decisions, 014). Nine steps between two actions of a
+    barostat are three rounds of three, but five of two, the last with an idle step. On a full device the
+    host's part of a call passes while the device works. A barostat's serial part takes as long to compile as
+    everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
     if any(group.terms.queued for group in groups):
