@@ -117,7 +117,7 @@ def hydrogen_bond_kernel(backend: str, n_kinds: int, energies: bool, virials: bo
                                         row >= 0 and donor != seen and order >= LEAST_ORDER
                                         and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
                                     ):  # fmt: skip
-                                        _, _, _, slope = one(
+                                        _e, _b, _d, slope = one(
                                             order, vector(H.DX, t, m, bonds.half), far, row, tables.hydrogen
                                         )
                                         for c in ti.static(range(3)):
