@@ -2,9 +2,9 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.drift
 
-100 water molecules (H2O.ffield) at 1 g/cm^3: on a lattice, then an NVT run at 300 K, whose end is the start of
-all runs. A straight line through the total energy gives the drift; what is left is the fluctuation. With LAMMPS's
-constants the energy is not stationary in the charges, so it fluctuates whatever the tolerance.
+100 water molecules (H2O.ffield) at 1 g/cm^3: on a lattice, then an NVT run at 300 K, whose end is the start
+of all runs. A straight line through the total energy gives the drift; what is left is the fluctuation. With
+LAMMPS's constants the energy is not stationary in the charges, so it fluctuates whatever the tolerance.
 """
 
 import argparse
@@ -95,7 +95,7 @@ def run(
         "timestep_fs": timestep,
         "charge_tolerance": tolerance,
         "steps": n_steps,
-        "drift_meV_per_atom_ps": 1000 * slope / len(atoms),
+        "drift_meV_per_atom_ps": 1000 * float(slope) / len(atoms),
         "fluctuation_meV_per_atom": 1000 * float(left.std()) / len(atoms),
         "mean_iterations": iterations,
         "seconds": time.perf_counter() - begin,
