@@ -2,8 +2,9 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.light_heavy_forces
 
-A hot box of Si, O and H. LAMMPS's own energy is differenced at fixed charges, along all coordinates of all atoms:
-its terms without charges, and the Coulomb energy by its definition. LAMMPS's forces and ours are compared with that.
+A hot box of Si, O and H. LAMMPS's own energy is differenced at fixed charges, along all coordinates of all
+atoms: its terms without charges, and the Coulomb energy by its definition. LAMMPS's forces and ours are
+compared with that.
 """
 
 import argparse
@@ -15,7 +16,7 @@ import numpy as np
 from validation import common
 
 SYSTEM = "hot SiOH"
-H = 1e-4
+H = 1e-5
 """angstrom"""
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 WITH_CHARGES = ("Coulomb", "polarisation")
