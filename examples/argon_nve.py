@@ -12,8 +12,7 @@ import numpy as np
 from ase.build import bulk
 from matplotlib.figure import Figure
 
-from taichimd import LennardJones, Simulation
-from taichimd.app.simulation import Observer
+from taichimd import LennardJones, Observer, Simulation
 
 BOX = 34.78  # Å
 atoms = bulk("Ar", a=BOX / 6, cubic=True) * 6

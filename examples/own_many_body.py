@@ -18,7 +18,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import ManyBody, TaichiMD, check_forcefield, each_atom, neighbour_sum, pair_forces
-from taichimd.core.math import exp, sqrt
+from taichimd.math import exp, sqrt
 
 
 @neighbour_sum("density")

@@ -15,7 +15,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import Simulation, TaichiMD, check_forcefield, pair_potential
-from taichimd.core.math import exp
+from taichimd.math import exp
 
 
 @pair_potential(

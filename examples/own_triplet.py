@@ -15,7 +15,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import TaichiMD, check_forcefield, pair_potential, triplet_potential
-from taichimd.core.math import exp
+from taichimd.math import exp
 
 PAPER = "F. H. Stillinger and T. A. Weber, Phys. Rev. B 31, 5262 (1985)"
 

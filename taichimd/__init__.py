@@ -30,6 +30,7 @@ _PUBLIC = {
     "LennardJones": "taichimd.forcefields.lennard_jones",
     "StillingerWeber": "taichimd.forcefields.stillinger_weber",
     "Tersoff": "taichimd.forcefields.tersoff",
+    "ReaxFF": "taichimd.forcefields.reaxff.forcefield",
     "Vashishta": "taichimd.forcefields.vashishta",
     "pair_potential": "taichimd.forcefields.declare",
     "triplet_potential": "taichimd.forcefields.declare",

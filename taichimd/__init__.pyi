@@ -25,6 +25,7 @@ from taichimd.forcefields.passes import ManyBody as ManyBody
 from taichimd.forcefields.passes import each_atom as each_atom
 from taichimd.forcefields.passes import neighbour_sum as neighbour_sum
 from taichimd.forcefields.passes import pair_forces as pair_forces
+from taichimd.forcefields.reaxff.forcefield import ReaxFF as ReaxFF
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta

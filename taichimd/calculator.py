@@ -48,6 +48,7 @@ class TaichiMD(CopiedCalculator):
       positive, in the order xx yy zz yz xz xy, without the kinetic part (ASE adds it on request). It exists
       when the three cell vectors span a volume, whatever the periodic directions, as in ASE's own pair
       potentials; otherwise asking for it raises `PropertyError`.
+    - `charges`: (n,) e, of ReaxFF; of a force field without charges it raises `PropertyError`.
     - `stresses`: (n, 6) the atoms' shares: symmetric part, over the same volume; their sum is `stress`.
 
     `get_per_atom_virial` has all nine components of those shares, `get_heat_current` needs them all.
@@ -74,7 +75,9 @@ class TaichiMD(CopiedCalculator):
     """
 
     # Lists, dicts and sets on the class are ASE's contract.
-    implemented_properties = ["energy", "free_energy", "energies", "forces", "stress", "stresses"]  # noqa: RUF012
+    implemented_properties = [  # noqa: RUF012
+        "energy", "free_energy", "energies", "forces", "stress", "stresses", "charges",
+    ]  # fmt: skip
     default_parameters = {  # noqa: RUF012
         "backend": "auto", "precision": "float64", "skin": None, "decomposition": "auto",
     }  # fmt: skip
@@ -198,7 +201,7 @@ class TaichiMD(CopiedCalculator):
             A float, or a copy of an array.
 
         Raises:
-            PropertyError: a stress without a volume to refer it to.
+            PropertyError: a stress without a volume to refer it to, charges of a force field without any.
             StructureError: no atoms, or atoms that cannot be evaluated.
         """
         subject = self.atoms if atoms is None else atoms
@@ -212,6 +215,8 @@ class TaichiMD(CopiedCalculator):
                 f"TaichiMD: {name} needs a cell whose three vectors span a volume, got "
                 f"{subject.cell.tolist()}; set atoms.cell, or use get_per_atom_virial()"
             )
+        if name == "charges" and not self.forcefield.charged:
+            raise PropertyError(f"TaichiMD: {self.forcefield.name} has no charges; a potential of ReaxFF has")
         return super().get_property(name, atoms, allow_calculation)
 
     def get_per_atom_virial(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
@@ -250,7 +255,7 @@ class TaichiMD(CopiedCalculator):
 
         Returns:
             {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their
-            sum is the energy.
+            sum is the energy. ReaxFF has twelve terms of its own.
 
         Raises:
             StructureError: no atoms, or atoms that cannot be evaluated.
@@ -270,7 +275,9 @@ class TaichiMD(CopiedCalculator):
 
         Raises:
             StructureError: no atoms, atoms that cannot be evaluated, or velocities or masses not finite.
+            PropertyError: a force field with charges.
         """
+        self.forcefield.check_heat_current()
         virials = self.get_per_atom_virial(atoms)
         subject = self.atoms if atoms is None else atoms
         assert subject is not None, "a calculation remembers its atoms"
@@ -300,6 +307,7 @@ class TaichiMD(CopiedCalculator):
             MissingParameterError: an element that the potential lacks.
             EvaluationError: an energy or a force that is not a finite number.
             CapacityError: the lists do not fit the device.
+            ChargeError: charges that an equilibration does not find.
         """
         subject = self._subject(atoms)
         self.results = {}
@@ -319,6 +327,8 @@ class TaichiMD(CopiedCalculator):
             "forces": forces,
         }
         virials = np.array(found.virials, dtype=np.float64)
+        if found.charges is not None:
+            results["charges"] = np.array(found.charges, dtype=np.float64)
         volume = volume_of(subject.cell.array)
         if volume is not None:
             # In C order, so that whoever sums the copies ASE hands out gets the bits of `stress`.

@@ -97,7 +97,8 @@ def planned(runtime: str, against: Path | None = None) -> list[Part]:
 
     With hashes of a long CPU run made elsewhere (`cross_backend --long --save`), only CUDA has to run here.
     """
-    cross = "--backends cpu cuda" + (" --long" if runtime == "quadrants" else "")
+    both = "--backends cpu cuda"
+    cross = both + (" --long" if runtime == "quadrants" else "")
     if against:
         cross = f"--backends cuda --long --against {against.resolve()}"
     # The same bits again, and with one thread: short, on a crystal and on a liquid.
@@ -110,11 +111,11 @@ def planned(runtime: str, against: Path | None = None) -> list[Part]:
     )
     benchmarks = "validation.benchmarks.run"
     return [
-        Part("evaluate_backends", "validation.evaluate_backends", "--backends cpu cuda", 100, pair_lines),
-        Part("cross_backend", "validation.cross_backend", cross, 180, pair_lines),
+        Part("evaluate_backends", "validation.bits.evaluate_backends", both, 100, pair_lines),
+        Part("cross_backend", "validation.bits.cross_backend", cross, 180, pair_lines),
         Part("benchmarks", benchmarks, speed, 150, benchmark_lines),
-        Part("energy_drift", "validation.energy_drift", "--backend cuda", 90, drift_lines),
-        Part("repeat", "validation.cross_backend", again, 80, pair_lines),
+        Part("energy_drift", "validation.physics.energy_drift", "--backend cuda", 90, drift_lines),
+        Part("repeat", "validation.bits.cross_backend", again, 80, pair_lines),
         Part("benchmarks_float32", benchmarks, single, 80, benchmark_lines),
     ]
 

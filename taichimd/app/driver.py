@@ -5,7 +5,6 @@ import os
 import shlex
 import signal
 import time
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -90,24 +89,20 @@ def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"
         )
-    simulation, forcefield, before = _start(job, console)
+    simulation, before = _start(job, console)
     if not appending:
         folder.clear()
     folder.clear_other_pictures()
-    return _Run(job, folder, simulation, forcefield, before, console, appending, earlier).execute()
+    return _Run(job, folder, simulation, before, console, appending, earlier).execute()
 
 
-def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float]]:
-    """Simulation with compiled kernels, force field, and seconds for setup and compiling."""
+def _start(job: Job, console: Console) -> tuple[Simulation, dict[str, float]]:
+    """Simulation with compiled kernels, and seconds for setup and compiling."""
     from taichimd.core.runtime import info
-    from taichimd.forcefields.load import load_forcefield
     from taichimd.program.engine import Engine
 
     begin = time.perf_counter()
-    settings, checkpoint = job.settings, job.checkpoint
-    with warnings.catch_warnings(record=True) as caught:
-        forcefield = load_forcefield(settings.potential.file)
-    job.notes.extend(" ".join(str(warning.message).split()) for warning in caught)
+    settings, checkpoint, forcefield = job.settings, job.checkpoint, job.forcefield
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())
         job.notes.extend(check_same_potential(settings, checkpoint, record))
@@ -145,7 +140,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     simulation = Simulation.from_engine(engine, timestep=settings.run.timestep)
     if checkpoint is not None:
         continue_clock(simulation, checkpoint)
-    return simulation, forcefield, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}
+    return simulation, {"setup": time.perf_counter() - begin - seconds, "compile": seconds}
 
 
 class _FirstTotal(Observer):
@@ -167,21 +162,20 @@ class _Run:
         job: Job,
         folder: OutputFolder,
         simulation: Simulation,
-        forcefield: Any,
         before: dict[str, float],
         console: Console,
         appending: bool,
         earlier: dict[str, Any],
     ) -> None:
         self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
-        self.forcefield, self.before = forcefield, before
+        self.before = before
         self.appending, self.earlier = appending, earlier
         self.observed: dict[str, Any] = {}
         self.first_step, self.first_ps = simulation.step, simulation.time_ps
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
-        self.potential = forcefield.describe(job.atoms.get_chemical_symbols())
+        self.potential = job.forcefield.describe(job.atoms.get_chemical_symbols())
         self.observations = observing.start(simulation, job.plan, job.checkpoint)
         self.started = time.time()
         self.clock = time.perf_counter()

@@ -1,5 +1,6 @@
 """What a run is to do: settings, structure or checkpoint and plan, checked before anything is written."""
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ class Job:
         settings: all layers merged; `structure` and `potential` absolute where they are files.
         steps: steps of this run.
         atoms: the system; of a restart the checkpoint's.
+        forcefield: what acts between the atoms.
         checkpoint: what is continued, or None.
         notes: remarks for the user.
         plan: of what the run observes, or None.
@@ -41,6 +43,7 @@ class Job:
     settings: RunSettings
     steps: int
     atoms: Atoms
+    forcefield: Any
     checkpoint: Checkpoint | None
     notes: list[str]
     plan: Plan | None = None
@@ -52,14 +55,14 @@ class Job:
 
 
 def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
-    """Merge and check settings, read the structure or the checkpoint; touches neither device nor output.
+    """Merge and check settings, read structure and potential; touches neither device nor output.
 
     With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
     unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
     is completed.
 
     Raises:
-        SettingsError, StructureError, CheckpointError: as their messages say.
+        SettingsError, StructureError, CheckpointError, ParameterFileError, PropertyError: as messages say.
     """
     given = make_settings(flags, job_file)
     start = given.system
@@ -68,8 +71,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     for key, value in (("structure", start.structure), ("potential", given.potential.file)):
         if value is None:
             raise SettingsError(f"no {key} given: expected {SETTINGS[key].values.expected}")
-    steps = given.run.number_of_steps()
-    if steps is None:
+    if given.run.number_of_steps() is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
     atoms = read_structure(str(start.structure), start.from_frame)
     check_fixed(fixed_atoms(atoms), len(atoms))
@@ -81,14 +83,18 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         )
     if has_velocities(atoms):
         check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
+    forcefield, told = _forcefield(given)
+    if "timestep" not in given.given:
+        given = given.changed(timestep=forcefield.timestep)
+    steps = given.run.number_of_steps() or 0
     plan = observing.plan_of(given, 0, steps)
-    observing.check(plan, atoms)
+    observing.check(plan, atoms, forcefield)
     notes = [*remarks(atoms), *numbers_for_elements(Path(str(start.structure)), atoms), *of_start(atoms)]
-    notes += before_run(given, atoms)
+    notes += told + before_run(given, atoms, forcefield)
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
         notes.append(f"a new run from {step}: its own steps and time begin at 0")
-    return Job(_absolute(given), steps, atoms, None, notes, plan)
+    return Job(_absolute(given), steps, atoms, forcefield, None, notes, plan)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
@@ -118,19 +124,29 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         settings = settings.changed(output=str(path.parent))
     if settings.potential.file is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
+    forcefield, told = _forcefield(settings)
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
     checkpoint, drawn = redrawn(checkpoint, settings, steps)
     atoms = checkpoint.atoms()
-    observing.check(plan, atoms)
+    observing.check(plan, atoms, forcefield)
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
-    notes += before_run(settings, atoms)
+    notes += told + before_run(settings, atoms, forcefield)
     if "structure" in given.given:
         structure = read_structure(str(given.system.structure), given.system.from_frame)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
-    return Job(_absolute(settings), steps, atoms, checkpoint, notes, plan)
+    return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan)
+
+
+def _forcefield(settings: RunSettings) -> tuple[Any, list[str]]:
+    """The force field of a run, and what loading it warned of."""
+    from taichimd.forcefields.load import load_forcefield
+
+    with warnings.catch_warnings(record=True) as caught:
+        forcefield = load_forcefield(settings.potential.file)
+    return forcefield, [" ".join(str(warning.message).split()) for warning in caught]
 
 
 def _lacks_results(path: Path, checkpoint: Checkpoint, given: RunSettings) -> bool:

@@ -47,14 +47,17 @@ def of_start(atoms: Atoms) -> list[str]:
     ]
 
 
-def before_run(settings: RunSettings, atoms: Atoms) -> list[str]:
+def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str]:
     """What the settings mean for this structure.
 
     Args:
         settings: of the run.
         atoms: what it starts from.
+        forcefield: what acts between them.
     """
-    notes = of_timestep(settings.run.timestep)
+    timestep = settings.run.timestep
+    notes = of_timestep(timestep)
+    notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
     if settings.ensemble.kind.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(

@@ -235,7 +235,7 @@ class ThermoTable(_GrowingFile):
         moving = self._moving_cell
         if moving is None:
             moving = simulation.engine.ensemble.moves_cell
-        return ThermoWriter(self.path, self._drop_from, moving)
+        return ThermoWriter(self.path, self._drop_from, moving, simulation.engine.forcefield.charged)
 
     def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         engine = simulation.engine

@@ -44,6 +44,10 @@ class ThermoLike(Protocol):
     def conserved(self) -> float | None:
         """Total energy and what thermostat and cell have received, eV; None where nothing is conserved."""
 
+    @property
+    def charge_iterations(self) -> int | None:
+        """Of the charge equilibration of this step; None of a force field without charges."""
+
 
 class EvaluationLike(Protocol):
     """The energy and what each atom has, as `Engine.evaluate` returns it."""
@@ -67,6 +71,10 @@ class EvaluationLike(Protocol):
     @property
     def stress(self) -> Array | None:
         """(6,) eV/Å^3, potential part, ASE's sign and order; None if the cell vectors span no volume."""
+
+    @property
+    def charges(self) -> Array | None:
+        """(n,) e; None of a force field without charges."""
 
 
 class EngineLike(Protocol):
@@ -114,6 +122,9 @@ class EngineLike(Protocol):
 
     def atom_states(self) -> dict[str, Array]:
         """What the force field keeps of each atom, (n,) each."""
+
+    def atom_values(self) -> dict[str, Array]:
+        """What a frame shows of each atom: states of the force field, charges (e); (n,) each."""
 
     def set_atom_states(self, states: dict[str, Array]) -> None:
         """Set what `atom_states` returned."""

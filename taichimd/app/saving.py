@@ -146,6 +146,7 @@ def start_from(
         fixed=checkpoint.fixed,
     )
     resume(engine, checkpoint, ensemble)
+    remarks += potential.remarks_on_timestep(settings.run.timestep, checkpoint.symbols)
     remarks += rested + new_bath(settings, checkpoint) + changes_of_machine(checkpoint, engine)
     if checkpoint.observed:
         remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")

@@ -122,7 +122,7 @@ class EnsembleSettings(Settings, topic="ensemble"):
 class LengthSettings(Settings, topic="run"):
     """Length of a run."""
 
-    timestep: types.Femtoseconds = setting(1.0, "Time step")
+    timestep: types.Femtoseconds = setting(1.0, "Time step; with ReaxFF 0.25 fs if it is not given")
     steps: types.Steps | None = setting(None, "Steps of this run")
     time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
 

@@ -95,7 +95,7 @@ class Simulation(NotCopied):
             `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints are refused.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
             sum.
-        timestep: fs.
+        timestep: fs; None: 0.25 with ReaxFF, else 1. One that is long for the potential is warned of.
         temperature: K, for drawing velocities; None: the ensemble's, in NVE 300.
         seed: of the draw; the noise of a thermostat has its own.
         ensemble: `Langevin`, `Berendsen`, `Bussi` or `NoseHoover` of `taichimd`, or, with a cell that moves,
@@ -118,7 +118,7 @@ class Simulation(NotCopied):
         atoms: Atoms,
         forcefield: Any,
         *,
-        timestep: float = 1.0,
+        timestep: float | None = None,
         temperature: float | None = None,
         seed: int = 1,
         ensemble: Ensemble | None = None,
@@ -132,10 +132,10 @@ class Simulation(NotCopied):
         if temperature is None:
             temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
         temperature = SETTINGS["temperature"].read(temperature)
-        self._start(timestep)
+        potential = load_forcefield(forcefield)
+        self._start(potential.timestep if timestep is None else timestep)
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
-        potential = load_forcefield(forcefield)
         self._asked |= {
             "potential": named(forcefield),
             "temperature": temperature,
@@ -152,7 +152,7 @@ class Simulation(NotCopied):
             decomposition=decomposition,
             fixed=fixed,
         )
-        for remark in remarks(atoms):
+        for remark in remarks(atoms) + potential.remarks_on_timestep(self.timestep, self.engine.symbols):
             warnings.warn(remark, stacklevel=2)
         if has_velocities(atoms):
             self.engine.set_state(velocities=atoms.get_velocities())
@@ -163,15 +163,15 @@ class Simulation(NotCopied):
         self._structure = atoms.copy()
 
     @classmethod
-    def from_engine(cls, engine: EngineLike, *, timestep: float = 1.0) -> "Simulation":
+    def from_engine(cls, engine: EngineLike, *, timestep: float | None = None) -> "Simulation":
         """A simulation of an engine whose state is already set.
 
         Args:
             engine: with positions and velocities.
-            timestep: fs.
+            timestep: fs; None: that of its force field.
         """
         self = cls.__new__(cls)
-        self._start(timestep)
+        self._start(engine.forcefield.timestep if timestep is None else timestep)
         self.engine = engine
         self._structure = Atoms(
             engine.symbols, positions=engine.positions(), pbc=engine.pbc, masses=engine.masses
@@ -310,7 +310,7 @@ class Simulation(NotCopied):
             now = self.engine.evaluate()
         except StructureError:
             return atoms
-        hold_results(atoms, now.energy, now.forces, now.stress)
+        hold_results(atoms, now.energy, now.forces, now.stress, now.charges)
         return atoms
 
     def run(

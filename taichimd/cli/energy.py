@@ -20,10 +20,16 @@ def energy(
     potential: Potential,
     json: Annotated[bool, typer.Option("--json", help="One JSON object, forces included.")] = False,
     per_atom: Annotated[
-        bool, typer.Option("--per-atom", help="Energy and force of each atom, not only the largest forces.")
+        bool,
+        typer.Option(
+            "--per-atom", help="Energy, charge and force of each atom, not only the largest forces."
+        ),
     ] = False,
     terms: Annotated[
-        bool, typer.Option("--terms", help="Energy of each potential of a sum, evaluated for itself.")
+        bool,
+        typer.Option(
+            "--terms", help="Energy of each potential of a sum, evaluated for itself; the terms of ReaxFF."
+        ),
     ] = False,
     backend: Backend = "auto",
     precision: Precision = "float64",
@@ -64,9 +70,11 @@ def energy(
     shown = range(len(atoms)) if per_atom else np.argsort(-magnitudes, kind="stable")[:_LARGEST]
     if not per_atom:
         typer.echo(f"largest force   {float(magnitudes.max())!r} eV/Å; the largest {len(shown)}:")
-    typer.echo("# atom element " + ("energy/eV " if per_atom else "") + "fx fy fz / eV/Å")
+    charges = None if result.charges is None else result.charges.tolist()
+    typer.echo("# atom element " + "energy/eV " * per_atom + "charge/e " * bool(charges) + "fx fy fz / eV/Å")
     for i in shown:
-        columns = [*([result.energies[i]] if per_atom else []), *result.forces[i]]
+        columns = [result.energies[i]] * per_atom + ([charges[i]] if charges else [])
+        columns += [*result.forces[i]]
         typer.echo(f"{i} {engine.symbols[i]} " + " ".join(repr(float(value)) for value in columns))
 
 
@@ -92,6 +100,9 @@ def _as_json(
         "forces": result.forces.tolist(),
         "stress": stress,
     }
+    if result.charges is not None:
+        content["units"]["charges"] = "e"
+        content["charges"] = result.charges.tolist()
     if terms is not None:
         content["terms"] = terms
     return json.dumps(content, indent=2, ensure_ascii=False)

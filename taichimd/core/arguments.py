@@ -159,8 +159,8 @@ class Sequence:
     def repeat(self, times: int, *args: Any) -> None:
         """Queue them several times, with the same arguments.
 
-        Under Taichi a call costs some 12 us for each array, and a kernel of a compiled graph 2: there calls
-        are queued as graphs of 16, 8, 4 and 2.
+        Under Taichi each array costs a call much more than it costs a kernel of a compiled graph: there
+        calls are queued as graphs of 16, 8, 4 and 2 (docs/decisions, 002).
         """
         if COMPILED_GRAPHS and times > 1:
             named = self._named(args)

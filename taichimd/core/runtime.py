@@ -176,9 +176,7 @@ def blocks_for(threads: int) -> int:
     """Blocks for a loop of so many threads, in few steps so that few kernels are compiled; 0: default (CPU).
 
     A block goes on with threads that are a whole grid farther. With many such rounds the atoms that are done
-    at a time lie in places apart, whose neighbours a cache does not hold together. On an H100 with 64, 256 or
-    512 blocks a multiprocessor a melt of 4,000,000 atoms takes 2,175, 2,072 or 2,088 us a step, silicon of
-    2,744,000 with 64 or 256 1,240 or 1,211 (`scans_of_lists_cuda.json`).
+    at a time lie in places apart, whose neighbours a cache does not hold together (docs/decisions, 018).
     """
     if backend() != "cuda":
         return 0

@@ -23,10 +23,8 @@ MOST = 4
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 BLOCK = 192
-"""Threads of a block on a GPU that has more atoms than it does at a time: the compiler, left alone, takes 242 registers a
-thread, here 168, and a half more warps then outweigh what it has to put aside. Silicon of 512,000 and 2,744,000 atoms on an
-H100, microseconds a step with blocks of 128, 160, 192, 224, 256 threads: 275, 270, 254, 283, 282 and 1354, 1324, 1236, 1414,
-1388; but of 64,000 42 with 128, 48 with 192."""
+"""Threads of a block on a GPU that has more atoms than it does at a time: fewer registers a
+thread leave room for more warps, which outweighs what the compiler puts aside (docs/decisions, 018)."""
 PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MOST), 2))]
 """Number of a pair of neighbours, and the two."""
 

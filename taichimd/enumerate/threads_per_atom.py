@@ -16,8 +16,7 @@ from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 
 ENOUGH = 280_000
-"""Threads that keep an H200 busy. LJ melt, microseconds a step with 1, 2, 4, 8 threads an atom: 38, 29, 24, 22 for 4,000
-atoms; 56, 43, 43, 42 for 32,000; 224, 211, 220, 232 for 256,000; 721, 690, 740, 841 for 1,048,576."""
+"""Threads that keep a large GPU busy: more, which share atoms, do more work in all (docs/decisions, 009)."""
 
 
 def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tuple: ByTuple) -> int:
@@ -28,7 +27,7 @@ def threads_for(terms: Terms, backend: str, n_atoms: int, all_pairs: bool, by_tu
         return CHUNK
     if all_pairs or (terms.many_body and not terms.short_body):
         return 1
-    # Beside a short three-body term are many pairs: silica of 98,304 atoms 761, 617, 619, 617 us, of 12,288 233, 154, 132, 109.
+    # Beside a short three-body term are many pairs for each atom, enough for several threads.
     return CHUNK if terms.short_body else max(2, threads_per_atom(backend, n_atoms, ENOUGH))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.errors import MissingParameterError, SettingsError
+from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, QUEUED, TRIPLET, Source, Term
@@ -73,6 +73,10 @@ class Contribution:
             raise SettingsError(f"enumeration is '{self.enumeration}', expected {' or '.join(ENUMERATIONS)}")
         for term in self.terms:
             term.table.check(self.name, term.kind)
+            if not term.local and self.enumeration == ALL_PAIRS:
+                raise SettingsError(
+                    f'{self.name} needs neighbour lists; the enumeration "{ALL_PAIRS}" has none'
+                )
 
     def term(self, *kinds: str) -> Term | None:
         """The first term of these kinds, or None."""
@@ -182,6 +186,40 @@ class ForceField:
         """Elements with parameters in every contribution, or None if it takes any."""
         named = [set(one.elements) for one in self.contributions if one.elements is not None]
         return tuple(sorted(set.intersection(*named))) if named else None
+
+    @property
+    def charged(self) -> bool:
+        """Whether it equilibrates charges."""
+        return not all(term.local for term in self.terms)
+
+    @property
+    def timestep(self) -> float:
+        """Time step of a run that gives none, fs."""
+        return min((term.timestep for term in self.terms), default=Term.timestep)
+
+    def remarks_on_timestep(self, timestep: float, species: Sequence[str]) -> list[str]:
+        """That a time step (fs) is long for these species, if that is so."""
+        limits = ((term.name, term.longest_timestep(species)) for term in self.terms)
+        return [
+            f"time step of {timestep:g} fs: {name} with hydrogen needs {limit:g} fs or less, and "
+            f"{self.timestep:g} fs is usual; energy may not be conserved"
+            for name, limit in limits
+            if limit is not None and timestep > limit
+        ]
+
+    def check_heat_current(self) -> None:
+        """Refuse a force field whose heat current is not known.
+
+        Raises:
+            PropertyError: its energy is not a sum of functions of an atom and its neighbours.
+        """
+        for term in self.terms:
+            if not term.local:
+                raise PropertyError(
+                    f"{term.name} has no heat current: its charges solve one system of equations for all "
+                    "atoms, and no local heat current is derived for that; take a potential without charges, "
+                    "or observe rdf, msd, vacf or viscosity"
+                )
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this potential: a JSON-able dictionary.

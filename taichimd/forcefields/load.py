@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from taichimd.core.errors import ParameterFileError, TaichimdError
+from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.siblings import siblings
 from taichimd.forcefields.term import Source, digest
@@ -24,9 +25,10 @@ def load_forcefield(spec: Any) -> ForceField:
         True
 
     Args:
-        spec: a parameter file (path or shipped name; its suffix says the kind), "my_file.py:my_potential"
-            (a ForceField, or something that makes one when called without arguments), or a ForceField. A
-            list of these is their sum; the same file twice in it is warned of.
+        spec: a parameter file (path or shipped name; its suffix says the kind, but an ffield file of
+            ReaxFF may have any name), "my_file.py:my_potential" (a ForceField, or something that makes one
+            when called without arguments), or a ForceField. A list of these is their sum; the same file twice
+            in it is warned of.
 
     Raises:
         ParameterFileError: no such file, unknown suffix, a malformed file, or an empty list.
@@ -48,9 +50,11 @@ def load_forcefield(spec: Any) -> ForceField:
         return _from_python(Path(file), name)
     if text.endswith(".py"):
         raise ParameterFileError(f"{text}: say which force field to take from it, as {text}:my_potential")
-    from taichimd.forcefields import library
+    return _from_parameters(library.find(text))
 
-    path = library.find(text)
+
+def _from_parameters(path: Path) -> ForceField:
+    """The force field of a parameter file."""
     if path.suffix == ".tersoff":
         from taichimd.forcefields.tersoff import Tersoff
 
@@ -65,9 +69,15 @@ def load_forcefield(spec: Any) -> ForceField:
         return Vashishta(path)
     if path.suffix == ".lj":
         return _lennard_jones(path)
+    from taichimd.forcefields.reaxff.ffield import is_ffield_file
+
+    if is_ffield_file(path):
+        from taichimd.forcefields.reaxff.forcefield import ReaxFF
+
+        return ReaxFF(path)
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
-        f"expected {', '.join(library.KINDS)} or file.py:name"
+        f"expected {', '.join(library.KINDS)}, an ffield file of ReaxFF or file.py:name"
     )
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.table import Table
@@ -47,7 +47,7 @@ class Term:
     """A tuple function with its parameters.
 
     Attributes:
-        kind: "pair", "triplet", "bond order", "angle" or "passes".
+        kind: "pair", "triplet", "bond order", "angle", "passes" or "queued".
         function: compiled function as `terms` says; of a bond order a `BondOrder`, of passes `Passes`.
         table: parameters by elements.
         name: for reports.
@@ -58,7 +58,13 @@ class Term:
         source: the file of parameters or function, or None.
         units: of the parameters, by name.
         written_as: "module:function" of the author's function, where `function` wraps it.
+        timestep: of a run that gives none, fs.
+        local: whether the energy of an atom depends on its neighbours alone. Where charges of all atoms
+            follow from each other it does not; then no heat current is known, and all is in float64.
     """
+
+    timestep: ClassVar[float] = 1.0
+    local: ClassVar[bool] = True
 
     kind: str
     function: Any
@@ -76,6 +82,10 @@ class Term:
     def cutoff(self) -> float:
         """Longest cutoff of a row, angstrom."""
         return max(row["cutoff"] for row in self.table.rows.values())
+
+    def longest_timestep(self, species: Sequence[str]) -> float | None:
+        """Time step (fs) above which these species need a warning, or None."""
+        return None
 
     @property
     def code(self) -> Code:

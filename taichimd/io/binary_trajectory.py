@@ -38,6 +38,7 @@ DESCRIPTION = {
     "stress": "eV/Å^3, xx yy zz yz xz xy, without the kinetic part",
     "energies": "eV",
     "virials": "eV",
+    "charges": "e",
     "time_ps": "ps",
 }
 """Units, in the first frame of each file."""
@@ -90,9 +91,12 @@ class BinaryTrajectoryWriter:
         atoms.positions = engine.positions()
         atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
         fix(atoms, engine.fixed)
-        # ASE's format has no columns of one's own.
-        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps), **engine.atom_states()}
+        values = engine.atom_values()
         results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
+        if "charges" in values:
+            results["charges"] = values.pop("charges")
+        # ASE's format has no columns of one's own.
+        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps), **values}
         if thermo.stress is not None:
             results["stress"] = np.asarray(thermo.stress)
         if self._per_atom:

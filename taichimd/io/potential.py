@@ -83,7 +83,18 @@ def _of_term(old: Record, new: Record) -> Iterator[str]:
             was, value = row.get(name), rows.get(elements, {}).get(name)
             if was != value:
                 yield f"{where} {elements}: {name} {_shown(was)} (now {_shown(value)})"
+    for name, was, value in _changes(old.get("options", {}), new.get("options", {})):
+        yield f"{where}: {name} {_shown(was)} (now {_shown(value)})"
+    for name, *_ in _changes(old.get("tables_sha256", {}), new.get("tables_sha256", {})):
+        yield f"{where}: {name} parameters"
     yield from _of_code(old.get("code", {}), new.get("code", {}))
+
+
+def _changes(old: Record, new: Record) -> Iterator[tuple[str, Any, Any]]:
+    """Name, old and new value of what differs."""
+    for name in sorted(old.keys() | new.keys()):
+        if old.get(name) != new.get(name):
+            yield name, old.get(name), new.get(name)
 
 
 def _of_code(old: Record, new: Record) -> Iterator[str]:

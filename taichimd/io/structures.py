@@ -222,9 +222,13 @@ def _check(atoms: Atoms, path: Path) -> None:
         raise StructureError(f"structure file {path}: the cell is not finite")
 
 
-def hold_results(atoms: Atoms, energy: float, forces: Array, stress: Array | None) -> None:
-    """Give atoms ASE's single-point calculator with these results; a stress of None is left out."""
-    results = {"energy": energy, "free_energy": energy, "forces": forces, "stress": stress}
+def hold_results(
+    atoms: Atoms, energy: float, forces: Array, stress: Array | None, charges: Array | None = None
+) -> None:
+    """Give atoms ASE's single-point calculator with these results; what is None is left out."""
+    results = {
+        "energy": energy, "free_energy": energy, "forces": forces, "stress": stress, "charges": charges,
+    }  # fmt: skip
     # ASE leaves out what is None.
     atoms.calc = SinglePointCalculator(atoms, **results)
 

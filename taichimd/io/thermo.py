@@ -25,6 +25,10 @@ CELL_COLUMNS = (
     "pxx_GPa", "pyy_GPa", "pzz_GPa", "pyz_GPa", "pxz_GPa", "pxy_GPa",
 )  # fmt: skip
 """More, where the cell moves: its lengths and angles, and the pressures that move it."""
+CHARGE_COLUMNS = ("charge_iterations",)
+"""More, of a force field that equilibrates charges: iterations of the solve of this step."""
+_TABLES = tuple(COLUMNS + charges + cell for charges in ((), CHARGE_COLUMNS) for cell in ((), CELL_COLUMNS))
+"""The columns that a table can have."""
 
 
 class ThermoWriter(AppendedFile):
@@ -35,6 +39,7 @@ class ThermoWriter(AppendedFile):
         drop_from: None starts a new table. A step keeps the rows before it and drops the others: a restart
             drops what came after its checkpoint, so that no row is there twice.
         moving_cell: whether a new table has the CELL_COLUMNS; one that goes on keeps what it has.
+        charges: likewise, of the CHARGE_COLUMNS.
 
     Raises:
         OutputError: it cannot be written, or what is there is no such table.
@@ -43,8 +48,10 @@ class ThermoWriter(AppendedFile):
         columns: names.
     """
 
-    def __init__(self, path: Path, drop_from: int | None = None, moving_cell: bool = False) -> None:
-        self.columns: tuple[str, ...] = COLUMNS + CELL_COLUMNS if moving_cell else COLUMNS
+    def __init__(
+        self, path: Path, drop_from: int | None = None, moving_cell: bool = False, charges: bool = False
+    ) -> None:
+        self.columns: tuple[str, ...] = COLUMNS + CHARGE_COLUMNS * charges + CELL_COLUMNS * moving_cell
         if drop_from is not None and path.exists():
             self.columns = _columns_of(path)
         header = ",".join(self.columns) + "\n"
@@ -53,7 +60,7 @@ class ThermoWriter(AppendedFile):
     @property
     def has_cell(self) -> bool:
         """Whether rows have the CELL_COLUMNS."""
-        return len(self.columns) > len(COLUMNS)
+        return CELL_COLUMNS[0] in self.columns
 
     def write(
         self, thermo: ThermoLike, time_ps: float, cell: Array | None = None, pressures: Array | None = None
@@ -67,7 +74,7 @@ class ThermoWriter(AppendedFile):
             pressures: (6,) GPa, xx yy zz yz xz xy, likewise; None without a volume.
         """
         total = thermo.potential + thermo.kinetic
-        values = (
+        values: tuple[float | None, ...] = (
             time_ps,
             thermo.temperature,
             thermo.potential,
@@ -77,10 +84,13 @@ class ThermoWriter(AppendedFile):
             thermo.pressure,
             thermo.volume,
         )
+        more: list[float | None] = []
         if cell is not None and self.has_cell:
             found = [None] * 6 if pressures is None else pressures.tolist()
-            values = (*values, *Cell(cell).cellpar().tolist(), *found)
-        fields = ["" if value is None else repr(float(value)) for value in values]
+            more = [*Cell(cell).cellpar().tolist(), *found]
+        fields = ["" if value is None else repr(float(value)) for value in (*values, *more)]
+        if CHARGE_COLUMNS[0] in self.columns:
+            fields.insert(len(values), str(thermo.charge_iterations))
         self.append(",".join([str(thermo.step), *fields]) + "\n")
 
 
@@ -90,7 +100,7 @@ def lacks_cell(path: Path) -> bool:
     Raises:
         OutputError: it is no table of this version.
     """
-    return path.exists() and _columns_of(path) == COLUMNS
+    return path.exists() and CELL_COLUMNS[0] not in _columns_of(path)
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
@@ -101,7 +111,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     """
     with writing(path), open(path, "rb") as file:
         header = file.readline()
-    for columns in (COLUMNS, COLUMNS + CELL_COLUMNS):
+    for columns in _TABLES:
         if header == f"{','.join(columns)}\n".encode():
             return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")

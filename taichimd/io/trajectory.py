@@ -76,11 +76,11 @@ class TrajectoryWriter(AppendedFile):
             columns += [more[name] for name in self._per_atom]
         if self._own_masses:
             columns.append(np.asarray(engine.masses)[:, None])
-        states = engine.atom_states()
-        columns += [numbers[:, None] for numbers in states.values()]
+        values = engine.atom_values()
+        columns += [numbers[:, None] for numbers in values.values()]
         lattice = f'Lattice="{_numbers(engine.cell)}" ' if np.any(engine.cell) else ""
         properties, marks = self._properties, [""] * len(self._symbols)
-        properties += "".join(f":{name}:R:1" for name in states)
+        properties += "".join(f":{name}:R:1" for name in values)
         if engine.fixed is not None:
             properties += ":move_mask:L:1"
             marks = [" F" if fixed else " T" for fixed in engine.fixed]

@@ -2,7 +2,7 @@
 
 None of their neighbours is an image, columns of bins follow each other, and rows have room: that takes few registers, so that
 many warps hide each other's waits for memory. Other atoms are left, in a list, to the search for all (`search`). Rows go to memory
-through staged writes (`staged_writes`). Of a melt of 1,048,576 atoms (H100) this takes 0.70 ms and the others 0.40 ms, where one loop for all took 1.7.
+through staged writes (`staged_writes`).
 """
 
 from typing import Any

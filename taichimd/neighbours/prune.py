@@ -46,8 +46,8 @@ AHEAD_SHARED = 4
 def threads_of_cut(backend: str, has_pairs: bool) -> int:
     """Threads that share an atom in a cut: several where rows are in chunks and long, as those of pair terms are.
 
-    Rows of three-body terms alone are put in order as they are cut. Silicon, 256,000 atoms, H100: 53 us with eight threads and
-    10 us for the order after that, 33 us with one.
+    Rows of three-body terms alone are cut by one thread for each atom, which leaves them in order
+    (docs/decisions, 009).
     """
     return CHUNK if row_layout(backend) == CHUNKED and has_pairs else 1
 

@@ -74,7 +74,7 @@ def _running(value, lane):
 
 @ti.func
 def _by_warps(n, threads, values: ti.template(), starts: ti.template(), begin, sums: ti.template(), room):  # type: ignore[valid-type]
-    """`scan` in two loops, since each costs a GPU some microseconds: totals of pieces, then all that stands before each."""
+    """`scan` in two loops, since each loop costs a GPU time: totals of pieces, then all that stands before each."""
     for thread in range(threads):
         first, lane = thread // WARP * (WARP * ROUNDS), thread % WARP
         total = 0

@@ -2,7 +2,7 @@
 
 A wide skin makes every force loop longer, a narrow one makes lists outdate sooner. Costs are in units of a
 force loop over the neighbours within the cutoff, and go with the volume that a list covers; how fast lists
-outdate is measured. Relative costs of a cut and a build are from profiles on an H200.
+outdate is measured. Relative costs of a cut and a build are measured.
 
 The time until some atom has gone a distance d is taken as d^p: 1 for free flight, 2 for diffusion, more in a
 crystal, whose atoms come back. Cuts and builds, at two distances, tell p.
@@ -26,7 +26,7 @@ PAIR, BODY, BOTH = Costs(1.0, 0.9, 4.0), Costs(0.1, 0.4, 3.0), Costs(0.2, 0.4, 0
 """Pair terms alone; three-body terms; both, each with a near list of its own. The last, loop and build, are of Vashishta's
 silica on a CPU: its pair term costs so much that entries beyond the cutoff and builds cost little beside it."""
 BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
-"""The same on a GPU (H200): a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
+"""The same on a GPU: a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
 BOND = Costs(0.1, 0.2, 3.0)
 """Bond-order terms, on which a cut waits less: their near list holds bonds only."""
 MOST_INNER = 0.14

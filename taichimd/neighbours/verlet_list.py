@@ -22,9 +22,8 @@ MOST_IMAGES = 2**22
 """Longest table of image vectors: 100 MB in float64."""
 
 ENOUGH = 256_000
-"""Atoms from which a thread for each keeps a large GPU busy. Together threads do more work in all, the less so the longer rows are.
-H200: silica of 98,304 atoms (680 entries a row) 598 us a step, with threads that stage entries in shared memory 603; the melt of
-32,000 43.2 and 41.9, of 1,048,576 (82) 669, with a thread for each 659."""
+"""Atoms from which a thread for each keeps a large GPU busy: threads that share an atom do more work
+in all (docs/decisions, 010)."""
 
 LARGEST_ERROR = 2e-3
 """Error of distances (angstrom) up to which the search compares positions in float32."""

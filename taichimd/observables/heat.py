@@ -13,6 +13,7 @@ class Heat(GreenKuboObservable):
 
     name, tables, picture = "heat", ("heat_current", "kappa"), "kappa"
     sums = "heat"
+    needs_heat_current = True
 
     def result(self) -> Result:
         """Of the run, errors over its blocks."""

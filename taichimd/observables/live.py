@@ -21,7 +21,7 @@ from taichimd.app.simulation import Sampler
 from taichimd.core.errors import AnalysisError
 from taichimd.observables.observable import Rows, Values
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.observables.plan import Plan, check_system, saved_plan
+from taichimd.observables.plan import Plan, check_forcefield, check_system, saved_plan
 from taichimd.program.totals import LABORATORY, centre_of_mass
 from taichimd.system.velocities import drift_share
 
@@ -54,6 +54,7 @@ class Observations(Sampler):
     """
 
     def __init__(self, engine: "Engine", plan: Plan) -> None:
+        check_forcefield(plan, engine.forcefield)
         check_system(plan, engine.symbols, engine.masses, engine.cell, engine.pbc, engine.fixed)
         self.plan, self.every, self._seen = plan, plan.every, -1
         self._run = run = ObservedRun(engine, plan)

@@ -79,11 +79,13 @@ class RunObservable(Observable):
     Attributes:
         correlated: whether it has a correlation window.
         needs_volume: whether it is per volume of the cell.
+        needs_heat_current: whether the force field must have a heat current.
         green_kubo: whether it is a transport coefficient, which fixed atoms and baths spoil.
     """
 
     correlated: ClassVar[bool] = False
     needs_volume: ClassVar[bool] = False
+    needs_heat_current: ClassVar[bool] = False
     green_kubo: ClassVar[bool] = False
 
     def __init__(self, run: "ObservedRun") -> None:

@@ -10,7 +10,7 @@ from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.observables.plan import Plan, check_system, make_plan, parse_kinds, saved_plan
+from taichimd.observables.plan import Plan, check_forcefield, check_system, make_plan, parse_kinds, saved_plan
 from taichimd.system.constraints import fixed_atoms
 
 if TYPE_CHECKING:
@@ -55,9 +55,10 @@ def plan_of_restart(
     return plan, [f"observations start anew at step {checkpoint.step:,}: another length or other settings"]
 
 
-def check(plan: Plan | None, atoms: Atoms) -> None:
-    """Raise a SettingsError or AnalysisError if the structure does not allow what is to be observed."""
+def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
+    """Raise a TaichimdError if structure or force field do not allow what is to be observed."""
     if plan is not None:
+        check_forcefield(plan, forcefield)
         symbols, cell = atoms.get_chemical_symbols(), atoms.cell.array
         check_system(plan, symbols, atoms.get_masses(), cell, atoms.pbc, fixed_atoms(atoms))
 

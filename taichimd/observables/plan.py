@@ -165,6 +165,12 @@ def _most_lags(samples: int) -> int:
     return next((lags for lags in range(samples - 2, 0, -1) if lags + _between_origins(lags) < samples), 0)
 
 
+def check_forcefield(plan: Plan, forcefield: Any) -> None:
+    """Raise a PropertyError if a force field does not have what a plan asks."""
+    if any(kind.needs_heat_current for kind in plan.observables):
+        forcefield.check_heat_current()
+
+
 def check_system(
     plan: Plan,
     symbols: list[str],

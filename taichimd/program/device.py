@@ -30,11 +30,11 @@ def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupli
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
-    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. Of Tersoff on an H100 two steps
-    a round take 3 % less time than one for 8,000 and 27,000 atoms, as much for 64,000, 2 % more for 512,000.
-    Nine steps between two actions of a barostat are three rounds of three, but five of two, the last with an
-    idle step. On a full device the host's part of a call passes while the device works. A barostat's serial
-    part takes as long to compile as everything else.
+    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. For few atoms
+    that saves rounds, which cost them much (docs/decisions, 014). Nine steps between two actions of a
+    barostat are three rounds of three, but five of two, the last with an idle step. On a full device the
+    host's part of a call passes while the device works. A barostat's serial part takes as long to compile as
+    everything else.
     """
     full, many_body = n_atoms >= FULL_DEVICE, any(group.terms.many_body for group in groups)
     if any(group.terms.queued for group in groups):
@@ -197,6 +197,22 @@ class Device:
         for one in self.evaluators:
             one.check()
 
+    def of_terms(self, what: str) -> dict[str, Any]:
+        """The "terms" or "atom_values" of groups with kernels of their own, at the present positions."""
+        if self.evaluators:
+            self.need_outputs()
+        return {name: value for one in self.evaluators for name, value in getattr(one, what)().items()}
+
+    def charge_iterations(self) -> int | None:
+        """Iterations of the last charge equilibration; None without charges."""
+        found = [one.charges.statistics().iterations for one in self.evaluators]
+        return found[0] if found else None
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for reports, of lists and of groups with kernels of their own."""
+        own = {name: value for one in self.evaluators for name, value in one.statistics().items()}
+        return {**self.lists.statistics(), "steps_per_call": self.unroll, **own}
+
     def system(self) -> System:
         """What most kernels take."""
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
@@ -226,6 +242,11 @@ class Device:
     def totals(self) -> tuple[float, float, Array]:
         """Potential and kinetic energy (eV) and virial (3, 3) (eV) as the last `finish` has left them."""
         return totals(self.state, *self.outputs)
+
+    def evaluate(self) -> tuple[float, float, Array]:
+        """`totals` of the present positions."""
+        self.need_outputs()
+        return self.totals()
 
     # Steps.
 

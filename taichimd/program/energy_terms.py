@@ -10,7 +10,7 @@ from taichimd.program.results import require_finite
 
 
 def energy_terms(atoms: Atoms, forcefield: ForceField, **options: Any) -> dict[str, float]:
-    """Energy of each contribution, evaluated for itself.
+    """Energy of each contribution, evaluated for itself; of one that knows its terms, of each term.
 
     Args:
         atoms: the structure.
@@ -22,7 +22,8 @@ def energy_terms(atoms: Atoms, forcefield: ForceField, **options: Any) -> dict[s
         is the energy.
 
     Raises:
-        StructureError, MissingParameterError, SettingsError, BackendError, CapacityError: from the engine.
+        StructureError, MissingParameterError, SettingsError, BackendError, CapacityError, ChargeError: of
+            the engine.
         EvaluationError: an energy or a force that is not a finite number.
     """
     found: dict[str, float] = {}
@@ -30,8 +31,9 @@ def energy_terms(atoms: Atoms, forcefield: ForceField, **options: Any) -> dict[s
         engine = Engine(atoms, ForceField(one.name, (one,)), **options)
         result = engine.evaluate()
         require_finite(result.energy, result.forces, engine.symbols)
-        name, number = one.name, 2
-        while name in found:
-            name, number = f"{one.name} ({number})", number + 1
-        found[name] = float(result.energy)
+        for term, energy in (engine.energy_terms() or {one.name: float(result.energy)}).items():
+            name, number = term, 2
+            while name in found:
+                name, number = f"{term} ({number})", number + 1
+            found[name] = energy
     return found

@@ -9,18 +9,17 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
-from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.errors import StructureError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
-from taichimd.core.scalars import is_whole
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
-from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program import explosion
+from taichimd.program.accepted import accepted
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -37,6 +36,7 @@ from taichimd.system.checks import (
     check_options,
     check_positions,
     check_shape,
+    check_steps,
     check_turns,
     check_vectors,
 )
@@ -75,7 +75,9 @@ class Engine(NotCopied):
         SettingsError: unknown precision, too small a skin, an enumeration that does not fit the system, a
             mask of another shape, fixed atoms with a driving force.
         BackendError: the backend cannot be started.
+        PropertyError: a driving force where no heat current is known.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
+        ChargeError: of what asks for forces: charges that an equilibration does not find.
     """
 
     _fused = True  # False: the plain stepper (`dynamics.step`), for tests
@@ -94,7 +96,7 @@ class Engine(NotCopied):
         fixed: NDArray[np.bool_] | None = None,
     ) -> None:
         check_options(precision, skin)
-        forcefield = _checked(forcefield)
+        forcefield = accepted(forcefield, precision, decomposition, driving_force is not None)
         check_atoms(atoms)
         self.forcefield = forcefield
         self.precision = precision
@@ -250,26 +252,33 @@ class Engine(NotCopied):
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
         return self._bath.state()
 
+    def atom_values(self) -> dict[str, Array]:
+        """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
+        return {**self._state.carried_values(shown=True), **self.device.of_terms("atom_values")}
+
+    def energy_terms(self) -> dict[str, float]:
+        """Energy of each term (eV) of a contribution that knows them, at the present positions."""
+        return self.device.of_terms("terms")
+
     # Evaluation.
 
     def evaluate(self) -> Evaluation:
         """Energies, forces and virials at the present positions; the state is not disturbed."""
-        energy, _, virial = self._evaluate()
-        state = self._state
-        order = state.sorted_of.to_numpy()
+        energy, _, virial = self.device.evaluate()
+        order = self._state.sorted_of.to_numpy()
         energies, virials = (array.to_numpy() for array in self.device.outputs)
-        forces = state.force.to_numpy()
         return Evaluation(
             energy,
             energies[order].astype(float),
-            forces[order].astype(float),
+            self.forces(),
             virials.reshape(-1, 3, 3)[order].astype(float),
             stress_of(virial, self.cell),
+            self.device.of_terms("atom_values").get("charges"),
         )
 
     def thermo(self) -> Thermo:
         """Totals at the present positions and velocities, in the units of `Thermo`."""
-        potential, kinetic, virial = self._evaluate()
+        potential, kinetic, virial = self.device.evaluate()
         stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
         if self.volume is not None:
@@ -279,7 +288,8 @@ class Engine(NotCopied):
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received
-        return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
+        totals = self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved
+        return Thermo(*totals, self.device.charge_iterations())
 
     def heat_current(self) -> HeatCurrent:
         """Heat current at the present positions and velocities, added up on the device.
@@ -289,7 +299,11 @@ class Engine(NotCopied):
 
         Returns:
             Potential and kinetic part, (3,) each, eV angstrom per internal time unit; see `program.heat`.
+
+        Raises:
+            PropertyError: a force field with charges.
         """
+        self.forcefield.check_heat_current()
         self.device.need_outputs()
         return HeatCurrent(*heat_flows(self._state, *self.device.outputs))
 
@@ -313,10 +327,6 @@ class Engine(NotCopied):
         self.device.need_outputs()
         take(self._state, *self.device.outputs)
 
-    def _evaluate(self) -> tuple[float, float, Array]:
-        self.device.need_outputs()
-        return self.device.totals()
-
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
@@ -330,12 +340,9 @@ class Engine(NotCopied):
             BlowUpError: an atom moved by more than a quarter of the cutoff in one step, left the finite
                 numbers, or landed on another one; the state is then that of the failed step.
         """
-        if not is_whole(n_steps) or n_steps < 0:
-            raise SettingsError(f"advance by {n_steps} steps: expected a whole number, 0 or more")
+        check_steps(n_steps, timestep)
         if n_steps == 0:
             return
-        if not timestep > 0.0:
-            raise SettingsError(f"timestep is {timestep}, expected a positive time")
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
         device, lists = self.device, self.device.lists
@@ -374,7 +381,7 @@ class Engine(NotCopied):
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
-        self._evaluate()
+        self.device.evaluate()
         self.device.step_batch(1.0)
         if self._bath.coupling.whole:
             self.device.close_step(0, self.step, 1.0)
@@ -388,13 +395,5 @@ class Engine(NotCopied):
         ti.sync()
 
     def statistics(self) -> dict[str, Any]:
-        """Neighbour-list figures for reports."""
-        lists = self.device.lists.statistics()
-        return {**lists, "steps_per_call": self.device.unroll, "decomposition": self.decomposition}
-
-
-def _checked(forcefield: Any) -> ForceField:
-    found = load_forcefield(forcefield) if isinstance(forcefield, list | tuple) else forcefield
-    if isinstance(found, ForceField):
-        return found
-    raise SettingsError(f"expected a force field, got {type(found).__name__}; see taichimd.load_forcefield")
+        """Figures of neighbour lists, and of a charge equilibration, for reports."""
+        return {**self.device.statistics(), "decomposition": self.decomposition}

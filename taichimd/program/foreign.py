@@ -34,13 +34,13 @@ class ForceProgram:
     """A force field for given species, which evaluates atoms without a cell, a list or a step of its own.
 
     Args:
-        forcefield: any with neighbour lists; not one of passes.
+        forcefield: any with neighbour lists; not one of passes or with charges.
         species: elements that may come.
         backend: "auto", "cuda" or "cpu".
         precision: "float64", "float32" or "mixed".
 
     Raises:
-        SettingsError: a term of passes, or the enumeration "all-pairs".
+        SettingsError: a term of passes, charges, or the enumeration "all-pairs".
         MissingParameterError: species that the force field does not know.
     """
 
@@ -55,7 +55,12 @@ class ForceProgram:
         self.species = sorted(set(species))
         self.backend, self.precision = start(backend), precision
         self._bounds = forcefield.bind(self.species)
-        if any(bound.terms.passes or bound.terms.queued for bound in self._bounds):
+        if any(bound.terms.queued for bound in self._bounds):
+            raise SettingsError(
+                f"{forcefield.name}: charges follow from all atoms together, not from local ones and ghosts; "
+                "use a potential without charges"
+            )
+        if any(bound.terms.passes for bound in self._bounds):
             raise SettingsError(
                 f"{forcefield.name}: a term of passes needs sums over the neighbours of ghosts, which nobody "
                 "gives; use a potential of pairs, angles or bond orders"

@@ -43,6 +43,7 @@ class Evaluation:
         virials: (n, 3, 3) eV, W_i = sum_j r_ij (x) dU_j/dr_ji with r_ij = r_j - r_i: the share of the virial
             that carries heat (`program.heat`), not symmetric for three-body terms; sum = -stress * volume.
         stress: (6,) eV/angstrom^3, ASE's sign and Voigt order, or None without a volume.
+        charges: (n,) e, or None of a force field without any.
     """
 
     energy: float
@@ -50,6 +51,7 @@ class Evaluation:
     forces: Array
     virials: Array
     stress: Array | None
+    charges: Array | None = None
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Thermo:
         stress: (6,) eV/angstrom^3, potential part, ASE's sign and Voigt order, or None likewise.
         conserved: eV; total energy and what thermostat and cell have received since the first step;
             None where nothing is conserved (weak coupling of the cell, driving force).
+        charge_iterations: of the charge equilibration of this step, or None of a force field without charges.
     """
 
     step: int
@@ -71,6 +74,7 @@ class Thermo:
     volume: float | None
     stress: Array | None
     conserved: float | None
+    charge_iterations: int | None = None
 
 
 def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None:

@@ -109,6 +109,7 @@ class Fire:
         Raises:
             RelaxationError: atoms on top of each other, a cell that collapses or explodes.
             EvaluationError: a force that is not a finite number.
+            ChargeError: charges that an equilibration does not find.
         """
         try:
             return self._batch() if self._cell is None else self._step_with_cell(self._cell)
@@ -131,6 +132,7 @@ class Fire:
                 self._plan(k.CellPart(0.0, 0.0, 0.0, 1))
                 self._move()
             lists.look()
+            engine.device.check()
             energy, _, virial = engine.device.totals()
             look = self._look(energy, virial)
             lists.count(self._step - before, calls)
@@ -143,7 +145,9 @@ class Fire:
         while True:
             engine.device.settle()
             engine.device.queue_forces()
-            if not engine.device.lists.look()[REBUILD]:
+            seen = engine.device.lists.look()
+            engine.device.check()
+            if not seen[REBUILD]:
                 break
         energy, _, virial = engine.device.totals()
         self._plan(k.CellPart(*cell.load(virial), int(cell.done)))

@@ -200,5 +200,6 @@ def _result(atoms: Atoms, engine: Engine, last: Any) -> Atoms:
     relaxed: Atoms = atoms.copy()
     relaxed.set_cell(engine.cell)
     relaxed.set_positions(engine.positions(), apply_constraint=False)
-    hold_results(relaxed, last.energy, last.forces, None if engine.volume is None else last.stress)
+    stress = None if engine.volume is None else last.stress
+    hold_results(relaxed, last.energy, last.forces, stress, last.charges)
     return relaxed

@@ -7,7 +7,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError, StructureError
-from taichimd.core.scalars import is_number
+from taichimd.core.scalars import is_number, is_whole
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.skins import LEAST_SKIN
 from taichimd.observables.estimators.structure import mean_neighbours
@@ -59,6 +59,14 @@ def check_options(precision: str, skin: Any) -> None:
         raise SettingsError(f"precision is '{precision}', expected one of {', '.join(PRECISIONS)}")
     if skin is not None and not (is_number(skin) and skin >= LEAST_SKIN):
         raise SettingsError(f"skin is {skin!r} angstrom, expected a length of {LEAST_SKIN} or more")
+
+
+def check_steps(n_steps: int, timestep: float) -> None:
+    """A number of steps, 0 or more, of a time above 0, or a SettingsError."""
+    if not is_whole(n_steps) or n_steps < 0:
+        raise SettingsError(f"advance by {n_steps} steps: expected a whole number, 0 or more")
+    if n_steps and not timestep > 0.0:
+        raise SettingsError(f"timestep is {timestep}, expected a positive time")
 
 
 def check_vectors(values: Array, n: int, one: str, many: str) -> None:

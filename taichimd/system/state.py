@@ -95,6 +95,7 @@ class State:
             setattr(self, name, ti.ndarray(kind, n))
             setattr(self.spare, name, ti.ndarray(kind, n))
         self._carried: dict[str, tuple[Any, Any]] = {}
+        self._hidden: set[str] = set()
         self.sorted_of = ti.ndarray(ti.i32, n)
         self._user = ti.ndarray(vec, n)
         numbers = np.arange(n, dtype=np.int32)
@@ -110,8 +111,15 @@ class State:
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
 
-    def carry(self, name: str) -> Any:
-        """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first."""
+    def carry(self, name: str, *, shown: bool = True) -> Any:
+        """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first.
+
+        Args:
+            name: in checkpoints.
+            shown: whether frames have it, too.
+        """
+        if not shown:
+            self._hidden.add(name)
         if name not in self._carried:
             self._carried[name] = ti.ndarray(self.real, self.n), ti.ndarray(self.real, self.n)
             self._carried[name][0].fill(0.0)
@@ -127,10 +135,14 @@ class State:
         """Other arrays of the same number, which a spatial sort goes through."""
         return tuple(array for _, array in self._carried.values())
 
-    def carried_values(self) -> dict[str, NDArray[np.float64]]:
-        """What `carry` has made, by name: (n,) float64 in the user's order."""
-        order = self.sorted_of.to_numpy()
-        return {name: array.to_numpy()[order].astype(float) for name, (array, _) in self._carried.items()}
+    def carried_values(self, *, shown: bool = False) -> dict[str, NDArray[np.float64]]:
+        """What `carry` has made, by name, or of it what is shown: (n,) float64 in the user's order."""
+        order, hidden = self.sorted_of.to_numpy(), self._hidden if shown else ()
+        return {
+            name: array.to_numpy()[order].astype(float)
+            for name, (array, _) in self._carried.items()
+            if name not in hidden
+        }
 
     def set_carried(self, values: dict[str, NDArray[np.float64]]) -> None:
         """Set them from (n,) values in the user's order.

@@ -18,7 +18,7 @@ from taichimd.tuples.sums import OfChains, Sums, sum_kernels
 
 DECOMPOSITIONS = ("particle", "bond", "tuple")
 FEW, MANY_ATOMS = 0.2, 4_000
-"""On an H200 a list of chains, made anew for each sum, pays where a condition accepts fewer of the candidates than this, from
+"""On a GPU a list of chains, made anew for each sum, pays where a condition accepts fewer of the candidates than this, from
 so many atoms on (`validation/results/quadruplets_cuda.json`)."""
 
 

@@ -9,7 +9,7 @@ from taichimd.core import units
 from taichimd.dynamics.ensembles import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
-from validation import ensembles_npt as driver
+from validation.physics import ensembles_npt as driver
 
 pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.first]
 

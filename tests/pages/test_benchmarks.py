@@ -6,14 +6,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from validation import (
-    common,
-    repeat_run,
-)
+from validation import common
 from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
+from validation.bits import repeat_run
 from validation.decomposition import plot, states
 from validation.decomposition.states import DECOMPOSITIONS
 

@@ -38,6 +38,7 @@ LAYERS = [
         "program",
     ],
     ["program.device", "program.decomposition", "program.explosion"],
+    ["program.accepted"],
     ["program.engine", "program.energy_terms", "forcefields.check", "forcefields.ends"],
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
@@ -57,6 +58,7 @@ LAYERS = [
     ["app.job", "relaxation"],
     ["app.driver"],
     ["copied_calculator", "testing"],
+    ["math", "units", "errors"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
 ]

@@ -15,18 +15,12 @@ from taichimd.core.units import GPA, PS
 from taichimd.enumerate.reproducible_sum import RANGE
 from taichimd.observables.estimators.transport import hnemd_conductivity
 from taichimd.system.lattices import build_lattice
-from validation import (
-    common,
-    cross_backend,
-    energy_drift,
-    gpu_suite,
-    kappa_silicon,
-    random_runs,
-    silica_glass,
-)
+from validation import common, gpu_suite
+from validation.bits import cross_backend, random_runs
 from validation.decomposition import __main__ as decomposition_parts
 from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
+from validation.physics import energy_drift, kappa_silicon, silica_glass
 
 pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.first]
 

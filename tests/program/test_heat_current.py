@@ -201,7 +201,7 @@ def test_order_of_atoms_changes_no_bit_of_the_host_sum():
 
 @pytest.mark.lammps
 def test_pairs_have_the_current_of_lammps():
-    """For pairs `compute heat/flux` is right; validation/heat_current.py shows it for three bodies."""
+    """For pairs `compute heat/flux` is right; of three bodies see validation/physics/heat_current.py."""
     atoms = testing.argon_256()
     atoms = testing.with_velocities(Atoms(atoms.symbols, atoms.positions), 100.0, seed=2)
     epsilon, sigma = testing.ARGON.values()

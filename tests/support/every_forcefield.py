@@ -32,7 +32,11 @@ FORCEFIELDS = {
     **{f"lj-{t}": (lambda t=t: LennardJones(**ARGON, truncation=t)) for t in TRUNCATIONS},
     "lj-all-pairs": lambda: LennardJones(**ARGON, enumeration="all-pairs"),
     "lj-mixture": lambda: LennardJones(**MIXTURE, truncation="force-shifted"),
-    **{file.name: (lambda name=file.name: load_forcefield(name)) for file in shipped()},
+    **{
+        file.name: (lambda name=file.name: load_forcefield(name))
+        for file in shipped()
+        if file.kind != "reaxff"
+    },
     "morse": lambda: morse(**MORSE_VALUES, truncation="force-shifted"),
     "angle": lambda: angle(**ANGLE_VALUES),
     "two-angles": lambda: angle_derived(table={k: {**ANGLE_VALUES, **v} for k, v in TWO_ANGLES.items()}),

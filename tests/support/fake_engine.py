@@ -27,6 +27,13 @@ class FakeForceField:
     def __init__(self, name="springs", source=None, strength=SPRING):
         self.name, self.source, self.strength = name, source, strength
         self.cutoff, self.elements, self.citation = 3.0, None, None
+        self.timestep, self.charged = 1.0, False
+
+    def remarks_on_timestep(self, timestep, species):
+        return []
+
+    def check_heat_current(self):
+        pass
 
     def describe(self, species=None):
         term = {
@@ -96,6 +103,9 @@ class FakeEngine:
         return {}
 
     def atom_states(self):
+        return {}
+
+    def atom_values(self):
         return {}
 
     def set_atom_states(self, states):

@@ -32,7 +32,7 @@ def crystals():
 
 
 def test_no_file_is_left_out():
-    assert {file for file, *_ in crystals()} == {file.name for file in shipped()}
+    assert {file for file, *_ in crystals()} == {file.name for file in shipped() if file.kind != "reaxff"}
 
 
 @pytest.mark.parametrize(

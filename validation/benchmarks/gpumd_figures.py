@@ -1,6 +1,6 @@
 """Figures 1, 2 and 4 of GPUMD's paper, with our points in them.
 
-    python -m validation.benchmarks.gpumd_figures measure --out gpumd_figures.json
+    python -m validation.benchmarks.gpumd_figures measure --out gpumd_figures_h100.json
     python -m validation.benchmarks.gpumd_figures draw
 
 `measure` does the paper's benchmark: silicon of 1,000 to 2,744,000 atoms at 300 K, 1,000 steps, Berendsen
@@ -51,17 +51,13 @@ def main() -> None:
     run.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.json")
     picture = commands.add_parser("draw", help="draw the figures from that JSON")
     picture.add_argument(
-        "results", type=Path, nargs="*", help="the first one is also that of the machine, the first with "
+        "results",
+        type=Path,
+        nargs="*",
+        help="the first one is also that of the machine, the first with "
         "figure 4 that of figure 4; of one point the first measurement counts",
-        default=[
-            common.RESULTS / f"gpumd_figures{end}.json"
-            for end in (
-                "_h100_three_steps", "_h100_large_three_steps", "_h100_float32_three_steps", "_h100_rebuilds",
-                "_h100_sw_large", "_h100_short_rows", "_h100", "_h100_large", "_h100_large_float32",
-                "_same_state", "_sw",
-            )
-        ],
-    )  # fmt: skip
+        default=[common.RESULTS / "gpumd_figures_h100.json"],
+    )
     picture.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_figures.png", help="PNG")
     options = parser.parse_args()
     if options.command == "measure":

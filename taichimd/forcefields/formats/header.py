@@ -56,14 +56,15 @@ class Header:
 
 
 def read_header(path: str | Path) -> Header:
-    """Read only the header of a parameter file.
+    """Read only the header of a parameter file, the title of one called `.ffield`.
 
     Raises:
         ParameterFileError: the file cannot be read.
-        UnitsMismatchError: its UNITS are not "metal".
+        UnitsMismatchError: its UNITS are not "metal", or "real" of an ffield file.
     """
     path = Path(path)
-    return parse_header(read_lines(path), path)
+    lines = read_lines(path)
+    return parse_title(lines[0], path) if path.suffix == ".ffield" else parse_header(lines, path)
 
 
 def parse_header(lines: list[str], path: Path) -> Header:

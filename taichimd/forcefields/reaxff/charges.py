@@ -22,6 +22,7 @@ from taichimd.forcefields.reaxff.solver import (
     NORM2,
     ROUNDS,
     SOLVED,
+    STATUS,
     Progress,
     Solver,
     Vectors,
@@ -140,7 +141,7 @@ class Charges:
             coupling=COUPLING,
             inverse_gamma3=_on_device(parameters.inverse_gamma3),
         )
-        self.past = Past(**{name: state.carry(f"charges {name}") for name in Past.fields})
+        self.past = Past(**{name: state.carry(f"charges {name}", shown=False) for name in Past.fields})
         self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
@@ -240,7 +241,11 @@ class Charges:
             # One iteration finds that nothing is left to do; two more for steps that need them.
             self._calls = -(-(int(iterations) + 2) // ROUNDS)
         elif status != FROZEN:
-            raise ChargeError(self._message(status == INDEFINITE))
+            message = self._message(status == INDEFINITE)
+            flags = self.progress.flags.to_numpy()
+            flags[STATUS] = FROZEN
+            self.progress.flags.from_numpy(flags)
+            raise ChargeError(message)
         return again
 
     def statistics(self) -> Solve:
@@ -265,8 +270,9 @@ class Charges:
         worst = max(found.residuals)
         if indefinite:
             return (
-                f"the charge matrix is not positive definite (iteration {found.iterations}, residual {worst:.1e}): atoms "
-                "are too close to each other; look for overlapping atoms or use a smaller time step"
+                f"the charge matrix is not positive definite (iteration {found.iterations}, residual {worst:.1e}, "
+                f"charge_tolerance {self._tolerance:.1e}): atoms are too close to each other; look for overlapping atoms "
+                "or use a smaller time step"
             )
         return (
             f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, charge_tolerance is "

@@ -13,7 +13,7 @@ from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STA
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
-from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, Options
+from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, NORM, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, Parameters
 from taichimd.forcefields.reaxff.solver import SOLVED, Progress
@@ -94,6 +94,7 @@ class ReaxEvaluator:
     ) -> None:
         n_kinds = len(parameters.species)
         self._state, self._near, self._outputs = state, near, outputs
+        self._tolerance = options.charge_tolerance
         self._tables = device_tables(parameters, state.real)
         self._status = ti.ndarray(ti.i32, STATUS_SIZE)
         self._status.fill(0)
@@ -169,6 +170,19 @@ class ReaxEvaluator:
         # In the user's order: the sum has the same bits whatever the spatial sort.
         order = self._state.sorted_of.to_numpy()
         return {name: float(row[order].sum()) for name, row in zip(TERMS, values, strict=True)}
+
+    def statistics(self) -> dict[str, Any]:
+        """How the charge equilibration went, for reports."""
+        found = self.charges.statistics()
+        return {
+            "charges": {
+                "last_iterations": found.iterations,
+                "mean_iterations": found.mean_iterations,
+                "last_residuals": list(found.residuals),
+                "tolerance": self._tolerance,
+                "norm": NORM,
+            }
+        }
 
     def atom_values(self) -> dict[str, NDArray[np.float64]]:
         """(n,) charges (e), in the user's order."""

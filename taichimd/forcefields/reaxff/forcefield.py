@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property, partial
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from taichimd.forcefields.reaxff.evaluator import BondRoom, ReaxEvaluator
 from taichimd.forcefields.reaxff.ffield import FField, read_ffield
 from taichimd.forcefields.reaxff.hydrogen_bonds import REACH, hydrogen_bonds_function
 from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
-from taichimd.forcefields.reaxff.options import Options
+from taichimd.forcefields.reaxff.options import NORM, Options
 from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
 from taichimd.forcefields.reaxff.solver import solver_kernels
 from taichimd.forcefields.reaxff.tables import bond_reaches
@@ -53,8 +53,14 @@ class ReaxTerm(Term):
         options: how it is evaluated.
     """
 
+    timestep: ClassVar[float] = 0.25
+    local: ClassVar[bool] = False
     ffield: FField | None = None
     options: Options = Options()  # noqa: RUF009
+
+    def longest_timestep(self, species: Sequence[str]) -> float | None:
+        """0.5 fs with hydrogen."""
+        return 0.5 if "H" in species else None
 
     def parameters(self, species: Sequence[str]) -> Parameters:
         """Tables for these species.
@@ -93,8 +99,10 @@ class ReaxTerm(Term):
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this term: a JSON-able dictionary, with the bound tables as SHA-256."""
         record = super().describe(None)
-        del record["truncation"], record["mixing"], record["parameters"]
+        # The file has hundreds of numbers, and tables what is made of them.
+        record["parameters"] = {}
         record["options"] = asdict(self.options)
+        record["charge_norm"] = NORM
         if species is not None:
             record["tables_sha256"] = self._digests(species)
             record["code"] = dict(self.code.parts)

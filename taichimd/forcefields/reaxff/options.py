@@ -7,6 +7,8 @@ from taichimd.core.units import KCAL_PER_MOL
 
 COUPLING = 14.4
 """Of the charge equilibration, eV angstrom/e^2: the same in all programs of this family."""
+NORM = "sqrt(sum of r^2/eta)/|b|, for s and for t"
+"""Of residuals r of the charge equilibration, which its tolerance bounds."""
 EV = 23.02
 """kcal/mol that these programs take for 1 eV."""
 

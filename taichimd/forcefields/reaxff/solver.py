@@ -137,8 +137,12 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     @computed_in(ti.f64)
     def first_guess(g: ti.template(), past: ti.template(), control: ti.template(), frozen, stepping):
         for i in range(g.atoms.n):
-            if i == 0:
-                g.progress.flags[STATUS] = ti.select(control[frozen] == 0, GOING, FROZEN)
+            if i == 0 and control[frozen] != 0:
+                # A solve that failed is not forgotten before the host looks.
+                if g.progress.flags[STATUS] < TOO_MANY:
+                    g.progress.flags[STATUS] = FROZEN
+            if i == 0 and control[frozen] == 0:
+                g.progress.flags[STATUS] = GOING
                 g.progress.flags[ITERATIONS] = 0
                 for k in ti.static(range(5)):
                     g.progress.scalars[k] = ti.Vector.zero(ti.f64, 2)

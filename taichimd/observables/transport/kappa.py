@@ -128,6 +128,7 @@ def thermal_conductivity(
 
     require_atoms(atoms)
     potential = load_forcefield(forcefield)
+    potential.check_heat_current()
     system = supercell(atoms, settings)
     record = potential.describe(system.get_chemical_symbols())
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}

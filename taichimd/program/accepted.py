@@ -1,0 +1,43 @@
+"""What an engine can do with a force field: refusals in one sentence, before anything is bound."""
+
+from typing import Any
+
+from taichimd.core.errors import SettingsError
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.load import load_forcefield
+from taichimd.program.decomposition import TUPLE
+
+
+def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) -> ForceField:
+    """The force field, or the sum of a list, if an engine can evaluate it in this way.
+
+    Args:
+        forcefield: one, or a list of what `load_forcefield` takes.
+        precision: of the engine.
+        decomposition: of the engine.
+        driven: whether there is a driving force.
+
+    Raises:
+        SettingsError: no force field; of one with charges, another precision than float64, decomposition by
+            tuple, or another such potential in the sum.
+        PropertyError: a driving force where no heat current is known.
+    """
+    found = load_forcefield(forcefield) if isinstance(forcefield, list | tuple) else forcefield
+    if not isinstance(found, ForceField):
+        raise SettingsError(
+            f"expected a force field, got {type(found).__name__}; see taichimd.load_forcefield"
+        )
+    if driven:
+        found.check_heat_current()
+    names = [term.name for term in found.terms if not term.local]
+    if names and precision != "float64":
+        raise SettingsError(
+            f"precision is '{precision}': {names[0]} is computed in float64 only; leave it out"
+        )
+    if names and decomposition == TUPLE:
+        raise SettingsError(f'decomposition "{TUPLE}": {names[0]} does without lists of tuples; leave it out')
+    if len(names) > 1:
+        raise SettingsError(
+            f"a sum of {names[0]} and {names[1]}: the charges follow from one of them only; leave one out"
+        )
+    return found

@@ -1,0 +1,1 @@
+"""Drivers: have CPU and CUDA, threads, restarts the same bits?"""

@@ -1,0 +1,126 @@
+"""Thermostats and barostats: the same bits on every backend, with lists that are cut and lists that are not?
+
+    TAICHIMD_RUNTIME=quadrants python -m validation.bits.ensemble_bits --backend cpu --out cpu.json
+    TAICHIMD_RUNTIME=quadrants python -m validation.bits.ensemble_bits --backend cuda --against cpu.json
+
+Each ensemble drives a Lennard-Jones melt for 303 steps, with a near list and, by a skin of the user's,
+without one; silica and hot silicon (Tersoff) run 203 steps in NVE and with Langevin's thermostat, silicon
+with barostats, too. A sum of three potentials follows, and copper of passes, which keeps a state of atoms.
+The last runs are of the plain stepper, whose bits are those of the fused one. Starts are the same on every
+machine, and SHA-256 of positions, velocities, forces and cell says whether ends are. The last steps are done
+twice: the second time by an engine that was made anew and given the state of the first.
+"""
+
+import argparse
+import inspect
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from validation import common, systems
+from validation.decomposition import states
+
+STEPS = {"lj-melt": 300, "silica": 200, "silicon": 200, "silicon-sum": 100, "copper": 200}
+LAST = 3
+"""Steps of a second call: what the first one has left behind is used."""
+SETTINGS = {
+    "temperature": 300.0, "coupling_time": 100.0, "pressure": 0.01, "pressure_coupling_time": 200.0,
+    "seed": 3,
+}  # fmt: skip
+
+
+def main() -> None:
+    """Parse the command line, run everything, compare, write JSON as it grows, print a table last."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--against", type=Path, help="the JSON of another backend")
+    parser.add_argument("--runs", nargs="+", default=[""], help="only those with one of these in their names")
+    parser.add_argument("--out", type=Path)
+    options = parser.parse_args()
+
+    from taichimd.core import runtime
+
+    backend = runtime.start(options.backend)
+    theirs = json.loads(options.against.read_text())["results"] if options.against else {}
+    out = options.out or common.RESULTS / f"ensemble_bits_{backend}.json"
+    report: dict[str, Any] = {**common.provenance(), "results": {}}
+    if options.against:
+        report["against"] = options.against.name
+    rows = []
+    for name, system, more in runs():
+        if not any(part in name for part in options.runs):
+            continue
+        found = report["results"][name] = follow(system, STEPS[name.split()[0]], more)
+        if name in theirs:
+            found["same_bits"] = found["sha256"].startswith(theirs[name]["sha256"])
+        restart = found["restart_has_same_bits"]
+        rows.append((name, found["sha256"][:16], found["rebuilds"], found.get("same_bits", "-"), restart))
+        common.write_json(out, report)
+    print(common.table(rows, ("run", "sha256", "rebuilds", "same bits", "restart")))
+
+
+def runs() -> Iterator[tuple[str, Any, dict[str, Any]]]:
+    """Name, system and the engine's settings of each run."""
+    import taichimd
+
+    kinds = (
+        taichimd.NVE, taichimd.Langevin, taichimd.Bussi, taichimd.Berendsen, taichimd.NoseHoover,
+        taichimd.BerendsenNPT, taichimd.StochasticCellRescaling, taichimd.MartynaTobiasKlein,
+    )  # fmt: skip
+    melt, silica, silicon = systems.lj_melt(8), systems.silica(4), systems.silicon(5, 1800.0)
+    for kind in kinds:
+        ensemble = kind(**settings_of(kind))
+        for skin in (0.8, None):
+            yield f"lj-melt {kind.__name__}, skin {skin}", melt, {"ensemble": ensemble, "skin": skin}
+    yield "silica NVE", silica, {}
+    thermostat = taichimd.Langevin(temperature=600.0, coupling_time=100.0, seed=1)
+    yield "silica Langevin", silica, {"ensemble": thermostat}
+    for kind in (kinds[0], kinds[1], *kinds[5:]):
+        yield f"silicon {kind.__name__}", silicon, {"ensemble": kind(**settings_of(kind))}
+    for kind in (kinds[0], kinds[1], kinds[7]):
+        more = {"ensemble": kind(**settings_of(kind))}
+        yield f"silicon-sum {kind.__name__}", systems.silicon_sum(4), more
+        yield f"copper {kind.__name__}", systems.copper(6), more
+    for name, system in (("lj-melt", melt), ("silica", silica), ("silicon", silicon)):
+        yield f"{name} NVE, plain stepper", system, {"plain": True}
+
+
+def settings_of(kind: Any) -> dict[str, Any]:
+    """Those of the settings that an ensemble knows."""
+    known = inspect.signature(kind).parameters
+    return {name: value for name, value in SETTINGS.items() if name in known}
+
+
+def follow(system: Any, steps: int, more: dict[str, Any]) -> dict[str, Any]:
+    """One run: hash of its end, potential energy (eV), builds of the list; whether a restart ends alike."""
+    from taichimd.program.engine import Engine
+
+    class Stepped(Engine):
+        _fused = not more.get("plain")
+
+    more = {name: value for name, value in more.items() if name != "plain"}
+    engine = Stepped(system.atoms, system.forcefield(), **more)
+    engine.advance(steps, system.timestep)
+    again = Stepped(system.atoms, system.forcefield(), **more)
+    # As a checkpoint keeps it.
+    again.set_state(
+        positions=engine.positions(), velocities=engine.velocities(), forces=engine.forces(),
+        step=engine.step, bath=json.loads(json.dumps(engine.bath_state())),
+    )  # fmt: skip
+    again.set_atom_states(engine.atom_states())
+    found = []
+    for one in (engine, again):
+        one.advance(LAST, system.timestep)
+        found.append(states.sha(one.positions(), one.velocities(), one.forces(), one.cell))
+    return {
+        "steps": steps + LAST,
+        "sha256": found[0],
+        "restart_has_same_bits": found[1] == found[0],
+        "potential_eV": engine.thermo().potential,
+        "rebuilds": engine.statistics()["rebuilds"],
+    }
+
+
+if __name__ == "__main__":
+    main()

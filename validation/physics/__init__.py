@@ -1,0 +1,1 @@
+"""Drivers: energy drift, precision, ensembles, heat current, transport, structure."""

