@@ -10,9 +10,8 @@ import pytest
 from ase import Atoms
 from ase.build import molecule
 
-from taichimd import Engine, LennardJones, Simulation
+from taichimd import Engine, LennardJones, ReaxFF, Simulation
 from taichimd.core.errors import PropertyError
-from taichimd.forcefields.reaxff.forcefield import ReaxFF
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
 from taichimd.observables.estimators.molecules import count_formulas, molecules
@@ -21,7 +20,7 @@ from taichimd.observables.plan import Plan, make_plan
 
 pytestmark = pytest.mark.runtime("quadrants")
 
-RUN = "run gas.extxyz --potential cho.py:cho --timestep 0.1 --backend cpu --temperature 500 --seed 3 "
+RUN = "run gas.extxyz --potential CHO.ffield --timestep 0.1 --backend cpu --temperature 500 --seed 3 "
 
 
 def gas():
@@ -39,9 +38,6 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     gas().write("gas.extxyz")
-    Path("cho.py").write_text(
-        "from taichimd.forcefields.reaxff.forcefield import ReaxFF\ncho = ReaxFF('CHO.ffield')\n"
-    )
 
 
 def test_formulas_of_bonds_by_hand():
@@ -146,17 +142,19 @@ def test_species_that_come_and_go():
     assert result.tables[0]["C9"].tolist() == [8.0, 1.0, 0.0]
 
 
-def test_a_force_field_without_bonds_is_refused(call):
+def test_a_force_field_without_bonds_is_refused_before_there_is_an_engine(call, monkeypatch):
     dimer = Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]])
     dimer.write("dimer.extxyz")
-    code, _, err = call(
-        "run dimer.extxyz --potential Ar.lj --steps 40 --output o --observe species --backend cpu"
-    )
-    assert (code, err.count("\n")) == (2, 1)
-    assert "Ar.lj has no table of bonds, of which molecules are made; expected a reactive force field" in err
     engine = Engine(dimer, LennardJones(epsilon=0.0104, sigma=3.4, cutoff=4.0), backend="cpu")
     with pytest.raises(PropertyError, match=r"no table of bonds.*expected a reactive force field"):
         Observations(engine, make_plan(("species",), 0, 10, 1.0, 1))
+    monkeypatch.setattr(
+        "taichimd.program.engine.Engine.__init__", lambda *_, **__: pytest.fail("an engine was made")
+    )
+    code, _, err = call("run dimer.extxyz --potential Ar.lj --steps 40 --output o --observe species")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "Ar.lj has no table of bonds, of which molecules are made; expected a reactive force field" in err
+    assert not os.path.exists("o")
 
 
 @pytest.mark.parametrize(
