@@ -164,6 +164,7 @@ _ABOVE_0 = Field(gt=0, allow_inf_nan=False)
 Kelvin = Annotated[float, _ABOVE_0, Values("a number above 0 (K)", "K", option=float)]
 Gigapascal = Annotated[float, _ABOVE_0, Values("a number above 0 (GPa)", "GPa", option=float)]
 Angstrom = Annotated[float, _ABOVE_0, Values("a number above 0 (Å)", "Å", option=float)]
+BondOrder = Annotated[float, _ABOVE_0, Values("a number above 0", "", option=float)]
 Seconds = Annotated[float, _ABOVE_0, Values("a number above 0 (seconds of wall clock)", "s", option=float)]
 Femtoseconds = Annotated[
     float,
@@ -237,5 +238,5 @@ PerAtom = Annotated[
 Observables = Annotated[
     str | None,
     AfterValidator(without_none),
-    Values("some of rdf, msd, vacf, heat, viscosity, with commas between; or none", "list"),
+    Values("some of rdf, msd, vacf, heat, viscosity, species, with commas between; or none", "list"),
 ]

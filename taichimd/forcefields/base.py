@@ -218,8 +218,16 @@ class ForceField:
                 raise PropertyError(
                     f"{term.name} has no heat current: its charges solve one system of equations for all "
                     "atoms, and no local heat current is derived for that; take a potential without charges, "
-                    "or observe rdf, msd, vacf or viscosity"
+                    "or observe rdf, msd, vacf, viscosity or species"
                 )
+
+    def check_bonds(self) -> None:
+        """Raise a PropertyError unless an evaluation leaves bonds with their orders."""
+        if not any(term.has_bonds for term in self.terms):
+            raise PropertyError(
+                f"{self.name} has no table of bonds, of which molecules are made; expected a reactive force "
+                "field such as ReaxFF"
+            )
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this potential: a JSON-able dictionary.

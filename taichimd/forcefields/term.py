@@ -77,6 +77,8 @@ class Term:
     source: Source | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     written_as: str | None = None
+    has_bonds: ClassVar[bool] = False
+    """Whether an evaluation leaves a table of bonds with their orders."""
 
     @property
     def cutoff(self) -> float:

@@ -1,5 +1,7 @@
 """Heat current and thermal conductivity."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from taichimd.core.units import FS
@@ -7,13 +9,20 @@ from taichimd.observables.estimators.transport import green_kubo_conductivity
 from taichimd.observables.green_kubo import GreenKuboObservable
 from taichimd.observables.observable import Result
 
+if TYPE_CHECKING:
+    from taichimd.forcefields.base import ForceField
+
 
 class Heat(GreenKuboObservable):
     """Heat current, and the thermal conductivity by Green-Kubo."""
 
     name, tables, picture = "heat", ("heat_current", "kappa"), "kappa"
     sums = "heat"
-    needs_heat_current = True
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if its heat current is not known."""
+        forcefield.check_heat_current()
 
     def result(self) -> Result:
         """Of the run, errors over its blocks."""

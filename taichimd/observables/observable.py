@@ -15,6 +15,7 @@ from taichimd.io.analysis_files import draw, write_table
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from taichimd.forcefields.base import ForceField
     from taichimd.observables.observed_run import ObservedRun
     from taichimd.observables.plan import Plan
     from taichimd.observables.trajectory import Trajectory
@@ -79,17 +80,19 @@ class RunObservable(Observable):
     Attributes:
         correlated: whether it has a correlation window.
         needs_volume: whether it is per volume of the cell.
-        needs_heat_current: whether the force field must have a heat current.
         green_kubo: whether it is a transport coefficient, which fixed atoms and baths spoil.
     """
 
     correlated: ClassVar[bool] = False
     needs_volume: ClassVar[bool] = False
-    needs_heat_current: ClassVar[bool] = False
     green_kubo: ClassVar[bool] = False
 
     def __init__(self, run: "ObservedRun") -> None:
         self.run = run
+
+    @classmethod
+    def check_forcefield(cls, forcefield: "ForceField") -> None:
+        """Raise a PropertyError if a force field does not have what it needs."""
 
     @classmethod
     def check_system(

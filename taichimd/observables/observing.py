@@ -34,7 +34,16 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
         return None
     window = None if observe.window is None else parse_time(observe.window)
     kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
-    return make_plan(kinds, first_step, steps, timestep, observe.every, window, observe.r_max)
+    return make_plan(
+        kinds,
+        first_step,
+        steps,
+        timestep,
+        observe.every,
+        window,
+        observe.r_max,
+        bond_order=observe.bond_order,
+    )
 
 
 def plan_of_restart(

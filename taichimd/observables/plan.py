@@ -16,6 +16,9 @@ from taichimd.observables.trajectory import BLOCKS, FEWEST, TWO_ORIGINS
 ORIGINS = 100
 """Time origins of msd and vacf within a window, about: memory and the cost of a sample grow with them."""
 
+BOND_ORDER = 0.3
+"""Above which two atoms are of one molecule, where nothing else is asked."""
+
 
 def _between_origins(lags: int) -> int:
     return max(1, lags // ORIGINS)
@@ -34,6 +37,7 @@ class Plan:
         blocks: pieces of the run.
         lags: samples that the correlation window spans.
         r_max: angstrom, of the RDF. bins: of the RDF.
+        bond_order: above which two atoms are of one molecule.
     """
 
     kinds: tuple[str, ...]
@@ -45,6 +49,7 @@ class Plan:
     lags: int
     r_max: float
     bins: int
+    bond_order: float = BOND_ORDER
 
     @property
     def length(self) -> int:
@@ -107,6 +112,7 @@ def make_plan(
     window: float | None = None,
     r_max: float = 8.0,
     bins: int = 200,
+    bond_order: float = BOND_ORDER,
 ) -> Plan:
     """Plan the samples of a run.
 
@@ -121,6 +127,7 @@ def make_plan(
         window: longest correlation time, fs; None: half of a block.
         r_max: angstrom, of the RDF.
         bins: of the RDF.
+        bond_order: above which two atoms are of one molecule.
 
     Raises:
         SettingsError: a window that does not leave two time origins, or is shorter than a sample; too few
@@ -157,7 +164,7 @@ def make_plan(
         blocks -= 1
     if window is None:
         lags = max(1, samples // blocks // 2)
-    return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins)
+    return Plan(kinds, every, first_step, samples, interval / 1000.0, blocks, lags, r_max, bins, bond_order)
 
 
 def _most_lags(samples: int) -> int:
@@ -167,8 +174,8 @@ def _most_lags(samples: int) -> int:
 
 def check_forcefield(plan: Plan, forcefield: Any) -> None:
     """Raise a PropertyError if a force field does not have what a plan asks."""
-    if any(kind.needs_heat_current for kind in plan.observables):
-        forcefield.check_heat_current()
+    for kind in plan.observables:
+        kind.check_forcefield(forcefield)
 
 
 def check_system(

@@ -5,10 +5,13 @@ from taichimd.observables.heat import Heat
 from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
 from taichimd.observables.rdf import Rdf
+from taichimd.observables.species import Species
 from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
-OF_RUNS: dict[str, type[RunObservable]] = {kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity)}
+OF_RUNS: dict[str, type[RunObservable]] = {
+    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species)
+}
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {
     kind.name: kind for kind in (Rdf, Angles, Msd, Vacf)

@@ -248,6 +248,15 @@ class Device:
         self.need_outputs()
         return self.totals()
 
+    def bonds(self) -> Any:
+        """The `reaxff.bond_table.BondTable` of the present positions.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        self.need_outputs()
+        return self.evaluators[0].bonds(self.call, self.lists.verlet)
+
     # Steps.
 
     def open_step(self, step: int, to_do: int, timestep: float) -> None:

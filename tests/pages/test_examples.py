@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from taichimd.cli.app import main
+from taichimd.io.analysis_files import read_table
 
 pytestmark = pytest.mark.runtime("taichi")
 
@@ -105,6 +106,16 @@ def test_silica_glass_is_a_network(script, folder, monkeypatch):
     assert number(out, "angle O-Si-O     highest at") == pytest.approx(109, abs=3)
     assert number(out, "O around Si") == pytest.approx(4.0, abs=0.1)
     assert len(ase.io.read(folder / "silica-glass" / "glass.extxyz", ":")) == 20
+
+
+@pytest.mark.long
+def test_hydrogen_burns_to_water(script, folder):
+    out = script("hydrogen_combustion.py")
+    table = read_table(folder / "hydrogen-combustion" / "species.csv")
+    assert [table[name][0] for name in ("H2", "H2O")] == [40, 0]
+    assert table["H2"][-1] < 25
+    assert table["H2O"][-20:].mean() > 10
+    assert "H2O" in out
 
 
 def test_silicon_melt_job_runs(call, folder):

@@ -28,6 +28,7 @@ LEAVES = {
     "docs/ensembles/nve.md": ("flat/thermo.png",),
     "docs/ensembles/npt_scr.md": ("squeezed/thermo.png", "sampled/thermo.png"),
     "docs/howto/glass.md": ("glass-structure/angles.png",),
+    "docs/howto/reactive.md": ("flame/species.png",),
     "docs/howto/relax.md": ("pressed/relaxed.extxyz",),
     "docs/howto/observe.md": ("observed/msd.png",),
     "docs/fixed-atoms.md": ("slab/thermo.png",),

@@ -10,6 +10,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, ti
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
+from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
@@ -99,6 +100,7 @@ class ReaxEvaluator:
         self._status = ti.ndarray(ti.i32, STATUS_SIZE)
         self._status.fill(0)
         self._bonded = Bonded(state.n, n_kinds, backend, options.lammps_forces)
+        self._reader = BondReader(backend)
         room: Any = near[0].tuples
         room.bonded, room.status = self._bonded, self._status
         general, pair = parameters.general, {name: parameters.pair[..., k] for k, name in enumerate(PAIR)}
@@ -187,3 +189,15 @@ class ReaxEvaluator:
     def atom_values(self) -> dict[str, NDArray[np.float64]]:
         """(n,) charges (e), in the user's order."""
         return {"charges": self.charges.charges()}
+
+    def bonds(self, call: Any, verlet: Any) -> BondTable:
+        """All bonds of the last evaluation, in the user's order.
+
+        Args:
+            call: queues a kernel for this system.
+            verlet: the Verlet list.
+
+        Raises:
+            CapacityError: the table does not fit the memory.
+        """
+        return self._reader.read(call, self._state, verlet.shift_bits, self._bonded.bonds)

@@ -57,6 +57,7 @@ class ReaxTerm(Term):
     local: ClassVar[bool] = False
     ffield: FField | None = None
     options: Options = Options()  # noqa: RUF009
+    has_bonds: ClassVar[bool] = True
 
     def longest_timestep(self, species: Sequence[str]) -> float | None:
         """0.5 fs with hydrogen."""

@@ -1,0 +1,90 @@
+"""The bonds of an evaluation as a table for the host."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, kernel, types_of
+from taichimd.core.memory import FEWER, array
+from taichimd.core.runtime import ti
+from taichimd.forcefields.reaxff.arrays import SHIFT_BITS, Bonds, H, bond_functions
+from taichimd.system.state import State
+
+NO_BOND = -1
+
+
+@dataclass(frozen=True)
+class BondTable:
+    """Bonds, each once: of atoms i and j with i <= j, sorted by i, then by j.
+
+    Two atoms of a small cell may have several bonds, through different images. An atom may be bonded to its own
+    images: then i = j.
+
+    Attributes:
+        i, j: (m,) atoms, in the user's order, from 0.
+        distance: (m,) length, angstrom.
+        order: (m,) corrected bond order, sum of sigma, pi and double pi parts.
+    """
+
+    i: NDArray[np.int32]
+    j: NDArray[np.int32]
+    distance: NDArray[np.float64]
+    order: NDArray[np.float64]
+
+
+@cache
+def _gather_kernel(backend: str) -> Any:
+    place, _ = bond_functions(backend)
+
+    @kernel(types_of(ti.f64), ident=Array("i32", "n", "number of each atom in the user's order"), shift_bits=SHIFT_BITS, bonds=Bonds.only("width", "places", "count", "partner", "twin", "half"), other=Array("i32", "n width", "atom j of each bond of atom i, or NO_BOND"), numbers=Array("real", "2 n width", "distances, angstrom, then bond orders"))  # fmt: skip
+    def gather(ident, shift_bits, bonds, other, numbers):
+        for i in range(ident.shape[0]):
+            n, width, m = ident.shape[0], bonds.width, bonds.places
+            for s in range(width):
+                to, found = ident[i] * width + s, NO_BOND
+                if s < bonds.count[i]:
+                    t = place(i, s, n, width)
+                    j = ident[bonds.partner[t] >> shift_bits]
+                    # Of the two halves of a bond, one.
+                    if ident[i] < j or (ident[i] == j and t < bonds.twin[t]):
+                        found = j
+                        numbers[to] = bonds.half[H.R * m + t]
+                        numbers[m + to] = bonds.half[H.BO * m + t]
+                other[to] = found
+
+    return gather
+
+
+class BondReader:
+    """Brings bonds to the host: two numbers of a half-bond, not all that the terms keep."""
+
+    def __init__(self, backend: str) -> None:
+        self._kernel = _gather_kernel(backend)
+        self._other: Any = None
+        self._numbers: Any = None
+
+    def read(self, call: Any, state: State, shift_bits: int, bonds: Any) -> BondTable:
+        """The bonds of the last evaluation.
+
+        Args:
+            call: queues a kernel for the system.
+            state: the atoms, in the order of that evaluation.
+            shift_bits: of the entries.
+            bonds: `Bonds`.
+
+        Raises:
+            CapacityError: the table does not fit the memory.
+        """
+        if self._other is None or self._other.shape[0] != bonds.places:
+            what = f"the table of bonds of {state.n} atoms"
+            self._other = self._numbers = None
+            self._other = array(ti.i32, bonds.places, what, 20 * bonds.places, FEWER)
+            self._numbers = array(ti.f64, 2 * bonds.places, what, 20 * bonds.places, FEWER)
+        call(self._kernel, state.ident, shift_bits, bonds, self._other, self._numbers)
+        other = self._other.to_numpy()
+        (at,) = np.nonzero(other != NO_BOND)
+        distance, order = self._numbers.to_numpy().reshape(2, -1)[:, at]
+        return BondTable((at // bonds.width).astype(np.int32), other[at], distance, order)
