@@ -6,8 +6,9 @@ Velocities are there once, as momenta, the only form from which ASE's reader mak
 line has their unit as `momenta_unit`. It also has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
-components of each row after row). Where atoms do not have the masses that ASE gives their elements, there is
-a column `masses` (amu): without it ASE would make other velocities of the momenta. Where atoms are fixed
+components of each row after row). With charges there is a column `charges` (e). Where atoms do not have the
+masses that ASE gives their elements, there is a column `masses` (amu): without it ASE would make other
+velocities of the momenta. Where atoms are fixed
 there is a column `move_mask` (F: fixed), of which ASE makes `FixAtoms`; `forces` are those of the potential,
 of fixed atoms, too.
 
