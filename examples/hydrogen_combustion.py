@@ -3,8 +3,8 @@
 Run it:  python examples/hydrogen_combustion.py        (draws hydrogen_combustion.png)
 
 Expect 40 H2 and 20 O2 to make more than ten H2O within 1 ps at 4000 K and 0.85 g/cm³, through HO2, HO and
-H2O2: two minutes on two cores. A real flame takes very much longer: heat and density make it short enough here.
-The force field is that of K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008).
+H2O2: two minutes on two cores. A real flame takes very much longer. Heat and density make it short here. The
+force field is that of K. Chenoweth, A. C. T. van Duin, W. A. Goddard, J. Phys. Chem. A 112, 1040 (2008).
 """
 
 import sys

@@ -109,6 +109,7 @@ def test_silica_glass_is_a_network(script, folder, monkeypatch):
 
 
 @pytest.mark.long
+@pytest.mark.runtime("quadrants")
 def test_hydrogen_burns_to_water(script, folder):
     out = script("hydrogen_combustion.py")
     table = read_table(folder / "hydrogen-combustion" / "species.csv")
