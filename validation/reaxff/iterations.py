@@ -1,4 +1,4 @@
-"""How many iterations does a solve of ReaxFF's charges need, with close atoms in the preconditioner and without?
+"""How many iterations does a solve of ReaxFF's charges need, with and without a preconditioner of pairs?
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.iterations
 
