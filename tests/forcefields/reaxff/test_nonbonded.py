@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from bits import elsewhere, here, needs_other_runtime, under_taichi
+from bits import elsewhere, here, needs_other_runtime
 from reaxff_systems import (
     CONSTANT,
     FACTOR,
@@ -169,7 +169,6 @@ def test_an_exponent_of_zero_is_refused():
         Nonbonded(bench.state, bench.charges, table, WHOLE, 0.0, "cpu", coulomb=14.4)
 
 
-@under_taichi  # compares both
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_bits():
     assert elsewhere()["reaxff"] == here("reaxff")
