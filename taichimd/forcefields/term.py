@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.table import Table
@@ -58,8 +58,10 @@ class Term:
         source: the file of parameters or function, or None.
         units: of the parameters, by name.
         written_as: "module:function" of the author's function, where `function` wraps it.
+        unbounded: whether atoms that come close have energies without a lower bound.
     """
 
+    unbounded: ClassVar[bool] = False
     kind: str
     function: Any
     table: Table

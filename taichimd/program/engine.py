@@ -33,6 +33,7 @@ from taichimd.system.checks import (
     check_all_pairs_of,
     check_atoms,
     check_digits,
+    check_images,
     check_neighbours,
     check_options,
     check_positions,
@@ -111,7 +112,8 @@ class Engine(NotCopied):
         frame = cell.frame
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
-        check_neighbours(forcefield.cutoff, many_body, frame, atoms.positions)
+        check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(frame, forcefield.cutoff, many_body)
@@ -336,6 +338,7 @@ class Engine(NotCopied):
             return
         if not timestep > 0.0:
             raise SettingsError(f"timestep is {timestep}, expected a positive time")
+        self.forcefield.check_bounded()
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
         device, lists = self.device, self.device.lists
