@@ -107,6 +107,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, Any, dict[str, float
     settings, checkpoint = job.settings, job.checkpoint
     with warnings.catch_warnings(record=True) as caught:
         forcefield = load_forcefield(settings.potential.file)
+        forcefield.check_bounded()
     job.notes.extend(" ".join(str(warning.message).split()) for warning in caught)
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())

@@ -63,8 +63,8 @@ def load_forcefield(spec: Any) -> ForceField:
         from taichimd.forcefields.vashishta import Vashishta
 
         return Vashishta(path)
-    if path.suffix == ".lj":
-        return _lennard_jones(path)
+    if path.suffix in (".lj", ".atm"):
+        return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)} or file.py:name"
@@ -98,6 +98,21 @@ def _lennard_jones(path: Path) -> ForceField:
         },
         mixing=parsed.mixing,
         truncation=parsed.truncation,
+        name=path.name,
+        citation=parsed.header.citation,
+        source=str(path),
+    )
+
+
+def _axilrod_teller(path: Path) -> ForceField:
+    from taichimd.forcefields.axilrod_teller import AxilrodTeller
+    from taichimd.forcefields.formats.atm import read_atm
+
+    parsed = read_atm(path)
+    return AxilrodTeller(
+        parsed.triples,
+        parsed.cutoff,
+        parsed.product_cutoff,
         name=path.name,
         citation=parsed.header.citation,
         source=str(path),

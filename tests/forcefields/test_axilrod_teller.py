@@ -9,8 +9,8 @@ from ase.build import bulk
 from oracle import lammps_evaluate
 from triples import brute_force, trace_form
 
-from taichimd import AxilrodTeller, Engine, LennardJones, Simulation
-from taichimd.core.errors import MissingParameterError, SettingsError, StructureError
+from taichimd import AxilrodTeller, Engine, LennardJones, Simulation, check_forcefield, load_forcefield, relax
+from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
@@ -178,6 +178,8 @@ def test_alone_it_is_not_run():
         Simulation(trimer, AxilrodTeller(), backend="cpu")
     with pytest.raises(SettingsError, match="alone is unbounded below"):
         Engine(trimer, AxilrodTeller(), backend="cpu").advance(1, 0.1)
+    with pytest.raises(SettingsError, match="alone is unbounded below"):
+        relax(trimer, AxilrodTeller(), backend="cpu")
 
 
 def test_mistakes():
@@ -197,3 +199,78 @@ def test_mistakes():
     ]:  # fmt: skip
         with pytest.raises(SettingsError, match=told):
             AxilrodTeller(**options)
+
+
+@pytest.mark.parametrize("cutoff", [8.0, None])
+def test_forces_are_derivatives(cutoff):
+    found = check_forcefield(AxilrodTeller(MIXED, cutoff), ["Ar", "Kr"], clusters=2)
+    assert found.ok, str(found)
+
+
+def written(tmp_path, text):
+    path = tmp_path / "mine.atm"
+    path.write_text(text)
+    return path
+
+
+def test_file(tmp_path):
+    path = written(
+        tmp_path,
+        "# UNITS: metal\ncutoff 8 # A\nproduct_cutoff 6\nKr Ar Ar 66.0\nAr Ar Ar 45.0\nKr Kr Kr 137\n",
+    )
+    term = load_forcefield(path).terms[0]
+    rows = {key: (row["nu"], row["cutoff"], row["product_cutoff"]) for key, row in term.table.rows.items()}
+    assert rows == {
+        ("Ar", "Ar", "Kr"): (66.0, 8.0, 6.0), ("Ar", "Ar", "Ar"): (45.0, 8.0, 6.0), ("Kr", "Kr", "Kr"): (137.0, 8.0, 6.0)
+    }  # fmt: skip
+    with pytest.raises(MissingParameterError, match=r"mine\.atm has no triple .*\(Ar, Kr, Kr\)"):
+        load_forcefield(path).bind(["Ar", "Kr"])
+    shipped = load_forcefield("Ar.atm")
+    assert (shipped.cutoff, shipped.terms[0].table.rows["Ar", "Ar", "Ar"]["nu"]) == (8.5, 45.6878)
+    record = load_forcefield(written(tmp_path, "cutoff none\nAr Ar Ar 45.0\n")).describe(["Ar"])
+    assert record["cutoff_A"] is None
+    assert record["terms"][0]["parameters"]["Ar-Ar-Ar"] == {
+        "nu": 45.0,
+        "cutoff": None,
+        "product_cutoff": None,
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cutoff 8\n", "has no row, expected one or more: element element element nu"),
+        ("Ar Ar Ar 45\n", "has no cutoff line, expected: cutoff LENGTH"),
+        ("cutoff 8\nAr Ar Ar\n", "line 2: 3 words, expected 4: element element element nu"),
+        ("cutoff 8\nAr Ar Ar x\n", "line 2: field 'nu' is 'x', expected a number"),
+        ("cutoff 8\nAr Ar Q 45\n", "line 2: field 'element 3' is 'Q', expected a chemical symbol"),
+        ("cutoff 8\nAr Ar Kr 1\nKr Ar Ar 2\n", "line 3: second row for Ar-Ar-Kr, the first is on line 2"),
+        ("cutoff 8\ncutoff 9\nAr Ar Ar 45\n", "line 2: second row for cutoff, the first is on line 1"),
+        ("cutoff -8\nAr Ar Ar 45\n", "line 1: field 'cutoff' is -8, expected a positive length"),
+        ("cutof 8\nAr Ar Ar 45\n", "line 1: 'cutof' is unknown, did you mean cutoff?"),
+        ("cutoff 8 9\nAr Ar Ar 45\n", "line 1: cutoff has 2 values, expected a length in angstrom, or none"),
+        ("cutoff none\nproduct_cutoff 5\nAr Ar Ar 45\n", "line 2: product_cutoff without a cutoff"),
+    ],
+)  # fmt: skip
+def test_bad_files(tmp_path, text, told):
+    with pytest.raises(ParameterFileError) as caught:
+        load_forcefield(written(tmp_path, text))
+    assert told in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_command_line(tmp_path, call):
+    """Files are added up; alone, an energy is told and a run refused before it writes anything."""
+    from ase.io import write
+
+    structure, output = tmp_path / "argon.xyz", tmp_path / "out"
+    write(structure, bulk("Ar", "fcc", a=5.3, cubic=True).repeat(2), format="extxyz")
+    code, out, _ = call(f"energy {structure} --potential Ar.atm --backend cpu")
+    assert (code, out.startswith("energy")) == (0, True)
+    options = f"--steps 5 --temperature 20 --output {output} --backend cpu"
+    code, _, err = call(f"run {structure} --potential Ar.atm {options}")
+    assert (code, output.exists()) == (2, False)
+    assert "alone is unbounded below" in err
+    code, out, err = call(f"run {structure} --potential Ar.lj --potential Ar.atm {options}")
+    assert code == 0, err
+    assert "Ar.lj + Ar.atm" in out

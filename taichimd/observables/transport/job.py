@@ -53,6 +53,7 @@ def run_kappa(
     check_picture(plot_format)
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
+    forcefield.check_bounded()
     system = supercell(atoms, settings)
     with locked(folder):
         files.prepare(folder, overwrite)
