@@ -9,7 +9,16 @@ from ase.build import bulk
 from oracle import lammps_evaluate
 from triples import brute_force, trace_form
 
-from taichimd import AxilrodTeller, Engine, LennardJones, Simulation, check_forcefield, load_forcefield, relax
+from taichimd import (
+    AxilrodTeller,
+    BerendsenNPT,
+    Engine,
+    LennardJones,
+    Simulation,
+    check_forcefield,
+    load_forcefield,
+    relax,
+)
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
 NU = 45.69
@@ -146,6 +155,30 @@ def test_bits_do_not_depend_on_where_atoms_stand():
         assert first.energy == second.energy
 
 
+@pytest.mark.parametrize("cutoff", [8.0, None])
+def test_restarts_and_pieces_have_the_same_bits(tmp_path, cutoff):
+    """Of a run with a moving cell, whose steps need virials, and of an open drop."""
+    atoms = bulk("Ar", "fcc", a=5.3, cubic=True).repeat(2)
+    atoms.pbc = cutoff is not None
+    terms = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=8.0) + AxilrodTeller(cutoff=cutoff)
+    ensemble = cutoff and BerendsenNPT(40.0, pressure=0.05, bulk_modulus=2.0)
+
+    def begun():
+        return Simulation(
+            atoms, terms, timestep=4.0, temperature=40, seed=2, ensemble=ensemble or None, backend="cpu"
+        )
+
+    whole, parts = begun(), begun()
+    whole.run(60)
+    parts.run(23)
+    parts.save(tmp_path / "half.npz")
+    again = Simulation.load(tmp_path / "half.npz", terms)
+    again.run(37)
+    assert np.array_equal(whole.positions(), again.positions())
+    assert np.array_equal(whole.forces(), again.forces())
+    assert whole.energy() == again.energy()
+
+
 @pytest.mark.parametrize("cutoff", [7.0, None])
 def test_energy_is_conserved(cutoff):
     """Of a drop of argon: a wrong force would heat it; steps and evaluations use the same forces."""
@@ -158,7 +191,7 @@ def test_energy_is_conserved(cutoff):
     after = simulation.thermo()
     total = [one.potential + one.kinetic for one in (before, after)]
     assert abs(before.kinetic - after.kinetic) > 1e-3
-    assert abs(total[1] - total[0]) < 2e-5 * abs(before.kinetic) * 10
+    assert abs(total[1] - total[0]) < 2e-4 * before.kinetic
 
 
 @pytest.mark.parametrize(("precision", "tol"), [("float32", 2e-5), ("mixed", 1e-12)])
@@ -219,10 +252,9 @@ def test_file(tmp_path):
         "# UNITS: metal\ncutoff 8 # A\nproduct_cutoff 6\nKr Ar Ar 66.0\nAr Ar Ar 45.0\nKr Kr Kr 137\n",
     )
     term = load_forcefield(path).terms[0]
-    rows = {key: (row["nu"], row["cutoff"], row["product_cutoff"]) for key, row in term.table.rows.items()}
-    assert rows == {
-        ("Ar", "Ar", "Kr"): (66.0, 8.0, 6.0), ("Ar", "Ar", "Ar"): (45.0, 8.0, 6.0), ("Kr", "Kr", "Kr"): (137.0, 8.0, 6.0)
-    }  # fmt: skip
+    limits = {"cutoff": 8.0, "product_cutoff": 6.0}
+    rows = {"Ar Ar Kr": 66.0, "Ar Ar Ar": 45.0, "Kr Kr Kr": 137.0}
+    assert term.table.rows == {tuple(key.split()): {"nu": nu, **limits} for key, nu in rows.items()}
     with pytest.raises(MissingParameterError, match=r"mine\.atm has no triple .*\(Ar, Kr, Kr\)"):
         load_forcefield(path).bind(["Ar", "Kr"])
     shipped = load_forcefield("Ar.atm")
