@@ -28,6 +28,7 @@ _PUBLIC = {
     "StochasticCellRescaling": "taichimd.dynamics.ensembles",
     "MartynaTobiasKlein": "taichimd.dynamics.ensembles",
     "LennardJones": "taichimd.forcefields.lennard_jones",
+    "AxilrodTeller": "taichimd.forcefields.axilrod_teller",
     "StillingerWeber": "taichimd.forcefields.stillinger_weber",
     "Tersoff": "taichimd.forcefields.tersoff",
     "ReaxFF": "taichimd.forcefields.reaxff.forcefield",

@@ -16,6 +16,7 @@ from taichimd.dynamics.ensembles import Langevin as Langevin
 from taichimd.dynamics.ensembles import MartynaTobiasKlein as MartynaTobiasKlein
 from taichimd.dynamics.ensembles import NoseHoover as NoseHoover
 from taichimd.dynamics.ensembles import StochasticCellRescaling as StochasticCellRescaling
+from taichimd.forcefields.axilrod_teller import AxilrodTeller as AxilrodTeller
 from taichimd.forcefields.check import check_forcefield as check_forcefield
 from taichimd.forcefields.declare import pair_potential as pair_potential
 from taichimd.forcefields.declare import triplet_potential as triplet_potential

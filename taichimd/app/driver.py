@@ -103,6 +103,7 @@ def _start(job: Job, console: Console) -> tuple[Simulation, dict[str, float]]:
 
     begin = time.perf_counter()
     settings, checkpoint, forcefield = job.settings, job.checkpoint, job.forcefield
+    forcefield.check_bounded()
     if checkpoint is not None:
         record = forcefield.describe(job.atoms.get_chemical_symbols())
         job.notes.extend(check_same_potential(settings, checkpoint, record))

@@ -136,6 +136,7 @@ class Simulation(NotCopied):
         self._start(potential.timestep if timestep is None else timestep)
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
+        potential.check_bounded()
         self._asked |= {
             "potential": named(forcefield),
             "temperature": temperature,

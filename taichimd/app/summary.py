@@ -58,13 +58,18 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
 
 def _potential_rows(forcefield: Any) -> list[tuple[str, str]]:
     """The potential, and of a sum each term below it."""
-    rows = [("potential", f"{forcefield.name}, cutoff {forcefield.cutoff:g} Å")]
-    terms = forcefield.describe()["terms"]
+    record = forcefield.describe()
+    rows, terms = [("potential", f"{forcefield.name}, {_cutoff(record)}")], record["terms"]
     if len({term["name"] for term in terms}) > 1:
         for term in terms:
-            parts = [f"{term['kind']} {term['name']}", term["truncation"], f"cutoff {term['cutoff_A']:g} Å"]
+            parts = [f"{term['kind']} {term['name']}", term["truncation"], _cutoff(term)]
             rows.append(("", ", ".join(part for part in [*parts, term["source"]] if part)))
     return rows
+
+
+def _cutoff(record: dict[str, Any]) -> str:
+    cutoff = record["cutoff_A"]
+    return "no cutoff" if cutoff is None else f"cutoff {cutoff:g} Å"
 
 
 def print_summary(

@@ -11,7 +11,17 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.access import load_matrix
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.neighbours.control import ANY_TIME, BLOWN, NONE, REBUILD, REMAINING, STALE, STEP
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
+
+
+@ti.func
+def goes(when, control: ti.template()):  # type: ignore[valid-type, no-untyped-def]
+    """Whether lists are fit, and a run that asks is where it asks for."""
+    no = control[REBUILD] != 0 or control[STALE] != 0
+    if when != ANY_TIME:
+        no = no or control[BLOWN] != NONE or (control[REMAINING] == 0) == (when == STEP)
+    return ti.cast(not no, ti.i32)
 
 
 def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> Any:

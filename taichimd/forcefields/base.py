@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -168,8 +169,13 @@ class ForceField:
 
     @property
     def cutoff(self) -> float:
-        """Longest distance at which anything acts, angstrom."""
+        """Longest distance at which anything acts, angstrom; infinity where a term has no cutoff."""
         return self.cutoffs[-1]
+
+    @property
+    def list_cutoff(self) -> float:
+        """Longest cutoff of a neighbour list, angstrom: terms without a cutoff need none."""
+        return max((cutoff for cutoff in self.cutoffs if isfinite(cutoff)), default=0.0)
 
     @property
     def body_cutoff(self) -> float:
@@ -229,6 +235,18 @@ class ForceField:
                 "field such as ReaxFF"
             )
 
+    def check_bounded(self) -> None:
+        """Refuse to move atoms where nothing keeps them apart.
+
+        Raises:
+            SettingsError: no term repels.
+        """
+        if all(term.unbounded for term in self.terms):
+            raise SettingsError(
+                f"{self.name} alone is unbounded below: three atoms in a row attract each other without "
+                "end; add a pair potential that repels, as in --potential Ar.lj --potential Ar.atm"
+            )
+
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this potential: a JSON-able dictionary.
 
@@ -256,7 +274,7 @@ class ForceField:
             "citation": self.citation,
             "source": self.source,
             "source_sha256": self._sources[0].sha256 if len(self._sources) == 1 else None,
-            "cutoff_A": self.cutoff,
+            "cutoff_A": self.cutoff if isfinite(self.cutoff) else None,
             "enumeration": self.enumeration,
             "terms": [
                 {"contribution": one.name, **term.describe(kinds)}

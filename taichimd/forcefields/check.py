@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import ParameterFileError, SettingsError
 from taichimd.forcefields.base import BODIES, ForceField
-from taichimd.forcefields.ends import JUMP, PairEnd, pair_ends, straight_kink, triplet_jump
+from taichimd.forcefields.ends import JUMP, OPEN, PairEnd, pair_ends, straight_kink, triplet_jump
 from taichimd.forcefields.formats.text import is_symbol
 from taichimd.program.engine import Engine
 
@@ -117,7 +117,8 @@ def check_forcefield(
     worst = np.zeros(4)
     for k in range(clusters):
         # Every second one is dense enough for three-body terms that end before the pair term.
-        reach = (forcefield.cutoff, forcefield.body_cutoff)[k % 2]
+        longest = forcefield.list_cutoff or OPEN
+        reach = (longest, min(forcefield.body_cutoff, longest))[k % 2]
         spacing = reach * (0.4, 0.55, 0.7)[k % 3]
         atoms = _cluster(species, spacing, forcefield.cutoffs, rng)
         worst = np.maximum(worst, _errors(atoms, forcefield, rng, decomposition))

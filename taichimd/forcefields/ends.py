@@ -22,6 +22,8 @@ _KINK = 0.1
 _ANGLES = (53.0, 77.0, 108.0, 151.0)
 _SHORTEST = 0.01
 """Angstrom: a shorter cutoff switches a term off."""
+OPEN = 8.0
+"""Angstrom: taken for the cutoff of a force field that has none."""
 
 Array = NDArray[np.float64]
 Shape = tuple[tuple[str, ...], Array]
@@ -192,7 +194,7 @@ def _evaluated(
     alone = [((symbol,), np.zeros((1, 3))) for symbol in species]
     every = [*shapes, *alone]
     across = int(np.ceil(len(every) ** (1 / 3)))
-    places = 4.0 * forcefield.cutoff * np.array(list(np.ndindex(across, across, across)))
+    places = 4.0 * (forcefield.list_cutoff or OPEN) * np.array(list(np.ndindex(across, across, across)))
     symbols = [symbol for names, _ in every for symbol in names]
     x = np.vstack([x + place for (_, x), place in zip(every, places, strict=False)])
     found = Engine(Atoms(symbols, x), forcefield, decomposition=decomposition).evaluate()

@@ -16,7 +16,14 @@ from taichimd.forcefields.formats.header import Header, read_header
 
 SEARCH_PATH = "TAICHIMD_POTENTIALS"
 """Environment variable: folders to search before the shipped files, separated as in PATH."""
-KINDS = {".tersoff": "tersoff", ".sw": "sw", ".vashishta": "vashishta", ".lj": "lj", ".ffield": "reaxff"}
+KINDS = {
+    ".tersoff": "tersoff",
+    ".sw": "sw",
+    ".vashishta": "vashishta",
+    ".lj": "lj",
+    ".ffield": "reaxff",
+    ".atm": "atm",
+}
 """What a file's last extension says about its format."""
 
 _PACKAGE = Path(__file__).resolve().parents[1]
@@ -29,7 +36,7 @@ class ShippedFile:
 
     Attributes:
         name: file name, which `find` and the command line take.
-        kind: "tersoff", "sw", "vashishta", "lj" or "reaxff".
+        kind: "tersoff", "sw", "vashishta", "lj", "reaxff" or "atm".
         elements: chemical symbols that the file defines.
         header: paper, DOI and the rest of what the file says about itself.
         path: where it lies.

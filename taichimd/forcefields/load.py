@@ -67,8 +67,8 @@ def _from_parameters(path: Path) -> ForceField:
         from taichimd.forcefields.vashishta import Vashishta
 
         return Vashishta(path)
-    if path.suffix == ".lj":
-        return _lennard_jones(path)
+    if path.suffix in (".lj", ".atm"):
+        return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
     from taichimd.forcefields.reaxff.ffield import is_ffield_file
 
     if is_ffield_file(path):
@@ -108,6 +108,21 @@ def _lennard_jones(path: Path) -> ForceField:
         },
         mixing=parsed.mixing,
         truncation=parsed.truncation,
+        name=path.name,
+        citation=parsed.header.citation,
+        source=str(path),
+    )
+
+
+def _axilrod_teller(path: Path) -> ForceField:
+    from taichimd.forcefields.axilrod_teller import AxilrodTeller
+    from taichimd.forcefields.formats.atm import read_atm
+
+    parsed = read_atm(path)
+    return AxilrodTeller(
+        parsed.triples,
+        parsed.cutoff,
+        parsed.product_cutoff,
         name=path.name,
         citation=parsed.header.citation,
         source=str(path),

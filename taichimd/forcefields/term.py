@@ -61,10 +61,12 @@ class Term:
         timestep: of a run that gives none, fs.
         local: whether the energy of an atom depends on its neighbours alone. Where charges of all atoms
             follow from each other it does not; then no heat current is known, and all is in float64.
+        unbounded: whether atoms that come close have energies without a lower bound.
     """
 
     timestep: ClassVar[float] = 1.0
     local: ClassVar[bool] = True
+    unbounded: ClassVar[bool] = False
 
     kind: str
     function: Any

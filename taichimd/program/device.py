@@ -95,11 +95,12 @@ class Device:
         self._total = Outputs(energy=energy, virial=virial)
         self._loops = LoopFlags(*(ti.ndarray(ti.i32, ()) for _ in range(4)))
         self._group_outputs = tuple(outputs_for(state) for _ in groups) if len(groups) > 1 else ()
+        left = self._group_outputs or (Outputs(energy, state.force, virial),)
         self.evaluators = [
             bound.evaluator(
                 state,
                 self.lists.near[k : k + bound.span],
-                self._group_outputs[k : k + bound.span],
+                left[k : k + bound.span],
                 choice.backend,
             )
             for k, bound in enumerate(choice.bounds)

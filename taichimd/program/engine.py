@@ -32,6 +32,7 @@ from taichimd.system.checks import (
     check_all_pairs_of,
     check_atoms,
     check_digits,
+    check_images,
     check_neighbours,
     check_options,
     check_positions,
@@ -113,7 +114,8 @@ class Engine(NotCopied):
         frame = cell.frame
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
-        check_neighbours(forcefield.cutoff, many_body, frame, atoms.positions)
+        check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
             check_all_pairs(frame, forcefield.cutoff, many_body)
@@ -343,6 +345,7 @@ class Engine(NotCopied):
         check_steps(n_steps, timestep)
         if n_steps == 0:
             return
+        self.forcefield.check_bounded()
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
         device, lists = self.device, self.device.lists

@@ -132,9 +132,10 @@ def relax(
     fixed = fixed_atoms(atoms, "relax")
     started = time.perf_counter()
     forcefield = load_forcefield(potential)
+    forcefield.check_bounded()
     freedom = cell_freedom(atoms, settings)
     if skin is None and freedom is not None:
-        skin = CELL_SKIN * forcefield.cutoff
+        skin = CELL_SKIN * forcefield.list_cutoff
     engine = Engine(
         atoms, forcefield, backend=backend, precision=precision, skin=skin, decomposition=decomposition
     )

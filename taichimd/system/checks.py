@@ -110,9 +110,18 @@ def check_digits(positions: Array, precision: str) -> None:
         )
 
 
+def check_images(name: str, cutoff: float, pbc: NDArray[np.bool_]) -> None:
+    """No periodic direction where a term has no cutoff, or a SettingsError: it has infinitely many images."""
+    if np.isinf(cutoff) and pbc.any():
+        raise SettingsError(
+            f"{name}: a term without a cutoff counts all atoms, of which a periodic cell has infinitely "
+            "many; give it a cutoff, as AxilrodTeller(cutoff=8.5), or a structure with pbc=False"
+        )
+
+
 def check_neighbours(cutoff: float, many_body: bool, frame: Frame, positions: Array) -> None:
     """Not so many neighbours that a step would take hours, or a SettingsError: a length in the wrong unit."""
-    found = mean_neighbours(frame.vectors, frame.pbc, positions, cutoff)
+    found = mean_neighbours(frame.vectors, frame.pbc, positions, cutoff) if cutoff else 0.0
     most = MOST_OF_ANGLES if many_body else MOST_OF_PAIRS
     if found > most:
         raise SettingsError(

@@ -16,6 +16,7 @@ from typing import Any
 from taichimd.core.math import exp, log, power
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import distance_vector
+from taichimd.enumerate.queued import goes
 from taichimd.forcefields.reaxff.arrays import (
     GO,
     HELD,
@@ -26,16 +27,7 @@ from taichimd.forcefields.reaxff.arrays import (
     put_vector,
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
-from taichimd.neighbours.control import (
-    ANY_TIME,
-    BLOWN,
-    NONE,
-    OVERFULL,
-    REBUILD,
-    REMAINING,
-    STALE,
-    STEP,
-)
+from taichimd.neighbours.control import OVERFULL, REBUILD
 from taichimd.neighbours.rows import row_layout, slot
 
 LEAST = 1e-10
@@ -192,14 +184,6 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                 bonds.atom[A.LP_SLOPE * n + i] = 2.0 * g16 * (2.0 + left) * e
                 bonds.atom[A.NLP * n + i] = negative * lone
                 bonds.atom[A.NEGATIVE * n + i] = negative
-
-    @ti.func
-    def goes(when, control: ti.template()):
-        """Whether lists are fit, and a run that asks is where it asks for."""
-        no = control[REBUILD] != 0 or control[STALE] != 0
-        if when != ANY_TIME:
-            no = no or control[BLOWN] != NONE or (control[REMAINING] == 0) == (when == STEP)
-        return ti.cast(not no, ti.i32)
 
     @ti.func
     def clipped(order):

@@ -54,6 +54,7 @@ def run_kappa(
     atoms = read_structure(structure)
     forcefield = load_forcefield(potential)
     forcefield.check_heat_current()
+    forcefield.check_bounded()
     system = supercell(atoms, settings)
     with locked(folder):
         files.prepare(folder, overwrite)

@@ -1,0 +1,92 @@
+"""All triples of n atoms, each once: in equal parts for each atom, or row by row.
+
+Balanced: atom i has the triples (i, i + d, i + d + e) mod n with d = 1 to floor((n - 1)/3) and e = d to n - 2d - 1. If 3 divides n,
+atoms i < n/3 also have (i, i + n/3, i + 2n/3). So each triple comes once, and atoms have equally many but for one. Several threads
+share an atom: its triples are numbered, and the first one of a part is found by inversion of the number of triples before d,
+P(d) = (d - 1)(2n - 3d)/2.
+
+Direct: atom i has all i < j < k.
+
+Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body interaction computation on GPU, J. Parallel Distrib.
+Comput. (2015).
+"""
+
+from typing import Any
+
+from taichimd.core.runtime import ti
+
+
+@ti.func
+def before(d, n):
+    """Triples of an atom with a first step shorter than d, int64."""
+    m = ti.cast(d, ti.i64)
+    return (m - 1) * (2 * ti.cast(n, ti.i64) - 3 * m) // 2
+
+
+@ti.func
+def steps_of(number, n):
+    """Steps d and e of a triple of an atom by its number, int64, from 0."""
+    wide = 2 * ti.cast(n, ti.i64) - 3
+    root = ti.cast(ti.ceil(ti.sqrt(ti.cast(wide * wide - 24 * number, ti.f64))), ti.i64)
+    d = ti.cast((wide + 6 - root) // 6, ti.i32)
+    # The root may be rounded across a whole number.
+    while before(d + 1, n) <= number:
+        d += 1
+    while before(d, n) > number:
+        d -= 1
+    return d, ti.cast(number - before(d, n), ti.i32) + d
+
+
+@ti.func
+def later(i, steps, n):
+    """The atom so many steps after atom i, of a ring of n."""
+    j = i + steps
+    if j >= n:
+        j -= n
+    return j
+
+
+def balanced_function(visit: Any) -> Any:
+    """Device function that visits a part of the triples of an atom, in the balanced order.
+
+    Args:
+        visit: device function `(sums, i, j, k, given)`, symmetric in the atoms i, j, k.
+    """
+
+    @ti.func
+    def balanced(i, part, parts, n, sums: ti.template(), given: ti.template()):
+        each = before((n - 1) // 3 + 1, n)
+        number, end = part * each // parts, (part + 1) * each // parts
+        d, e = 1, 1
+        if number < end:
+            d, e = steps_of(number, n)
+        while number < end:
+            j = later(i, d, n)
+            visit(sums, i, j, later(j, e, n), given)
+            number += 1
+            e += 1
+            if e > n - 2 * d - 1:
+                d += 1
+                e = d
+        if part == 0 and n % 3 == 0 and i < n // 3:
+            visit(sums, i, i + n // 3, i + 2 * (n // 3), given)
+
+    return balanced
+
+
+def direct_function(visit: Any) -> Any:
+    """Device function that visits the triples i < j < k of an atom i: of every `parts`-th j, from part on; as `balanced_function`."""
+
+    @ti.func
+    def direct(i, part, parts, n, sums: ti.template(), given: ti.template()):
+        j = i + 1 + ti.cast(part, ti.i32)
+        while j < n - 1:
+            for k in range(j + 1, n):
+                visit(sums, i, j, k, given)
+            j += ti.cast(parts, ti.i32)
+
+    return direct
+
+
+BALANCED, DIRECT = "balanced", "direct"
+MAPPINGS = {BALANCED: balanced_function, DIRECT: direct_function}

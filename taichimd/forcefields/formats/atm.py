@@ -1,0 +1,122 @@
+"""Our `.atm` format for Axilrod-Teller parameters: a cutoff and one row per triple of elements.
+
+    # DATE: 2026-11-25 UNITS: metal CITATION: ...
+    cutoff          8.5       # of each side of a triple, angstrom; none: all triples
+    product_cutoff  6.0       # of the product of the sides: it is below the cube (none if absent)
+    Ar Ar Ar  45.6878         # element, element, element, nu (eV angstrom^9)
+
+Triples are unordered. A structure needs all triples of its elements.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+from taichimd.core.errors import ParameterFileError
+from taichimd.forcefields.formats.header import Header, parse_header
+from taichimd.forcefields.formats.text import (
+    Word,
+    check_element,
+    parse_number,
+    read_lines,
+    shorten,
+    word_lines,
+)
+
+_CUTOFFS = ("cutoff", "product_cutoff")
+_ROW = "element element element nu(eV angstrom^9)"
+
+Triple = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class ATMFile:
+    """A parsed `.atm` file.
+
+    Attributes:
+        path: where it was read from.
+        header: what it says about itself.
+        triples: nu (eV angstrom^9) by three elements in sorted order.
+        cutoff, product_cutoff: angstrom, or None.
+    """
+
+    path: Path
+    header: Header
+    triples: Mapping[Triple, float]
+    cutoff: float | None
+    product_cutoff: float | None
+
+
+def read_atm(path: str | Path) -> ATMFile:
+    """Read a `.atm` file.
+
+    Raises:
+        ParameterFileError: unreadable or malformed; the message names file, line and field.
+        UnitsMismatchError: its header states other units than "metal".
+    """
+    path = Path(path)
+    lines = read_lines(path)
+    header = parse_header(lines, path)
+    cutoffs: dict[str, float | None] = {}
+    triples: dict[Triple, float] = {}
+    first_line: dict[tuple[str, ...], int] = {}
+    for words in word_lines(lines):
+        key: tuple[str, ...]
+        if words[0].text in _CUTOFFS or len(words) <= 2:
+            key = (words[0].text,)
+            value = _read_cutoff(words, path)
+        else:
+            key, value = _read_row(words, path)
+        line = words[0].line
+        if key in first_line:
+            raise ParameterFileError(
+                f"{path} line {line}: second row for {'-'.join(key)}, the first is on line "
+                f"{first_line[key]}; keep one of them (triples are unordered)"
+            )
+        first_line[key] = line
+        if len(key) == 3 and value is not None:
+            triples[key] = value
+        else:
+            cutoffs[key[0]] = value
+    if not triples:
+        raise ParameterFileError(f"{path} has no row, expected one or more: {_ROW}")
+    if "cutoff" not in cutoffs:
+        # No default: with and without it energies differ, and silence would pick one.
+        raise ParameterFileError(f"{path} has no cutoff line, expected: cutoff LENGTH(angstrom) or none")
+    if cutoffs["cutoff"] is None and cutoffs.get("product_cutoff") is not None:
+        line = first_line[("product_cutoff",)]
+        raise ParameterFileError(
+            f"{path} line {line}: product_cutoff without a cutoff; give the cutoff a length"
+        )
+    return ATMFile(path, header, triples, cutoffs["cutoff"], cutoffs.get("product_cutoff"))
+
+
+def _read_cutoff(words: list[Word], path: Path) -> float | None:
+    name, line = words[0].text, words[0].line
+    if name not in _CUTOFFS:
+        near = get_close_matches(name, _CUTOFFS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"expected {' or '.join(_CUTOFFS)}, or a row {_ROW}"
+        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {hint}")
+    if len(words) != 2:
+        raise ParameterFileError(
+            f"{path} line {line}: {name} has {len(words) - 1} values, expected a length in angstrom, or none"
+        )
+    if words[1].text == "none":
+        return None
+    value = parse_number(words[1], name, path)
+    if value <= 0.0:
+        raise ParameterFileError(
+            f"{path} line {line}: field '{name}' is {value:g}, expected a positive length in angstrom or none"
+        )
+    return value
+
+
+def _read_row(words: list[Word], path: Path) -> tuple[Triple, float]:
+    line = words[0].line
+    for position, word in enumerate(words[:3], start=1):
+        check_element(word, f"element {position}", path)
+    if len(words) != 4:
+        raise ParameterFileError(f"{path} line {line}: {len(words)} words, expected 4: {_ROW}")
+    first, second, third = sorted(word.text for word in words[:3])
+    return (first, second, third), parse_number(words[3], "nu", path)
