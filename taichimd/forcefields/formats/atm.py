@@ -37,12 +37,14 @@ class ATMFile:
     Attributes:
         path: where it was read from.
         header: what it says about itself.
+        elements: every element that occurs in a row, sorted.
         triples: nu (eV angstrom^9) by three elements in sorted order.
         cutoff, product_cutoff: angstrom, or None.
     """
 
     path: Path
     header: Header
+    elements: tuple[str, ...]
     triples: Mapping[Triple, float]
     cutoff: float | None
     product_cutoff: float | None
@@ -89,7 +91,8 @@ def read_atm(path: str | Path) -> ATMFile:
         raise ParameterFileError(
             f"{path} line {line}: product_cutoff without a cutoff; give the cutoff a length"
         )
-    return ATMFile(path, header, triples, cutoffs["cutoff"], cutoffs.get("product_cutoff"))
+    elements = tuple(sorted({element for triple in triples for element in triple}))
+    return ATMFile(path, header, elements, triples, cutoffs["cutoff"], cutoffs.get("product_cutoff"))
 
 
 def _read_cutoff(words: list[Word], path: Path) -> float | None:
