@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import ti
+from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import Limits, Placed, triangle_kernels
@@ -13,7 +14,7 @@ from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
 
-class TriangleEvaluator:
+class TriangleEvaluator(Evaluator):
     """Evaluates a sum over triangles for one system.
 
     Args:
@@ -50,15 +51,7 @@ class TriangleEvaluator:
             )
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
-        """Queue an evaluation with lists that are fit, or one that does nothing.
-
-        Args:
-            call: queues a kernel for this system.
-            verlet: the Verlet list.
-            control: see `neighbours.control`.
-            when: `STEP`, `END` or `ANY_TIME`.
-            want: `FORCE`, or anything else for energies and virials, too.
-        """
+        """See `Evaluator`."""
         everything, near = triangle_kernels(*self._made_for, want != FORCE)
         if self._placed:
             call(everything, self._state, self._placed, self._nu, control, self._outputs, when)
@@ -74,6 +67,3 @@ class TriangleEvaluator:
                 self._outputs,
                 when,
             )
-
-    def check(self) -> None:
-        """Nothing can fail."""

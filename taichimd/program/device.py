@@ -206,8 +206,8 @@ class Device:
 
     def charge_iterations(self) -> int | None:
         """Iterations of the last charge equilibration; None without charges."""
-        found = [one.charges.statistics().iterations for one in self.evaluators]
-        return found[0] if found else None
+        found = (one.charge_iterations() for one in self.evaluators)
+        return next((number for number in found if number is not None), None)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports, of lists and of groups with kernels of their own."""
@@ -250,13 +250,14 @@ class Device:
         return self.totals()
 
     def bonds(self) -> Any:
-        """The `reaxff.bond_table.BondTable` of the present positions.
+        """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.
 
         Raises:
             CapacityError: it does not fit the memory.
         """
         self.need_outputs()
-        return self.evaluators[0].bonds(self.call, self.lists.verlet)
+        found = (one.bonds(self.call, self.lists.verlet) for one in self.evaluators)
+        return next((table for table in found if table is not None), None)
 
     # Steps.
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, ti
+from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STATUS_SIZE, TERMS, Bonds
@@ -72,7 +73,7 @@ class BondRoom:
         return {}
 
 
-class ReaxEvaluator:
+class ReaxEvaluator(Evaluator):
     """Evaluates ReaxFF for one system.
 
     Args:
@@ -128,14 +129,7 @@ class ReaxEvaluator:
         outputs[1].force, outputs[1].virial = results.force, results.virial
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
-        """Queue an evaluation with lists that are fit, or one that does nothing.
-
-        Args:
-            call: queues a kernel for this system.
-            verlet: the Verlet list.
-            control: see `neighbours.control`.
-            when: `STEP`, `END` or `ANY_TIME`.
-            want: `FORCE`, or anything else for energies and virials, too.
+        """See `Evaluator`.
 
         Raises:
             ChargeError: charges that do not converge, where the host waits for them.
@@ -185,6 +179,10 @@ class ReaxEvaluator:
                 "norm": NORM,
             }
         }
+
+    def charge_iterations(self) -> int:
+        """Of the last solve."""
+        return self.charges.statistics().iterations
 
     def atom_values(self) -> dict[str, NDArray[np.float64]]:
         """(n,) charges (e), in the user's order."""

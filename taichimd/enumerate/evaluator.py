@@ -1,0 +1,42 @@
+"""What queues the kernels of groups that have their own (`queued`)."""
+
+from typing import Any
+
+
+class Evaluator:
+    """Evaluates some groups of terms for one system. A subclass has `queue`, and what it knows of the rest."""
+
+    def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
+        """Queue an evaluation with lists that are fit, or one that does nothing.
+
+        Args:
+            call: queues a kernel for this system.
+            verlet: the Verlet list.
+            control: see `neighbours.control`.
+            when: `STEP`, `END` or `ANY_TIME`.
+            want: `FORCE`, or anything else for energies and virials, too.
+        """
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Wait for the device, and raise what an evaluation has not found."""
+
+    def terms(self) -> dict[str, float]:
+        """Energy of each term, eV, if there are several."""
+        return {}
+
+    def atom_values(self) -> dict[str, Any]:
+        """Values of atoms, (n,) in the user's order, by name."""
+        return {}
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures for reports."""
+        return {}
+
+    def charge_iterations(self) -> int | None:
+        """Iterations of the last charge equilibration; None without charges."""
+        return None
+
+    def bonds(self, call: Any, verlet: Any) -> Any:
+        """A `reaxff.bond_table.BondTable`; None without bonds."""
+        return None
