@@ -83,7 +83,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         )
     if has_velocities(atoms):
         check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
-    forcefield, told = _forcefield(given)
+    forcefield, told = _forcefield(_absolute(given))
     if "timestep" not in given.given:
         given = given.changed(timestep=forcefield.timestep)
     steps = given.run.number_of_steps() or 0

@@ -55,7 +55,7 @@ def folder(tmp_path, monkeypatch):
 
     class Engine(FakeEngine):
         def __init__(self, atoms, forcefield, **options):
-            super().__init__(atoms, SimpleNamespace(strength=5.0), **options)
+            super().__init__(atoms, SimpleNamespace(strength=5.0, charged=False), **options)
 
     module = ModuleType("taichimd.program.engine")
     module.Engine = Engine

@@ -35,12 +35,23 @@ class FakeForceField:
     def check_heat_current(self):
         pass
 
+    def check_bounded(self):
+        pass
+
+    def check_bonds(self):
+        pass
+
     def describe(self, species=None):
         term = {
             "kind": "spring", "name": self.name, "source": self.source, "truncation": None,
             "parameters": {"Si": {"strength": self.strength}}, "code": {},
         }  # fmt: skip
-        return {"name": self.name, "terms": [term], "fingerprint": f"v2:{self.strength}"}
+        return {
+            "name": self.name,
+            "cutoff_A": self.cutoff,
+            "terms": [term],
+            "fingerprint": f"v2:{self.strength}",
+        }
 
 
 class FakeEngine:
