@@ -35,7 +35,7 @@ FORCEFIELDS = {
     **{
         file.name: (lambda name=file.name: load_forcefield(name))
         for file in shipped()
-        if file.kind != "reaxff"
+        if file.kind not in ("reaxff", "atm")
     },
     "morse": lambda: morse(**MORSE_VALUES, truncation="force-shifted"),
     "angle": lambda: angle(**ANGLE_VALUES),

@@ -142,6 +142,10 @@ def ReaxFF(  # noqa: N802
 
     Energies are in eV, although the file is in kcal/mol. Forces are the exact derivative of the energy at fixed charges.
 
+        >>> from taichimd import ReaxFF
+        >>> ReaxFF("H2O.ffield").cutoff
+        10.0
+
     Args:
         file: a parameter file (ffield), or the name of a shipped one.
         constants: of the charges' energy: "lammps", "puremd", or "consistent", with which the energy is stationary where
