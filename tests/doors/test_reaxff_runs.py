@@ -12,6 +12,8 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, COLUMNS, read_thermo
 
+pytestmark = pytest.mark.runtime("taichi")
+
 RUN = "run water.extxyz --potential ffield.water --every 2 --quiet "
 
 

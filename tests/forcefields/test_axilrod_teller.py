@@ -21,6 +21,8 @@ from taichimd import (
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
+pytestmark = pytest.mark.runtime("taichi")
+
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
 MIXED = {
