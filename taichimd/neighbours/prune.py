@@ -31,6 +31,7 @@ from taichimd.neighbours.rows import (
     SLOT_MAJOR,
     body_layout,
     claim,
+    insert,
     is_left,
     row_layout,
     slot,
@@ -79,20 +80,6 @@ def prune_functions(
     shared = threads > 1
     ahead = AHEAD_SHARED if shared else AHEAD[rows]
     longest, overfull = LONGEST + number, OVERFULL + number
-
-    @ti.func
-    def key_of(entry, shift_bits, ident: ti.template()):
-        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
-
-    @ti.func
-    def insert(i, kept, entry, n, near_width, shift_bits, ident: ti.template(), near: ti.template()):
-        """Put an entry into its place among the `kept` ones of atom i."""
-        at = kept
-        key = key_of(entry, shift_bits, ident)
-        while at > 0 and key_of(near[slot(i, at - 1, n, near_width, layout)], shift_bits, ident) > key:
-            near[slot(i, at, n, near_width, layout)] = near[slot(i, at - 1, n, near_width, layout)]
-            at -= 1
-        near[slot(i, at, n, near_width, layout)] = entry
 
     @ti.func
     def place_of(keeps, kept, thread):
@@ -145,7 +132,7 @@ def prune_functions(
                 place, kept = place_of(keeps, kept, thread)
                 if keeps and place < near_width:
                     if ti.static(ordered and not shared):
-                        insert(i, place, entry, n, near_width, shift_bits, g.ident, g.near.entries)
+                        insert(i, place, entry, n, near_width, shift_bits, g.ident, g.near.entries, layout)
                     else:
                         g.near.entries[slot(i, place, n, near_width, layout)] = entry
             first += threads * ahead
@@ -189,7 +176,7 @@ def prune_functions(
                 if control[STALE] != 0 and control[REBUILD] == 0:
                     n, near_width, shift_bits = g.n, g.near.width, g.verlet.shift_bits
                     for s in range(1, ti.min(g.near.count[i], near_width)):
-                        insert(i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, g.ident, g.near.entries)  # fmt: skip
+                        insert(i, s, g.near.entries[slot(i, s, n, near_width, layout)], n, near_width, shift_bits, g.ident, g.near.entries, layout)  # fmt: skip
         if ti.static(with_reverse):
             for i in range(g.n):
                 if control[STALE] != 0 and control[REBUILD] == 0:

@@ -3,8 +3,8 @@
 import numpy as np
 from reaxff_systems import vectors
 
-from taichimd.forcefields.reaxff.charges import COUPLING
 from taichimd.forcefields.reaxff.ffield import read_ffield
+from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, tables
 
 FAR = 200.0

@@ -7,8 +7,9 @@ import numpy as np
 
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.reproducible_sum import ALL
-from taichimd.forcefields.reaxff.charges import COUPLING, ChargeParameters, Charges
+from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
+from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.neighbours.rows import NearRows, places_of, row_layout, row_width
 from taichimd.system.state import State

@@ -28,7 +28,7 @@ from taichimd.forcefields.reaxff.arrays import (
 )
 from taichimd.forcefields.reaxff.tables import N_ATOM, N_PAIR, G, OfAtom, OfPair
 from taichimd.neighbours.control import OVERFULL, REBUILD
-from taichimd.neighbours.rows import row_layout, slot
+from taichimd.neighbours.rows import body_layout, insert, row_layout, slot
 
 LEAST = 1e-10
 """Smaller bond orders are 0."""
@@ -37,7 +37,7 @@ LEAST = 1e-10
 @cache
 def bond_orders_function(backend: str, n_kinds: int) -> Any:
     """Device function `bonds`: rows of half-bonds, bond orders, and what each atom makes of their sum."""
-    layout = row_layout(backend)
+    layout, of_bonds = row_layout(backend), body_layout(backend)
     place, owner = bond_functions(backend)
 
     @ti.func
@@ -59,19 +59,6 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
         return (1.0 + cut) * s, p, pp, (1.0 + cut) * ds, dp, dpp
 
     @ti.func
-    def key_of(entry, shift_bits, ident: ti.template()):
-        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
-
-    @ti.func
-    def insert(i, kept, entry, n, width, shift_bits, ident: ti.template(), partner: ti.template()):
-        """Put an entry into its place among the `kept` ones of atom i."""
-        at, key = kept, key_of(entry, shift_bits, ident)
-        while at > 0 and key_of(partner[place(i, at - 1, n, width)], shift_bits, ident) > key:
-            partner[place(i, at, n, width)] = partner[place(i, at - 1, n, width)]
-            at -= 1
-        partner[place(i, at, n, width)] = entry
-
-    @ti.func
     def bond_orders(atoms: ti.template(), verlet: ti.template(), near: ti.template(), bonds: ti.template(), tables: ti.template(), control: ti.template(), status: ti.template(), when, group):  # fmt: skip
         for _ in range(1):
             status[GO] = goes(when, control)
@@ -91,7 +78,17 @@ def bond_orders_function(backend: str, n_kinds: int) -> Any:
                     reach = tables.pair[q + OfPair.reach]
                     if d.dot(d) <= reach * reach:
                         if candidates < width:
-                            insert(i, candidates, entry, n, width, shift_bits, atoms.ident, bonds.partner)
+                            insert(
+                                i,
+                                candidates,
+                                entry,
+                                n,
+                                width,
+                                shift_bits,
+                                atoms.ident,
+                                bonds.partner,
+                                of_bonds,
+                            )
                         candidates += 1
                 cut, total, found = tables.general[G.bo_cut], 0.0, 0
                 for s in range(ti.min(candidates, width)):

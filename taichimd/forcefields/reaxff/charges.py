@@ -13,6 +13,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.dots import PIECES
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.options import COUPLING, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MOST as MOST_CLOSE
 from taichimd.forcefields.reaxff.precondition import Close
 from taichimd.forcefields.reaxff.solver import (
@@ -33,10 +34,7 @@ from taichimd.neighbours.rows import NearRows
 from taichimd.system.state import State
 
 Values = NDArray[np.float64]
-COUPLING = 14.4
-"""Of the matrix, eV angstrom/e^2: the value of all programs of this family."""
 MOST_ITERATIONS = 200
-LEAST_TOLERANCE = 1e-14
 CLOSE = 3.0
 """Radius of the preconditioner, angstrom."""
 FIRST_CALLS = 12
@@ -115,8 +113,7 @@ class Charges:
         most_iterations: int = MOST_ITERATIONS,
         stored: Any = None,
     ) -> None:
-        if not LEAST_TOLERANCE <= tolerance < 1.0:
-            raise SettingsError(f"charge_tolerance is {tolerance}, expected {LEAST_TOLERANCE} to 1; try 1e-6")
+        check_tolerance(tolerance)
         if most_iterations < 1:
             raise SettingsError(f"{most_iterations} iterations for charges, expected 1 or more; try 200")
         chi, eta = np.asarray(parameters.chi, float), np.asarray(parameters.eta, float)

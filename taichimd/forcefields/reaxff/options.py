@@ -17,6 +17,19 @@ INTERVALS = 1000
 """Of the look-up tables of pairs."""
 
 
+LEAST_TOLERANCE = 1e-14
+
+
+def check_tolerance(tolerance: float) -> None:
+    """Refuse a tolerance of the charges that is out of range.
+
+    Raises:
+        SettingsError: it is.
+    """
+    if not LEAST_TOLERANCE <= tolerance < 1.0:
+        raise SettingsError(f"charge_tolerance is {tolerance}, expected {LEAST_TOLERANCE} to 1; try 1e-6")
+
+
 @dataclass(frozen=True)
 class Constants:
     """Constants of the charges' energy.
@@ -55,5 +68,4 @@ class Options:
     def __post_init__(self) -> None:
         if self.constants not in CONSTANTS:
             raise SettingsError(f"constants is {self.constants!r}, expected one of {', '.join(CONSTANTS)}")
-        if not 1e-14 <= self.charge_tolerance < 1.0:
-            raise SettingsError(f"charge_tolerance is {self.charge_tolerance}, expected 1e-14 to 1; try 1e-6")
+        check_tolerance(self.charge_tolerance)

@@ -16,7 +16,7 @@ from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import straight_vector
 from taichimd.forcefields.reaxff.taper import coulomb_value
-from taichimd.neighbours.rows import slot
+from taichimd.neighbours.rows import insert, slot
 
 MOST = 24
 """Close atoms of one atom that there is room for."""
@@ -63,19 +63,11 @@ def factor_functions(n_kinds: int, layout: int) -> Any:
         return ti.select(count > MOST, 0, count)
 
     @ti.func
-    def key_of(entry, shift_bits, ident: ti.template()):
-        return (ident[entry >> shift_bits] << shift_bits) | (entry & ((1 << shift_bits) - 1))
-
-    @ti.func
     def put_in_order(i, n, shift_bits, ident: ti.template(), close: ti.template()):
         """Close atoms of atom i in the order of the user's numbers, then of images, whatever that of the near list."""
         for s in range(1, usable(i, close)):
-            entry, at = close.entries[slot(i, s, n, MOST, layout)], s
-            key = key_of(entry, shift_bits, ident)
-            while at > 0 and key_of(close.entries[slot(i, at - 1, n, MOST, layout)], shift_bits, ident) > key:
-                close.entries[slot(i, at, n, MOST, layout)] = close.entries[slot(i, at - 1, n, MOST, layout)]
-                at -= 1
-            close.entries[slot(i, at, n, MOST, layout)] = entry
+            entry = close.entries[slot(i, s, n, MOST, layout)]
+            insert(i, s, entry, n, MOST, shift_bits, ident, close.entries, layout)
 
     @ti.func
     def is_used(i, s, j, n, shift_bits, close: ti.template()):

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from reaxff_systems import CUTOFF, ETA, GAMMA, Bench, box, dense_charges, taper, vectors
 
-from taichimd.forcefields.reaxff.charges import CLOSE, COUPLING
+from taichimd.forcefields.reaxff.charges import CLOSE
+from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.precondition import MOST, SIZE
 
 pytestmark = pytest.mark.runtime("quadrants")
