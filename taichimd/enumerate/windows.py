@@ -12,13 +12,8 @@ chain twice and more; here fragments begin at 1 to L - S + 1, overlaps at 2 to L
 
 from typing import Any
 
-from taichimd.core.arguments import View
 from taichimd.core.runtime import ti
-from taichimd.enumerate.all_triples import BALANCED, MAPPINGS, later
-
-
-class Window(View):
-    """Where a window begins, with what the visits of its terms read."""
+from taichimd.enumerate.all_triples import BALANCED, DIRECT, later
 
 
 def forward_function(singlet: Any, doublet: Any, triplet: Any) -> Any:
@@ -51,32 +46,37 @@ def window_function(singlet: Any, doublet: Any, triplet: Any, mapping: str) -> A
         triplet: likewise.
         mapping: "balanced" or "direct", of doublets and triplets to slots.
     """
-    balanced = mapping == BALANCED
 
     @ti.func
-    def in_order(sums: ti.template(), i, j, k, window: ti.template()):
+    def pair(sums: ti.template(), first, i, j, given: ti.template()):
+        doublet(sums, first + ti.min(i, j), first + ti.max(i, j), given)
+
+    @ti.func
+    def triple(sums: ti.template(), first, i, j, k, given: ti.template()):
         low, high = ti.min(i, j, k), ti.max(i, j, k)
-        first = window.first
-        triplet(sums, first + low, first + (i + j + k - low - high), first + high, window.given)
-
-    triplets = MAPPINGS[mapping](in_order)
+        triplet(sums, first + low, first + (i + j + k - low - high), first + high, given)
 
     @ti.func
-    def pair(sums: ti.template(), i, j, window: ti.template()):
-        doublet(sums, window.first + ti.min(i, j), window.first + ti.max(i, j), window.given)
-
-    @ti.func
-    def visit(sums: ti.template(), first, slot, size, given: ti.template()):
-        window = Window(first=first, given=given)
+    def balanced(sums: ti.template(), first, slot, size, given: ti.template()):
         singlet(sums, first + slot, given)
-        if ti.static(balanced):
-            for d in range(1, (size - 1) // 2 + 1):
-                pair(sums, slot, later(slot, d, size), window)
-            if size % 2 == 0 and slot < size // 2:
-                pair(sums, slot, slot + size // 2, window)
-        else:
-            for j in range(slot + 1, size):
-                pair(sums, slot, j, window)
-        triplets(slot, ti.cast(0, ti.i64), ti.cast(1, ti.i64), size, sums, window)
+        half, third = size // 2, size // 3
+        for d in range(1, (size - 1) // 2 + 1):
+            pair(sums, first, slot, later(slot, d, size), given)
+        if size % 2 == 0 and slot < half:
+            pair(sums, first, slot, slot + half, given)
+        for d in range(1, (size - 1) // 3 + 1):
+            j = later(slot, d, size)
+            for e in range(d, size - 2 * d):
+                triple(sums, first, slot, j, later(j, e, size), given)
+        if size % 3 == 0 and slot < third:
+            triple(sums, first, slot, slot + third, slot + 2 * third, given)
 
-    return visit
+    @ti.func
+    def direct(sums: ti.template(), first, slot, size, given: ti.template()):
+        singlet(sums, first + slot, given)
+        for j in range(slot + 1, size):
+            doublet(sums, first + slot, first + j, given)
+            for k in range(j + 1, size):
+                triplet(sums, first + slot, first + j, first + k, given)
+
+    return {BALANCED: balanced, DIRECT: direct}[mapping]
