@@ -271,7 +271,7 @@ class Device:
         """Queue some calls of `steps`."""
         self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
         state = self.state
-        spare: tuple[Any, ...] = (state.spare,)
+        spare: tuple[Any, ...] = self.lists.verlet.sort, state.spare
         if self._variant.loops:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         each = 1 if self.evaluators else calls
