@@ -9,7 +9,7 @@ from typing import Any
 import typer
 
 from taichimd import __version__
-from taichimd.cli import analyze, build, check, demo, energy, info, kappa, plot, potentials, relax, run
+from taichimd.cli import analyze, build, check, cssp, demo, energy, info, kappa, plot, potentials, relax, run
 from taichimd.core.signals import interrupted
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command()(potentials.potentials)
 app.command()(check.check)
 app.command()(info.info)
 app.command()(demo.demo)
+app.add_typer(cssp.app, name="cssp")
 
 
 def _version(wanted: bool) -> None:

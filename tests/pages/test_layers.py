@@ -55,7 +55,7 @@ LAYERS = [
         "app.notes",
     ],
     ["observables.observing", "observables.transport"],
-    ["app.job", "relaxation"],
+    ["app.job", "relaxation", "sequences"],
     ["app.driver"],
     ["copied_calculator", "testing"],
     ["math", "units", "errors"],
