@@ -14,7 +14,7 @@ Comput. (2015).
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
 from taichimd.enumerate.triple_tiles import (
@@ -104,6 +104,10 @@ BALANCED, DIRECT = "balanced", "direct"
 MAPPINGS = {BALANCED: balanced_function, DIRECT: direct_function}
 
 
+class Given(View):
+    """What a visit reads."""
+
+
 @cache
 def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
     """Kernel of the energy, `(n, parts, side2, placed, nu, whole)`: a thread for each part of each atom, without tiles.
@@ -117,14 +121,14 @@ def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
 
     @ti.func
     def visit(sums: ti.template(), i, j, k, given: ti.template()):
-        placed, nu, side2 = given
-        x, y, z = placed.pos[i], placed.pos[j], placed.pos[k]
+        x, y, z = given.placed.pos[i], given.placed.pos[j], given.placed.pos[k]
         d, e, o = y - x, z - x, z - y
         a, b, c = d.dot(d), e.dot(e), o.dot(o)
-        if a < side2 and b < side2 and c < side2:
-            strength = nu[0]
+        if a < given.side2 and b < given.side2 and c < given.side2:
+            strength = given.nu[0]
             if ti.static(n_kinds > 1):
-                strength = nu[(placed.kind[i] * n_kinds + placed.kind[j]) * n_kinds + placed.kind[k]]
+                row = given.placed.kind[i] * n_kinds + given.placed.kind[j]
+                strength = given.nu[row * n_kinds + given.placed.kind[k]]
             coarse, fine = added(sums[0], sums[1], strength * function.alone(a, b, c))
             sums[0] = coarse
             sums[1] = fine
@@ -135,14 +139,8 @@ def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
     def energy(n, parts, side2, placed, nu, whole):
         for thread in range(n * parts):
             sums = ti.Vector([COARSE, FINE])
-            of_thread(
-                thread % n,
-                ti.cast(thread // n, ti.i64),
-                ti.cast(parts, ti.i64),
-                n,
-                sums,
-                (placed, nu, side2),
-            )
+            part, i = ti.cast(thread // n, ti.i64), thread % n
+            of_thread(i, part, ti.cast(parts, ti.i64), n, sums, Given(placed=placed, nu=nu, side2=side2))
             store_whole(thread % THREADS, in_units(total_of(sums[0], sums[1])), whole)
 
     return energy

@@ -135,9 +135,18 @@ class AxilrodTellerTerm(Term):
     unbounded: ClassVar[bool] = True
 
     @property
-    def in_tiles(self) -> bool:
-        """Whether forces of all triples are found in tiles of atoms."""
-        return isinstance(self.function, _InTiles)
+    def enumeration(self) -> str:
+        """Of all triples: "all-triples" in tiles of atoms, or "direct"."""
+        return ALL_TRIPLES if isinstance(self.function, _InTiles) else DIRECT
+
+    def strengths(self, species: Sequence[str]) -> Any:
+        """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species.
+
+        Raises:
+            MissingParameterError: triples without nu.
+        """
+        rows, n = self.table.values(species, self.name), len(species)
+        return np.reshape([row["nu"] for row in rows], (n, n, n))
 
     def bind(self, species: Sequence[str]) -> list[Bound]:
         """A near list as long as the cutoff, or an empty one, with what evaluates the triples.
@@ -145,8 +154,7 @@ class AxilrodTellerTerm(Term):
         Raises:
             MissingParameterError: triples without nu.
         """
-        rows, n = self.table.values(species, self.name), len(species)
-        nu = np.reshape([row["nu"] for row in rows], (n, n, n))
+        nu, n = self.strengths(species), len(species)
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
         evaluator = partial(
@@ -154,8 +162,8 @@ class AxilrodTellerTerm(Term):
             axilrod_teller,
             nu,
             self.cutoff,
-            rows[0]["product_cutoff"],
-            tiles=TRIPLET if self.in_tiles else None,
+            next(iter(self.table.rows.values()))["product_cutoff"],
+            tiles=TRIPLET if self.enumeration == ALL_TRIPLES else None,
         )
         return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
 
