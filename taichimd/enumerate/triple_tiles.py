@@ -186,62 +186,75 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
                 total[m] += f
 
     @ti.func
-    def of_tile(total: ti.template(), lane, i, j, tiles, own, n, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
-        """All atoms k of a tile, in order."""
-        start = tiles[2] * SIDE
-        end = ti.min(start + SIDE, n)
-        if ti.static(shared):
-            down, right = lane // ACROSS, lane % ACROSS
-            near_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-            near_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-            far_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-            far_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-            for slab in range(SIDE // SLAB):
-                at = start + slab * SLAB
-                ti.simt.block.sync()
-                for q in ti.static(range(SLAB * SIDE // THREADS)):
-                    t, side = lane // SIDE + q * (THREADS // SIDE), lane % SIDE
-                    z = placed.pos[ti.min(at + t, n - 1)]
-                    d2, w = pair_of(placed.pos[ti.min(tiles[0] * SIDE + side, n - 1)], z)
-                    near_d[t, side] = d2
-                    near_w[t, side] = w
-                    d2, w = pair_of(placed.pos[ti.min(tiles[1] * SIDE + side, n - 1)], z)
-                    far_d[t, side] = d2
-                    far_w[t, side] = w
-                ti.simt.block.sync()
-                for t in range(ti.min(SLAB, n - at)):
-                    near = ti.Vector([
-                        near_d[t, down], near_d[t, down + ACROSS], near_d[t, down + 2 * ACROSS], near_d[t, down + 3 * ACROSS],
-                        near_w[t, down], near_w[t, down + ACROSS], near_w[t, down + 2 * ACROSS], near_w[t, down + 3 * ACROSS],
-                    ])  # fmt: skip
-                    far = ti.Vector([
-                        far_d[t, right], far_d[t, right + ACROSS], far_d[t, right + 2 * ACROSS], far_d[t, right + 3 * ACROSS],
-                        far_w[t, right], far_w[t, right + ACROSS], far_w[t, right + 2 * ACROSS], far_w[t, right + 3 * ACROSS],
-                    ])  # fmt: skip
-                    join(total, i, j, at + t, tiles, own, near, far, placed, nu, once, masked)
+    def joined(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        if tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]:
+            join(total, i, j, k, tiles, own, near, far, placed, nu, once, False)
         else:
-            for k in range(start, end):
+            join(total, i, j, k, tiles, own, near, far, placed, nu, once, True)
+
+    @ti.func
+    def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        """Go through all k of an item; pairs with k are computed by the block together."""
+        down, right, number = lane // ACROSS, lane % ACROSS, (n + SIDE - 1) // SIDE
+        near_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
+        near_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
+        far_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
+        far_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
+        side = lane % SIDE
+        x, y = (
+            placed.pos[ti.min(item[0] * SIDE + side, n - 1)],
+            placed.pos[ti.min(item[1] * SIDE + side, n - 1)],
+        )
+        for slab in range(item[3] * (SIDE // SLAB)):
+            tile = item[2] + slab // (SIDE // SLAB)
+            if tile >= number:
+                tile -= number
+            tiles = ti.Vector([item[0], item[1], tile])
+            at = tile * SIDE + slab % (SIDE // SLAB) * SLAB
+            ti.simt.block.sync()
+            for q in ti.static(range(SLAB * SIDE // THREADS)):
+                t = lane // SIDE + q * (THREADS // SIDE)
+                z = placed.pos[ti.min(at + t, n - 1)]
+                d2, w = pair_of(x, z)
+                near_d[t, side] = d2
+                near_w[t, side] = w
+                e2, v = pair_of(y, z)
+                far_d[t, side] = e2
+                far_w[t, side] = v
+            ti.simt.block.sync()
+            for t in range(ti.min(SLAB, n - at)):
+                near, far = ti.Vector.zero(ti.f64, 2 * EACH), ti.Vector.zero(ti.f64, 2 * EACH)
+                for r in ti.static(range(EACH)):
+                    near[r] = near_d[t, down + r * ACROSS]
+                    near[EACH + r] = near_w[t, down + r * ACROSS]
+                    far[r] = far_d[t, right + r * ACROSS]
+                    far[EACH + r] = far_w[t, right + r * ACROSS]
+                joined(total, i, j, at + t, tiles, own, near, far, placed, nu, once)
+
+    @ti.func
+    def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        """The same; a thread computes its pairs with k for itself."""
+        number = (n + SIDE - 1) // SIDE
+        for at in range(item[3]):
+            tile = item[2] + at
+            if tile >= number:
+                tile -= number
+            tiles = ti.Vector([item[0], item[1], tile])
+            for k in range(tile * SIDE, ti.min(tile * SIDE + SIDE, n)):
                 near, far = ti.Vector.zero(ti.f64, 2 * EACH), ti.Vector.zero(ti.f64, 2 * EACH)
                 for r in ti.static(range(EACH)):
                     near[r], near[EACH + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
                     far[r], far[EACH + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
-                join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
+                joined(total, i, j, k, tiles, own, near, far, placed, nu, once)
 
-    @ti.func
+    @computed_in(ti.f64)
     def of_thread(
         thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
     ):
-        """What a thread has found: its first atoms i and j, and of its pairs the sums, those of r > s or i > j zero."""
-        item, lane = thread // THREADS, thread % THREADS
-        # The tiles of an item may be those of all pairs, or of one.
-        first, second, run, count = (
-            items[4 * item],
-            items[4 * item + 1],
-            items[4 * item + 2],
-            items[4 * item + 3],
-        )
-        number = (n + SIDE - 1) // SIDE
-        i, j = first * SIDE, second * SIDE
+        """What a thread has found: its first atoms i and j, and of its pairs what is known of them, and the sums over k."""
+        at, lane = thread // THREADS * 4, thread % THREADS
+        item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
+        i, j = item[0] * SIDE, item[1] * SIDE
         if ti.static(shared):
             i, j = i + lane // ACROSS, j + lane % ACROSS
         else:
@@ -256,15 +269,10 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
             own[m, width] = a
             own[m, width + 1] = w
         total = ti.Vector.zero(ti.f64, all_pairs)
-        for at in range(count):
-            third = run + at
-            if third >= number:
-                third -= number
-            tiles = ti.Vector([first, second, third])
-            if first != second and third != first and third != second:
-                of_tile(total, lane, i, j, tiles, own, n, placed, nu, once, False)
-            else:
-                of_tile(total, lane, i, j, tiles, own, n, placed, nu, once, True)
+        if ti.static(shared):
+            shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
+        else:
+            own_tiles(total, i, j, item, own, n, placed, nu, once)
         return i, j, own, total
 
     @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
