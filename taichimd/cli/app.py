@@ -9,7 +9,20 @@ from typing import Any
 import typer
 
 from taichimd import __version__
-from taichimd.cli import analyze, build, check, demo, energy, info, kappa, plot, potentials, relax, run
+from taichimd.cli import (
+    analyze,
+    build,
+    check,
+    demo,
+    energy,
+    info,
+    kappa,
+    lammps,
+    plot,
+    potentials,
+    relax,
+    run,
+)
 from taichimd.core.signals import interrupted
 
 app = typer.Typer(
@@ -22,6 +35,7 @@ app.command()(relax.relax)
 app.command()(build.build)
 app.command()(analyze.analyze)
 app.command()(kappa.kappa)
+app.command()(lammps.lammps)
 app.command()(plot.plot)
 app.command()(energy.energy)
 app.command()(potentials.potentials)

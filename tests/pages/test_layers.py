@@ -57,7 +57,7 @@ LAYERS = [
     ["observables.observing", "observables.transport"],
     ["app.job", "relaxation"],
     ["app.driver"],
-    ["copied_calculator", "testing"],
+    ["copied_calculator", "testing", "lammps"],
     ["math", "units", "errors"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
