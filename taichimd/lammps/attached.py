@@ -64,30 +64,26 @@ class Attached:
         return called
 
     def _evaluate(self, step: int, local: int, f: Array) -> None:
-        lmp = self._lmp
+        lmp, forces = self._lmp, self._forces
         n = local + lmp.extract_setting("nghost")
         wanted = {name: lmp.extract_global(name) == step for name in _WANTED}
-        found = np.zeros(11)
-        energies, virials = np.zeros(local), np.zeros((local, 3, 3))
+        of_all = wanted["eflag_global"] or wanted["vflag_global"]
         if local:
-            x = lmp.numpy.extract_atom("x", nelem=n)
-            self._take(
-                x, lmp.numpy.extract_atom("id", nelem=n), lmp.numpy.extract_atom("type", nelem=n), local
-            )
-            result = self._forces.evaluate(x)
-            f[:] = result.forces
-            found[0], found[1:7] = result.energy, result.virial[SIX]
-            found[7:10], found[10] = f.sum(axis=0), np.abs(f).sum()
-            if wanted["eflag_atom"] or wanted["vflag_atom"]:
-                energies, virials = self._forces.shares()
-        if wanted["eflag_global"] or wanted["vflag_global"]:
+            x, tags, types = (lmp.numpy.extract_atom(name, nelem=n) for name in ("x", "id", "type"))
+            self._take(x, tags, types, local)
+            f[:] = forces.forces(x, totals=any(wanted.values()))
+        if of_all:
+            found = np.zeros(11)
+            if local:
+                energy, virial = forces.totals()
+                found[:] = energy, *virial[SIX], *f.sum(axis=0), np.abs(f).sum()
             total = summed(lmp, found)
             self._check_balance(total[7:10], total[10], step)
             lmp.fix_external_set_energy_global(FIX, float(total[0]))
             lmp.fix_external_set_virial_global(FIX, total[1:7].tolist())
-        if wanted["eflag_atom"]:
+        if local and (wanted["eflag_atom"] or wanted["vflag_atom"]):
+            energies, virials = forces.shares()
             lmp.numpy.fix_external_set_energy_peratom(FIX, energies)
-        if wanted["vflag_atom"] and local:
             lmp.numpy.fix_external_set_virial_peratom(FIX, _symmetric(virials))
 
     def _take(self, x: Array, tags: NDArray[Any], types: NDArray[Any], local: int) -> None:

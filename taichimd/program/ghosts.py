@@ -7,7 +7,7 @@ The engine's own lists serve, in a periodic box that is too wide for an atom to 
 
 from functools import cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,13 @@ from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.core.runtime import start, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.terms import NEIGHBOUR_SUM
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array, NotCopied
-from taichimd.program.totals import totals
 from taichimd.system.cell import Cell
 from taichimd.system.state import Atoms, State
 
@@ -34,14 +34,6 @@ APART = 3.0
 """Angstrom between the atoms that fill this room, which are far from all others."""
 ROOM = 10.0
 """Angstrom that atoms may move before the box is looked at: more than between two builds of a list."""
-
-
-class LocalForces(NamedTuple):
-    """Energy (eV) and virial (3, 3) (eV) of the local atoms; forces on them (n, 3), eV/angstrom."""
-
-    energy: float
-    virial: Array
-    forces: Array
 
 
 class GhostForces(NotCopied):
@@ -102,19 +94,19 @@ class GhostForces(NotCopied):
         n = len(positions)
         low, high = positions.min(axis=0), positions.max(axis=0)
         self._low = low
-        if self._device is None or n > len(self._positions) or not self._fits(low, high):
+        if self._device is None or n > self._state.n or not self._fits(low, high):
             self._make(n, high - low + 2.0 * self._margin)
         assert self._device is not None
         state = self._state
-        self._positions[:n] = positions
-        self._positions[n:] = self._aside(len(self._positions) - n, low - self._margin)
+        given = np.vstack([positions, self._aside(state.n - n, low - self._margin)])
         self._kinds[:n] = self._of_atoms
         for name in ("ident", "sorted_of"):
             getattr(state, name).from_numpy(np.arange(state.n, dtype=np.int32))
         state.kind.from_numpy(self._kinds)
-        state.set("pos", self._positions)
+        state.set("pos", given)
         self._device.moved()
         self._device.lists.outdate()
+        self._given, self._forces = ti.ndarray(state.vec, n), ti.ndarray(state.vec, max(self._local, 1))
         self._seen = -1
 
     def _fits(self, low: Array, high: Array) -> bool:
@@ -122,37 +114,45 @@ class GhostForces(NotCopied):
         wide = np.maximum(high - low, high - self._low) + self._margin
         return bool((wide < self._box).all() and (low > self._low - 0.5 * ROOM).all())
 
-    def evaluate(self, positions: Array) -> LocalForces:
-        """Energy, virial and forces of the local atoms.
+    def forces(self, positions: Array, *, totals: bool = True) -> Array:
+        """Forces on the local atoms, (local, 3) eV/angstrom.
 
         Args:
             positions: (n, 3) angstrom, of local atoms, then of ghosts, as in `set_atoms`.
+            totals: whether `totals` and `shares` will be asked for, too.
 
         Raises:
-            EvaluationError: positions or forces that are not finite.
+            EvaluationError: positions that are not finite.
             StructureError: atoms on top of each other.
             CapacityError: lists that do not fit the memory.
         """
         device, state = self._device, self._state
         assert device is not None, "atoms are set first"
         _check_finite(positions)
-        self._positions[: len(positions)] = positions
-        state.set("pos", self._positions)
+        take, give = _copies(state.real)
+        self._given.from_numpy(np.ascontiguousarray(positions, state.numpy_real))
+        device.call(take, state, self._given, len(positions))
         device.moved()
-        device.finish()
+        device.finish(ALL if totals else FORCE)
         builds = device.lists.verlet.builds
         if builds != self._seen:
             # Between two builds atoms move less than the margin has beyond the cutoff.
             if not self._fits(positions.min(axis=0), positions.max(axis=0)):
                 self._place(positions)
-                return self.evaluate(positions)
+                return self.forces(positions, totals=totals)
             self._seen = builds
-        device.call(_of_local(state.real), state, *device.outputs, self._forces, self._local)
-        energy, _, virial = totals(state, *device.outputs)
-        return LocalForces(energy, virial, self._forces.to_numpy()[: self._local].astype(float))
+        device.call(give, state, self._forces, self._local)
+        return self._forces.to_numpy()[: self._local].astype(float, copy=False)
+
+    def totals(self) -> tuple[float, Array]:
+        """Energy (eV) and virial (3, 3) (eV) of the local atoms, of the last forces."""
+        assert self._device is not None, "atoms are evaluated first"
+        self._device.call(_clear_ghosts(self._state.real), self._state, *self._device.outputs, self._local)
+        energy, _, virial = self._device.totals()
+        return energy, virial
 
     def shares(self) -> tuple[Array, Array]:
-        """Energies (local) and virials (local, 3, 3) of the local atoms, eV, of the last evaluation."""
+        """Energies (local) and virials (local, 3, 3) of the local atoms, eV, of the last forces."""
         assert self._device is not None, "atoms are evaluated first"
         order = self._state.sorted_of.to_numpy()[: self._local]
         energies, virials = (array.to_numpy().astype(float) for array in self._device.outputs)
@@ -167,10 +167,8 @@ class GhostForces(NotCopied):
         self._device = None  # before its successor needs memory
         kinds = np.arange(room, dtype=np.int32) % len(self._number_of)
         self._state = state = State(kinds, np.ones(room), self._precision)
-        self._kinds, self._positions = kinds, np.zeros((room, 3))
-        self._positions[:] = self._aside(room, np.zeros(3))
-        self._forces = ti.ndarray(state.vec, room)
-        state.set("pos", self._positions)
+        self._kinds = kinds
+        state.set("pos", self._aside(room, np.zeros(3)))
         cell = Cell(np.diag([*box[:2], box[2] + self._layers]), np.ones(3, bool))
         self._device = Device(state, self._choice, Bath(NVE(), np.ones(room), cell), cell=cell)
 
@@ -220,7 +218,7 @@ def _reach(bound: Bound) -> float:
 
 def _check_finite(positions: Array) -> None:
     """Raise an EvaluationError unless all positions are finite numbers."""
-    if not np.isfinite(positions).all():
+    if not np.isfinite(positions.sum()):
         atom = int(np.argmin(np.isfinite(positions).all(axis=1)))
         raise EvaluationError(
             f"local atom {atom} (counted from 0) is at {positions[atom].tolist()}, expected finite numbers; "
@@ -229,27 +227,37 @@ def _check_finite(positions: Array) -> None:
 
 
 @cache
-def _of_local(real: Any) -> Any:
-    """Kernel: forces on the local atoms, in the user's order; energies and virials of the others become 0."""
-    vectors, numbers = Field("vec", "n", "forces, eV/angstrom"), Field("real", "n", "of each atom, eV")
-    local = Number("i32", "atoms before this one are local")
+def _copies(real: Any) -> tuple[Any, Any]:
+    """Kernels: positions from an array of the given atoms, forces to one of the local atoms."""
+    some = Number("i32", "atoms before this one are in the array")
+    atoms_of, array = Atoms.only("n", "ident", "pos", "force"), Field("vec", "some", "of these atoms")
 
-    @kernel(
-        types_of(real),
-        atoms=Atoms.only("n", "ident", "force"),
-        energy=numbers,
-        virial=numbers,
-        forces=vectors,
-        local=local,
-    )
-    def of_local(atoms, energy, virial, forces, local):
+    @kernel(types_of(real), atoms=atoms_of, array=array, some=some)
+    def take(atoms, array, some):
         for i in range(atoms.n):
-            k = atoms.ident[i]
-            if k < local:
-                forces[k] = atoms.force[i]
-            else:
+            if atoms.ident[i] < some:
+                atoms.pos[i] = array[atoms.ident[i]]
+
+    @kernel(types_of(real), atoms=atoms_of, array=array, some=some)
+    def give(atoms, array, some):
+        for i in range(atoms.n):
+            if atoms.ident[i] < some:
+                array[atoms.ident[i]] = atoms.force[i]
+
+    return take, give
+
+
+@cache
+def _clear_ghosts(real: Any) -> Any:
+    """Kernel: energies and virials of ghosts become 0."""
+    numbers, local = Field("real", "n", "of each atom, eV"), Number("i32", "atoms before this one are local")
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "ident"), energy=numbers, virial=numbers, local=local)
+    def clear_ghosts(atoms, energy, virial, local):
+        for i in range(atoms.n):
+            if atoms.ident[i] >= local:
                 energy[i] = 0.0
                 for c in ti.static(range(9)):
                     virial[9 * i + c] = 0.0
 
-    return of_local
+    return clear_ghosts
