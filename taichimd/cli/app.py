@@ -19,6 +19,7 @@ from taichimd.cli import (
     info,
     kappa,
     mc,
+    lammps,
     plot,
     potentials,
     relax,
@@ -37,6 +38,7 @@ app.command()(relax.relax)
 app.command()(build.build)
 app.command()(analyze.analyze)
 app.command()(kappa.kappa)
+app.command()(lammps.lammps)
 app.command()(plot.plot)
 app.command()(energy.energy)
 app.command()(potentials.potentials)

@@ -60,7 +60,7 @@ LAYERS = [
     ["sampling.chain", "sampling.settings"],
     ["sampling"],
     ["app.driver"],
-    ["copied_calculator", "testing"],
+    ["copied_calculator", "testing", "lammps"],
     ["math", "units", "errors"],
     ["calculator", "ase_plugin", "cli"],
     ["__main__"],
