@@ -1,8 +1,9 @@
 """The systems of the ReaxFF measurements, and how their drivers take turns on a GPU.
 
-Structures and parameter files of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343 (2014), are in a folder
-that is no part of the repository: water_300.pdb, water_6540.pdb, ffield.water, silica_6000.pdb and ffield-bio. Larger
-systems are copies of these side by side. The paper's water has 6,540, 10,008, 25,050, 36,045 and 50,097 atoms.
+Structures and parameter files of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343
+(2014), are in a folder that is no part of the repository: water_300.pdb, water_6540.pdb, ffield.water,
+silica_6000.pdb and ffield-bio. Larger systems are copies of these side by side. The paper's water has
+6,540, 10,008, 25,050, 36,045 and 50,097 atoms.
 """
 
 import fcntl
