@@ -169,6 +169,11 @@ class Stream:
                 return d * v * v * v * boost
 
 
+def logarithm(x: float) -> float:
+    """Natural logarithm of a normal number above 0, with the same bits on every processor."""
+    return float(_log(np.array([x]))[0])
+
+
 # What follows repeats taichimd.core.math operation by operation, for the arguments that occur here.
 _LN2_HI = 0.693147180369123816490
 _LN2_LO = 1.90821492927058770002e-10
