@@ -84,7 +84,7 @@ def score(
 
     from taichimd.app.console import Console
     from taichimd.core.runtime import start
-    from taichimd.io.files import write_atomically
+    from taichimd.sequences.chains import write_rows
     from taichimd.sequences.score import Scorer
     from taichimd.sequences.table import read_table
 
@@ -104,8 +104,7 @@ def score(
         for one, sums in zip(kept, scores, strict=True)
     ]
     if path:
-        text = "\n".join(",".join(map(str, row)) for row in [names, *rows])
-        write_atomically(path, lambda file: file.write(f"{text}\n".encode()))
+        write_rows(path, [names, *rows])
     if json:
         scored = [dict(zip(names, row, strict=True)) for row in rows]
         settings = {"pseudo_counts": found.pseudo_counts, "reference": found.reference}

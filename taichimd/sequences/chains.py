@@ -3,6 +3,7 @@
 import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -150,5 +151,11 @@ def write_chains(path: Path, chains: Sequence[Chain]) -> None:
     Raises:
         OutputError: it cannot be written.
     """
-    lines = [",".join(COLUMNS), *(f"{one.name},{one.sequence},{one.states}" for one in chains)]
-    write_atomically(path, lambda file: file.write(("\n".join(lines) + "\n").encode()))
+    write_rows(path, [COLUMNS, *((one.name, one.sequence, one.states) for one in chains)])
+
+
+def write_rows(path: Path, rows: Sequence[Sequence[Any]]) -> None:
+    """Write a CSV file; as `write_chains`."""
+    text = StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.errors import CapacityError, SettingsError
+from taichimd.core.errors import CapacityError, SequenceError, SettingsError
 from taichimd.core.runtime import start, ti
 from taichimd.sequences.chains import Chain, Ints, Residues, check_lengths
 from taichimd.sequences.counts import Shape
@@ -53,7 +53,7 @@ class Scorer:
         """Scores (chains, 3): sums of singlets, doublets and triplets, kT.
 
         Raises:
-            SequenceError: a chain is shorter than a fragment.
+            SequenceError: there is no chain, or one is shorter than a fragment.
             CapacityError: a chain is so long that its sum might not fit 64 bits.
         """
         return self.units(chains) * UNIT
@@ -66,6 +66,8 @@ class Scorer:
 
     def prepared(self, chains: Sequence[Chain]) -> tuple[Any, Any]:
         """The device's array of sums, and a function that queues their computation."""
+        if not chains:
+            raise SequenceError("no chains to score: give one or more")
         check_lengths(chains, self.shape.fragment)
         longest = max(chains, key=len)
         if len(longest) * self._largest > 2.0**62:

@@ -1,9 +1,10 @@
 """`taichimd cssp`: what the commands print and write, and one line for each mistake."""
 
+import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from random_chains import random_chains
 
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.runtime("quadrants")
 def folder(tmp_path, monkeypatch, call):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
-    write_chains(Path("chains.csv"), random_chains([40, 60, 9]))
+    first, second, third = random_chains([40, 60, 9])
+    write_chains(Path("chains.csv"), [first, replace(second, name="c,1"), third])
     assert call("cssp train chains.csv --table t.json")[0] == 0
     return tmp_path
 
@@ -41,8 +43,10 @@ def test_score_prints_and_writes_the_same_numbers(call):
     assert [
         [one[name] for name in ("singlets", "doublets", "triplets")] for one in told["chains"]
     ] == found.tolist()
-    written = np.genfromtxt("s.csv", delimiter=",", names=True)
-    assert written["total"].tolist() == [one["total"] for one in told["chains"]] == found.sum(axis=1).tolist()
+    with open("s.csv", newline="") as file:
+        totals = [float(row["total"]) for row in csv.DictReader(file)]
+    assert totals == [one["total"] for one in told["chains"]] == found.sum(axis=1).tolist()
+    assert Path("s.csv").read_text().splitlines()[2].startswith('"c,1",60,')
     assert f"{found[1].sum():.4f}" in call("cssp score chains.csv --table t.json --method windows")[1]
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from random_chains import random_chains
 
-from taichimd.core.errors import CapacityError, SettingsError
+from taichimd.core.errors import CapacityError, SequenceError, SettingsError
 from taichimd.sequences.chains import Chain, read_chains
 from taichimd.sequences.counts import LETTERS, Counts, Shape
 from taichimd.sequences.energies import energies
@@ -122,6 +122,11 @@ def test_a_sum_that_might_not_fit_is_refused():
     scorer = Scorer(Table(Counts.empty(shape)), units=units)
     with pytest.raises(CapacityError, match="chain c0 has 100 residues: its sum might not fit 64 bits"):
         scorer(random_chains([100]))
+
+
+def test_no_chains_are_refused():
+    with pytest.raises(SequenceError, match="no chains to score"):
+        score([], Table(Counts.empty(Shape())))
 
 
 def test_mistakes_of_settings_say_what_is_expected():
