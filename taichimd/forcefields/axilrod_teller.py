@@ -4,6 +4,10 @@ B. M. Axilrod, E. Teller, J. Chem. Phys. 11, 299 (1943). With a = r_ij^2, b = r_
 x = a + b - c, y = a - b + c, z = -a + b + c, which are 2 r r' times the cosines at i, j, k:
 
     u = nu (q^(-3/2) + 3/8 xyz q^(-5/2)),  f_i = 2 (du/da (r_j - r_i) + du/db (r_k - r_i))
+
+With t = b - c, v = b + c - a and g = t^2 - a^2 = -xy, where a belongs to a pair that meets many third atoms:
+
+    u = 3/8 nu q^(-5/2) (8/3 a bc - g v),  du/da = 3/8 nu q^(-5/2) (g (5/2 v/a + 2) - v^2)
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,6 +22,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.triangles import triangle_kernels
+from taichimd.enumerate.triple_tiles import TripletFunction, gather_kernels, tile_kernels
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
@@ -45,12 +50,70 @@ def axilrod_teller(d, e, a, b, c, nu):
     return t + v, 2.0 * (first * d + second * e)
 
 
+@ti.func
+def inverse_fifth(r2):
+    """r^-5 of r^2 > 0, by four operations a step: (1 - e)^(-1/2) to e^3 with e = 1 - r2 y^2.
+
+    The bits of r2 give a first guess to 4 %, as in `core.math.inverse_cube_root`; two steps leave 1e-20.
+    """
+    upper = ti.cast(ti.bit_cast(r2, ti.i64) >> 32, ti.i32)
+    y = ti.bit_cast(ti.cast(_HALF - (upper >> 1), ti.i64) << 32, ti.f64)
+    for _ in ti.static(range(2)):
+        e = 1.0 - r2 * (y * y)
+        y += y * (e * (0.5 + e * (0.375 + e * 0.3125)))
+    y2 = y * y
+    return y2 * y2 * y
+
+
+@ti.func
+def _constants(a):
+    return ti.Vector([a * a, 2.5 / a, (8.0 / 3.0) * a])
+
+
+@ti.func
+def _energy(k, a, b, c, w_b, w_c):
+    v, t = b + c - a, b - c
+    return (k[2] * (b * c) - (t * t - k[0]) * v) * (w_b * w_c)
+
+
+@ti.func
+def _slope(k, a, b, c, w_b, w_c):
+    v, t = b + c - a, b - c
+    return ((t * t - k[0]) * (k[1] * v + 2.0) - v * v) * (w_b * w_c)
+
+
+@ti.func
+def _factor(a, w):
+    return 0.375 * w
+
+
+@ti.func
+def _alone(a, b, c):
+    q, v, t = a * b * c, b + c - a, b - c
+    return ((8.0 / 3.0) * q - (t * t - a * a) * v) * (0.375 * inverse_fifth(q))
+
+
+_HALF = 0x5FE6EB50
+"""Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
+ALL_TRIPLES, DIRECT = "all-triples", "direct"
+
+
 @dataclass(frozen=True)
 class _Functions:
     """What is computed: the energy, and how it is added up."""
 
     triple: Any = axilrod_teller
     sums: Any = triangle_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _InTiles(_Functions):
+    """The same of all triples in tiles."""
+
+    slope: Any = _slope
+    tiles: Any = tile_kernels.__wrapped__
+    gather: Any = gather_kernels.__wrapped__
 
 
 @dataclass(frozen=True)
@@ -71,23 +134,43 @@ class AxilrodTellerTerm(Term):
 
     unbounded: ClassVar[bool] = True
 
+    @property
+    def enumeration(self) -> str:
+        """Of all triples: "all-triples" in tiles of atoms, or "direct"."""
+        return ALL_TRIPLES if isinstance(self.function, _InTiles) else DIRECT
+
+    def strengths(self, species: Sequence[str]) -> Any:
+        """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species.
+
+        Raises:
+            MissingParameterError: triples without nu.
+        """
+        rows, n = self.table.values(species, self.name), len(species)
+        return np.reshape([row["nu"] for row in rows], (n, n, n))
+
     def bind(self, species: Sequence[str]) -> list[Bound]:
         """A near list as long as the cutoff, or an empty one, with what evaluates the triples.
 
         Raises:
             MissingParameterError: triples without nu.
         """
-        rows, n = self.table.values(species, self.name), len(species)
-        nu = np.reshape([row["nu"] for row in rows], (n, n, n))
+        nu, n = self.strengths(species), len(species)
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
-        evaluator = partial(TriangleEvaluator, axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
+        evaluator = partial(
+            TriangleEvaluator,
+            axilrod_teller,
+            nu,
+            self.cutoff,
+            next(iter(self.table.rows.values()))["product_cutoff"],
+            tiles=TRIPLET if self.enumeration == ALL_TRIPLES else None,
+        )
         return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
 
     @cached_property
     def code(self) -> Code:
         """What is computed with the parameters."""
-        return code_of(_Functions())
+        return code_of(self.function)
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this term: a JSON-able dictionary, with None for a cutoff that there is not."""
@@ -103,6 +186,7 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
     cutoff: float | None = None,
     product_cutoff: float | None = None,
     *,
+    enumeration: str = ALL_TRIPLES,
     name: str = "Axilrod-Teller",
     citation: str | None = CITATION,
     source: str | None = None,
@@ -122,6 +206,8 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         cutoff: angstrom; a triple counts if all three sides are below it. None: all triples, of a structure
             that is not periodic.
         product_cutoff: angstrom; a triple counts if the product of its sides is below its cube. None: all do.
+        enumeration: of all triples: "all-triples" in tiles of atoms, or "direct", where each atom visits
+            its own. With a cutoff triples come from a list of neighbours, whatever it is.
         name: for reports.
         citation: where formula or parameters come from.
         source: the file they come from.
@@ -130,6 +216,8 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         SettingsError: a number that makes no sense, a triple that is given twice, differently, a product
             cutoff without a cutoff.
     """
+    if enumeration not in (ALL_TRIPLES, DIRECT):
+        raise SettingsError(f"enumeration is '{enumeration}', expected {ALL_TRIPLES} or {DIRECT}")
     limits = {
         "cutoff": _length("cutoff", cutoff),
         "product_cutoff": _length("product_cutoff", product_cutoff),
@@ -150,8 +238,9 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         rows[elements] = {"nu": float(value), **limits}
     if not rows:
         raise SettingsError(f"{name}: nu has no triple, expected a number or one for each triple of elements")
+    functions = _InTiles() if cutoff is None and enumeration == ALL_TRIPLES else _Functions()
     term = AxilrodTellerTerm(
-        QUEUED, _Functions(), TripleTable(3, COLUMNS, rows), name,
+        QUEUED, functions, TripleTable(3, COLUMNS, rows), name,
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)

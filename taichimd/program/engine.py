@@ -365,7 +365,7 @@ class Engine(NotCopied):
                 device.check()
                 if calls:
                     device.cell_moved()
-                    lists.count(int(seen[DONE]) - done, calls)
+                    lists.count(int(seen[DONE]) - done)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
