@@ -171,7 +171,7 @@ class Stream:
 
 def logarithm(x: float) -> float:
     """Natural logarithm of a normal number above 0, with the same bits on every processor."""
-    return float(_log(np.array([x]))[0])
+    return float(log(np.array([x]))[0])
 
 
 # What follows repeats taichimd.core.math operation by operation, for the arguments that occur here.

@@ -1,4 +1,4 @@
-"""Texts that drivers replace in modules of ReaxFF are there, and the modules are still Python."""
+"""Texts that drivers of measurements replace in ReaxFF's modules are there; the modules are still Python."""
 
 import inspect
 from importlib import import_module
