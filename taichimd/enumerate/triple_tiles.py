@@ -22,12 +22,8 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
-from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.neighbours.control import CONTROL
-from taichimd.neighbours.rows import row_layout, whole_warps
-from taichimd.system.state import Atoms
 
 
 @dataclass(frozen=True)
@@ -267,7 +263,7 @@ def tile_kernels(
     def of_thread(
         thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
     ):
-        """What a thread has found: its first atoms i and j, and of its pairs what is known of them, and the sums over k."""
+        """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
         at, lane = thread // threads * 4, thread % threads
         item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
         i, j = item[0] * side, item[1] * side
@@ -323,50 +319,3 @@ def tile_kernels(
                         slope[y * n + x] = f
 
     return energy, slopes
-
-
-@cache
-def gather_kernels(real: Any, backend: str) -> tuple[Any, Any]:
-    """Kernels `place(atoms, placed)`, and `gather(atoms, placed, slope, control, out, when)`, which makes forces of slopes."""
-    types, many = types_of(real), threads_of_row(row_layout(backend))
-
-    @ti.func
-    def of_lane(sums: ti.template(), i, lane, n, placed: ti.template(), slope: ti.template()):
-        for chunk in range(whole_chunks(n)):
-            j = chunk * LANES + lane
-            if j < n:
-                f = 2.0 * slope[i * n + j] * (placed.pos[j] - placed.pos[i])
-                for m in ti.static(range(3)):
-                    with_term(sums, 3, m, f[m])
-
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed)
-    def place(atoms, placed):
-        for i in range(atoms.n):
-            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
-            placed.kind[atoms.ident[i]] = atoms.kind[i]
-
-    @computed_in(ti.f64)
-    def of_atoms(threads, atoms: ti.template(), placed: ti.template(), slope: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
-        for thread in range(threads):
-            i = ti.min(thread // many, atoms.n - 1)
-            # Threads beyond the last atom stay for the sums across a warp.
-            does = thread < atoms.n * many and goes(when, control) == 1
-            sums = empty(3)
-            if does:
-                if ti.static(many > 1):
-                    of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, slope)
-                else:
-                    for lane in range(LANES):
-                        of_lane(sums, atoms.ident[i], lane, atoms.n, placed, slope)
-            total = across(sums, 3, many)
-            if does and thread % many == 0:
-                out.force[i] = ti.cast(total, real)
-
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, slope=SLOPES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
-    def gather(atoms, placed, slope, control, out, when):
-        threads = atoms.n * many
-        if ti.static(many > 1):
-            threads = whole_warps(threads)
-        of_atoms(threads, atoms, placed, slope, control, out, when)
-
-    return place, gather

@@ -115,6 +115,8 @@ class Engine(NotCopied):
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        for term in forcefield.terms:
+            term.check_directions(self.pbc)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:

@@ -11,7 +11,7 @@ from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.core.runtime import literals, start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
 from taichimd.enumerate.triple_tiles import LOST, SPREAD, TILING, UNIT, energy_items, tile_kernels
-from taichimd.forcefields.axilrod_teller import ALL_TRIPLES, DIRECT, TRIPLET
+from taichimd.forcefields.axilrod_teller import DIRECT, TRIPLET, AxilrodTellerTerm
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.triangles import integers, placed_atoms
 from taichimd.system.checks import check_atoms, check_images
@@ -123,7 +123,7 @@ def triple_energy(
         EvaluationError: atoms on top of each other.
     """
     term = forcefield.terms[0]
-    if len(forcefield.terms) > 1 or not hasattr(term, "strengths") or np.isfinite(forcefield.cutoff):
+    if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):
         raise SettingsError(
             f"{forcefield.name}: expected AxilrodTeller alone, without a cutoff; use Engine for others"
         )
@@ -135,5 +135,5 @@ def triple_energy(
     found = TripleSum(kinds, term.strengths(species), backend)
     found.place(atoms.positions)
     if processes is None:
-        return in_ev(found.part() if term.enumeration == ALL_TRIPLES else found.mapped(DIRECT))
+        return in_ev(found.mapped(DIRECT) if term.enumeration == DIRECT else found.part())
     return in_ev(*processes.allgather(found.part(processes.Get_rank(), processes.Get_size())))

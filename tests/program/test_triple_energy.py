@@ -98,5 +98,5 @@ def test_mistakes():
     for other in (LennardJones(epsilon=0.01, sigma=3.4, cutoff=8.0), AxilrodTeller(cutoff=8.0)):
         with pytest.raises(SettingsError, match="expected AxilrodTeller alone, without a cutoff"):
             triple_energy(trimer, other)
-    with pytest.raises(SettingsError, match="enumeration is 'balanced', expected all-triples or direct"):
+    with pytest.raises(SettingsError, match="'balanced', expected all-triples, direct, matrix"):
         AxilrodTeller(enumeration="balanced")
