@@ -22,7 +22,7 @@ from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
 
 COLUMNS = ("nu", "cutoff", "product_cutoff")
@@ -81,8 +81,22 @@ class AxilrodTellerTerm(Term):
         nu = np.reshape([row["nu"] for row in rows], (n, n, n))
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
+        triples = Triples(axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
         evaluator = partial(TriangleEvaluator, axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
-        return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
+        return [
+            Bound(
+                terms,
+                nothing,
+                nothing,
+                reach,
+                reach,
+                reach,
+                self.name,
+                evaluator=evaluator,
+                span=1,
+                triples=triples,
+            )
+        ]
 
     @cached_property
     def code(self) -> Code:
