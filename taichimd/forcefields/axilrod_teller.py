@@ -28,7 +28,7 @@ from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
 from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
 
@@ -182,6 +182,22 @@ class AxilrodTellerTerm(Term):
         elif self.enumeration == ALL_TRIPLES:
             evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
         return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
+        triples = Triples(axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
+        evaluator = partial(TriangleEvaluator, axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
+        return [
+            Bound(
+                terms,
+                nothing,
+                nothing,
+                reach,
+                reach,
+                reach,
+                self.name,
+                evaluator=evaluator,
+                span=1,
+                triples=triples,
+            )
+        ]
 
     @cached_property
     def code(self) -> Code:

@@ -133,6 +133,18 @@ class Lists:
         self._set_limits()
         self.outdate()
 
+    def allow(self, move: float) -> None:
+        """Skins that let every atom go so far, angstrom, from where it is when a list is made or cut."""
+        if self.skins.near >= move * (1.0 + 1e-6):
+            return
+        self.skins.inner = 2.0 * move * (1.0 + 1e-3)
+        between = 0.2 * self.cutoff if self.near_list else 0.0
+        self.skins.outer = max(self.skins.outer, self.skins.inner + between)
+        if not self.near_list:
+            self.skins.inner = self.skins.outer
+        self._set_limits()
+        self.outdate()
+
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
         return self._outdated or bool(self._seen[REBUILD])

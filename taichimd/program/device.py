@@ -166,6 +166,18 @@ class Device:
         while self.renew():
             self.lists.look()
 
+    def fit_lists(self, move: float) -> None:
+        """Lists that serve until atoms have gone so far, angstrom, from where they are."""
+        self.lists.allow(move)
+        while True:
+            self.settle()
+            self.system()
+            self.reach.most_near2 = (self.lists.skins.near - move) ** 2
+            self.call(self._run.moved, self._arrays)
+            self.call(self._run.cut_lists, self.system())
+            if not self.lists.look()[REBUILD]:
+                return
+
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
