@@ -177,7 +177,9 @@ class ReaxEvaluator(Evaluator):
                 "last_residuals": list(found.residuals),
                 "tolerance": self._tolerance,
                 "norm": NORM,
-            }
+            },
+            "charges_memory_bytes": self.charges.memory(),
+            "bonds_memory_bytes": self._bonded.memory(),
         }
 
     def charge_iterations(self) -> int:
