@@ -168,7 +168,13 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
+        self.jumped(True)
         self.call(self._run.moved, self.system())
+
+    def jumped(self, jumped: bool) -> None:
+        """Whether the next evaluation beside a run is of other positions than the last one."""
+        for one in self.evaluators:
+            one.jumped = jumped
 
     # Forces.
 
@@ -228,6 +234,7 @@ class Device:
             self.check()
             if not seen[REBUILD]:
                 break
+        self.jumped(False)
         self.forces_known = self.evaluated = True
 
     def need_forces(self) -> None:
