@@ -77,7 +77,7 @@ class Skins:
 
     def __post_init__(self) -> None:
         self._most_outer = (MOST_OUTER_OF_QUEUED if self.queued else MOST_OUTER) * self.cutoff
-        first = 0.25 if self.queued else 0.32 if self.near_list and not self.both else 0.13
+        first = MOST_OUTER_OF_QUEUED if self.queued else 0.32 if self.near_list and not self.both else 0.13
         self.outer = self.fixed or first * self.cutoff
         most = MOST_INNER_OF_BONDS if self.bonds else MOST_INNER
         self.inners = np.linspace(0.02, most, 13) * self.cutoff

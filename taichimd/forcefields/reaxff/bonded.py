@@ -19,7 +19,7 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
 from taichimd.system.state import Atoms
 
-FIRST_WIDTH = 8
+FIRST_WIDTH = 2
 STEP_OF_WIDTH = 2
 
 

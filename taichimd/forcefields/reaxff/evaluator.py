@@ -145,9 +145,7 @@ class ReaxEvaluator(Evaluator):
             first, when, near.number,
         )  # fmt: skip
         kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
-        self.charges.queue(
-            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind
-        )
+        self.charges.queue(self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind)
         if not DEVICE_LOOPS:
             self.charges.settle()
         call(_hold, self.charges.progress, control, self._status)

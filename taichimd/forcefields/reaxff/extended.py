@@ -70,8 +70,12 @@ def auxiliary_guess(i, cold_s, cold_t, stepping, past: ti.template()):
         known = 1
         past.x0[i], past.y0[i] = past.s0[i], past.t0[i]
     elif stepping == STEP:
-        x, next_x = moved(known, past.s0[i], past.x0[i], past.x1[i], past.x2[i], past.x3[i], past.x4[i], past.x5[i])
-        y, next_y = moved(known, past.t0[i], past.y0[i], past.y1[i], past.y2[i], past.y3[i], past.y4[i], past.y5[i])
+        x, next_x = moved(
+            known, past.s0[i], past.x0[i], past.x1[i], past.x2[i], past.x3[i], past.x4[i], past.x5[i]
+        )
+        y, next_y = moved(
+            known, past.t0[i], past.y0[i], past.y1[i], past.y2[i], past.y3[i], past.y4[i], past.y5[i]
+        )
         past.x5[i], past.x4[i], past.x3[i], past.x2[i] = past.x4[i], past.x3[i], past.x2[i], past.x1[i]
         past.y5[i], past.y4[i], past.y3[i], past.y2[i] = past.y4[i], past.y3[i], past.y2[i], past.y1[i]
         past.x1[i], past.y1[i], past.x0[i], past.y0[i] = x, y, next_x, next_y

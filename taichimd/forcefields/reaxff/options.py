@@ -77,5 +77,7 @@ class Options:
             ("matrix_precision", MATRIX_PRECISIONS),
         ):
             if getattr(self, name) not in choices:
-                raise SettingsError(f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}")
+                raise SettingsError(
+                    f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}"
+                )
         check_tolerance(self.charge_tolerance)

@@ -55,7 +55,9 @@ class Progress(Bundle):
     """How far a solve is."""
 
     flags: Any = Array(
-        "i32", "5", "status and number of iterations; solves so far, with their iterations; whether to iterate once"
+        "i32",
+        "5",
+        "status and number of iterations; solves so far, with their iterations; whether to iterate once",
     )
     scalars: Any = Array("both", "5", "gamma and alpha of this iteration and of the last one; sum of r^2/eta")
     partial: Any = Array("six", "64", "sums of pieces")
@@ -108,7 +110,9 @@ def _at_once(backend: str) -> int:
 
 
 @cache
-def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool) -> Any:
+def solver_kernels(
+    real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool
+) -> Any:
     """Kernels of a solve, for one precision.
 
     Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as often as needed, and
@@ -191,7 +195,18 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         """The matrix, its preconditioner, and the residual of the guess."""
-        matrix_of.fill(g.threads, g.atoms, near, shifts, g.matrix, g.close, g.screening, g.elements, g.v, g.progress.flags)
+        matrix_of.fill(
+            g.threads,
+            g.atoms,
+            near,
+            shifts,
+            g.matrix,
+            g.close,
+            g.screening,
+            g.elements,
+            g.v,
+            g.progress.flags,
+        )
         close_to.factorise(g.atoms, g.matrix, shifts, g.close, g.screening, g.elements, g.progress.flags)
         if ti.static(not matrix_of.rounded):
             multiply(False, g)
@@ -222,7 +237,10 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
         if ti.static(extended):
             if progress.flags[ONCE] == 1:
                 # Not `>`: what is not a number is astray.
-                if not (total[4] <= progress.looser2 * progress.limit_s and total[5] <= progress.looser2 * progress.limit_t):
+                if not (
+                    total[4] <= progress.looser2 * progress.limit_s
+                    and total[5] <= progress.looser2 * progress.limit_t
+                ):
                     status = ASTRAY
                 near_enough = False
         if near_enough:
@@ -285,7 +303,9 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                 if chunk == 0:
                     g.progress.flags[SOLVES] += 1
                     # The last iteration only finds that there is nothing left to do, unless there is but one.
-                    g.progress.flags[ALL_ITERATIONS] += g.progress.flags[ITERATIONS] - 1 + g.progress.flags[ONCE]
+                    g.progress.flags[ALL_ITERATIONS] += (
+                        g.progress.flags[ITERATIONS] - 1 + g.progress.flags[ONCE]
+                    )
                 total = total_of(g.progress.partial)
                 share = (total[0] - net) / total[1]
                 for i in range(chunk * at_once, ti.min(g.atoms.n, (chunk + 1) * at_once)):
