@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import CapacityError
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame
@@ -157,6 +158,23 @@ class Lists:
         """
         if not self.due():
             return False
+        while True:
+            try:
+                return self._renew(frame)
+            except CapacityError:
+                if self._all_pairs or not self.skins.shrink():
+                    raise
+                self._forget()
+
+    def _forget(self) -> None:
+        """Give rows back, and make all lists anew with the skins as they are."""
+        self.verlet.release()
+        for near in self.near:
+            near.release()
+        self._set_limits()
+        self.outdate()
+
+    def _renew(self, frame: Frame) -> bool:
         seen = self._seen
         if self._all_pairs:
             self._set_lattice(frame)

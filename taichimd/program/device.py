@@ -181,7 +181,13 @@ class Device:
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
+        self.jumped(True)
         self.call(self._run.moved, self.system())
+
+    def jumped(self, jumped: bool) -> None:
+        """Whether the next evaluation beside a run is of other positions than the last one."""
+        for one in self.evaluators:
+            one.jumped = jumped
 
     # Forces.
 
@@ -245,6 +251,8 @@ class Device:
             if not seen[REBUILD]:
                 break
         self.forces_known, self.evaluated = True, want == ALL
+        self.jumped(False)
+        self.forces_known = self.evaluated = True
 
     def need_forces(self) -> None:
         """Forces of the present positions."""
