@@ -25,7 +25,13 @@ LAYERS = [
     ],
     ["core.runtime"],
     ["core.arguments", "core.memory", "core.math", "core.philox", "core.streams"],
-    ["core.random", "forcefields.formats", "forcefields.library", "observables.estimators"],
+    [
+        "core.host_copies",
+        "core.random",
+        "forcefields.formats",
+        "forcefields.library",
+        "observables.estimators",
+    ],
     ["system.state", "system.cell", "system.constraints", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
     [

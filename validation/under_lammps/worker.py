@@ -62,6 +62,7 @@ def _frames(lmp: Any, attached: Any, settings: dict[str, Any]) -> dict[str, Any]
 
 def _speed(lmp: Any, attached: Any, settings: dict[str, Any]) -> dict[str, Any]:
     """Time of a step and of its parts, ms; of parts the mean of the processes."""
+    from taichimd.core.host_copies import to_device, to_host
     from taichimd.core.runtime import ti
     from taichimd.lammps.processes import summed
 
@@ -94,9 +95,10 @@ def _speed(lmp: Any, attached: Any, settings: dict[str, Any]) -> dict[str, Any]:
     local = lmp.extract_setting("nlocal")
     n = local + lmp.extract_setting("nghost")
     x = np.array(lmp.numpy.extract_atom("x", nelem=n))
+    back = np.empty((local, 3))
     taken = {
-        "positions": _time(lambda: forces._given.from_numpy(x)),
-        "forces_back": _time(lambda: forces._forces.to_numpy()),
+        "positions": _time(lambda: to_device(forces._given, x)),
+        "forces_back": _time(lambda: to_host(forces._forces, back)),
         "evaluate": _time(lambda: forces.forces(x, totals=False)),
         "evaluate_all": _time(lambda: (forces.forces(x), forces.totals())),
     }
