@@ -181,22 +181,10 @@ class AxilrodTellerTerm(Term):
             evaluator = partial(MatrixEvaluator, *given)
         elif self.enumeration == ALL_TRIPLES:
             evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
-        return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
-        triples = Triples(axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
-        evaluator = partial(TriangleEvaluator, axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        reaches = reach, reach, reach
         return [
-            Bound(
-                terms,
-                nothing,
-                nothing,
-                reach,
-                reach,
-                reach,
-                self.name,
-                evaluator=evaluator,
-                span=1,
-                triples=triples,
-            )
+            Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)
         ]
 
     @cached_property

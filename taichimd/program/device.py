@@ -250,9 +250,8 @@ class Device:
             self.check()
             if not seen[REBUILD]:
                 break
-        self.forces_known, self.evaluated = True, want == ALL
         self.jumped(False)
-        self.forces_known = self.evaluated = True
+        self.forces_known, self.evaluated = True, want == ALL
 
     def need_forces(self) -> None:
         """Forces of the present positions."""

@@ -76,9 +76,6 @@ def phases(backend: str, quick: bool) -> list[tuple[float, list[Part]]]:
     ]
     sizes = f"{on_cpu} --sizes 0 4 --settings paper --at-once 2"
     last = [Part("sizes, eight cores", "scaling", sizes, eight)]
-    last = [
-        Part("sizes, eight cores", "scaling", f"{on_cpu} --sizes 0 4 --settings paper --at-once 2", eight)
-    ]
     if quick:
         return [(1e6, runs[:1]), (1e6, timed)]
     return [(230, [*runs, one_core]), (410, timed), (460, last)]
