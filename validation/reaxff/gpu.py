@@ -60,7 +60,7 @@ def phases(backend: str, quick: bool) -> list[tuple[float, list[Part]]]:
         Part(
             f"cpu {name}", "trajectories", f"{on_cpu} --steps 10000 {of[name]}", {"TAICHIMD_THREADS": threads}
         )
-        for name, threads in (("a", "2"), ("b", "2"), ("e", "4"))
+        for name, threads in (("a", "2"), ("b", "2"), ("e", "3"))
     ]
     if "taichi" in common.installed_runtimes():
         taichi = {"TAICHIMD_RUNTIME": "taichi", "TAICHIMD_THREADS": "1"}
@@ -74,10 +74,11 @@ def phases(backend: str, quick: bool) -> list[tuple[float, list[Part]]]:
         Part("sizes", "scaling", f"{on} --at-once 4"),
         Part("kernels", "kernels", f"{on} --at-once 6"),
     ]
-    last = [Part("sizes, eight cores", "scaling", f"{on_cpu} --sizes 0 4 --settings paper", eight)]
+    sizes = f"{on_cpu} --sizes 0 4 --settings paper --at-once 2"
+    last = [Part("sizes, eight cores", "scaling", sizes, eight)]
     if quick:
         return [(1e6, runs[:1]), (1e6, timed)]
-    return [(230, [*runs, one_core]), (400, timed), (455, last)]
+    return [(230, [*runs, one_core]), (410, timed), (460, last)]
 
 
 def main() -> None:

@@ -24,7 +24,7 @@ from validation.reaxff.systems import SETTINGS, SILICA, WATER, alone, engine_of
 
 FAMILIES = {"water": WATER, "silica": SILICA}
 SETTLE, ROUNDS = 60, 5
-SECONDS = 0.4
+SECONDS = 0.25
 """Of a timed run, about."""
 
 
