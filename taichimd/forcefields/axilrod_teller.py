@@ -28,7 +28,7 @@ from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
 from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
 
@@ -181,7 +181,11 @@ class AxilrodTellerTerm(Term):
             evaluator = partial(MatrixEvaluator, *given)
         elif self.enumeration == ALL_TRIPLES:
             evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
-        return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        reaches = reach, reach, reach
+        return [
+            Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)
+        ]
 
     @cached_property
     def code(self) -> Code:
