@@ -105,7 +105,7 @@ def measure(backend: str, sides: tuple[int, ...], enough: int) -> dict[str, Any]
         "sizes": rows,
         "figure 6": {
             "atoms": side**3,
-            "seconds": times[f"{BALANCED}, many threads"],
+            "seconds": times.get(f"{BALANCED}, many threads"),
             "seconds_of_distances_alone": seconds(lambda: bare.mapped(BALANCED, row["threads_per_atom"])),
         },
         "figure 7": [
