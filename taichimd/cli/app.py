@@ -13,11 +13,13 @@ from taichimd.cli import (
     analyze,
     build,
     check,
+    cssp,
     demo,
     energy,
     info,
     kappa,
     lammps,
+    mc,
     plot,
     potentials,
     relax,
@@ -31,6 +33,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
+app.command()(mc.mc)
 app.command()(relax.relax)
 app.command()(build.build)
 app.command()(analyze.analyze)
@@ -42,6 +45,7 @@ app.command()(potentials.potentials)
 app.command()(check.check)
 app.command()(info.info)
 app.command()(demo.demo)
+app.add_typer(cssp.app, name="cssp")
 
 
 def _version(wanted: bool) -> None:

@@ -29,6 +29,7 @@ MVV2E = 1.0364269e-4
 REQUIRE = "TAICHIMD_REQUIRE_LAMMPS"
 """Set where a test that compares with LAMMPS must not be skipped."""
 WITHOUT = "no LAMMPS to compare with"
+WITHOUT_STRUCTURES = "TAICHIMD_REAXFF_DATA names no folder with the structures of Kylasa et al. 2014"
 
 
 @dataclass(frozen=True)
