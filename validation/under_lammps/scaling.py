@@ -8,10 +8,11 @@ through the host.
 import argparse
 import json
 from dataclasses import asdict, dataclass
-from math import ceil, log2
+from math import ceil, log2, prod
 from typing import Any
 
 from validation.common import RESULTS, table, write_json
+from validation.under_lammps.cases import CASES, PROCESSORS
 
 NETWORK = 40.0e9
 """Bytes a second for each GPU: 400 Gbit/s, of which 80 % are reached. Assumed."""
@@ -96,7 +97,7 @@ def host() -> Host:
         if file.exists():
             rows = [r for r in json.loads(file.read_text())["runs"] if r["processes"] == 1]
             row = max(rows, key=lambda r: r["local"])
-            atom = 1e-3 * max(row["ms_per_step"] - row["callback"], 0.0) / row["local"]
+            atom = 1e-3 * row["lammps_alone"] / row["local"]
             if name.endswith("cpu"):
                 return Host(10e9, atom, f"{name}.json, {row['case']}; 10 GB/s is assumed")
             size = 24.0 * (2.0 * row["local"] + row["ghosts"])
@@ -157,19 +158,34 @@ def predictions(gpus: int, atoms: float, of: Host) -> list[dict[str, Any]]:
 
 
 def check() -> list[dict[str, Any]]:
-    """Measured runs beside what follows from the run of one process: atoms and ghosts are the work."""
+    """Measured runs beside the model: ghosts by geometry, time by the atoms and ghosts of one process."""
     rows = []
     for name in ("under_lammps_cuda", "under_lammps_cpu"):
         file = RESULTS / f"{name}.json"
-        runs = json.loads(file.read_text())["runs"] if file.exists() else []
-        for row in runs:
-            one = next(r for r in runs if r["case"] == row["case"] and r["processes"] == 1)
-            # On CPUs the processes share what one process has; each GPU adds what it has.
-            shared = row["processes"] if name.endswith("cpu") else 1
-            work = shared * (row["local"] + row["ghosts"]) / (one["local"] + one["ghosts"])
-            predicted = work * one["evaluate"]
-            found = {"result": name, "case": row["case"], "processes": row["processes"]}
-            rows.append({**found, "evaluate_ms": row["evaluate"], "predicted_ms": predicted})
+        if not file.exists():
+            continue
+        result = json.loads(file.read_text())
+        for row in result["runs"]:
+            p = row["processes"]
+            one = next(r for r in result["runs"] if r["case"] == row["case"] and r["processes"] == 1)
+            # Each process has one thread or one GPU, until they share cores.
+            cores = result["provenance"]["machine"]["cores"] if name.endswith("cpu") else p
+            work = max(p / cores, 1.0) * (row["local"] + row["ghosts"]) / (one["local"] + one["ghosts"])
+            unit = CASES[row["case"]](2).atoms
+            edge = unit.cell.lengths()[0] / 2 * round((8.0 * row["local"] * p / len(unit)) ** (1.0 / 3.0))
+            parts = [edge / int(k) + 2.0 * (row["reach"] + result["skin_A"]) for k in PROCESSORS[p].split()]
+            density = len(unit) / unit.get_volume()
+            rows.append(
+                {
+                    "result": name,
+                    "case": row["case"],
+                    "processes": p,
+                    "ghosts": row["ghosts"],
+                    "predicted_ghosts": density * prod(parts) - row["local"],
+                    "evaluate_ms": row["evaluate"],
+                    "predicted_ms": work * one["evaluate"],
+                }
+            )
     return rows
 
 
