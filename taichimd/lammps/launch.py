@@ -94,7 +94,8 @@ def starter(processes: int) -> list[str]:
     if processes == 1:
         return []
     # That of the library comes first: another MPI's would start processes that do not know each other.
-    places = [mpi_library().parents[1] / "bin"] if mpi_library() else []
+    library = mpi_library()
+    places = [library.parents[1] / "bin"] if library else []
     places += [Path(sys.executable).parent]
     found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
     found = found or shutil.which("mpiexec")
