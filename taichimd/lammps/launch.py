@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError, SettingsError, TaichimdError
-from taichimd.lammps.processes import INSTALL
+from taichimd.lammps.processes import INSTALL, mpi_library
 from taichimd.lammps.script import Script, read_script
 
 RESTART = ("taichimd.restart.a", "taichimd.restart.b")
@@ -93,8 +93,12 @@ def starter(processes: int) -> list[str]:
         raise BackendError(f"the Python package {missing[0]} is not installed; {INSTALL}")
     if processes == 1:
         return []
-    beside = Path(sys.executable).parent / "mpiexec"
-    found = str(beside) if beside.exists() else shutil.which("mpiexec")
+    # That of the library comes first: another MPI's would start processes that do not know each other.
+    library = mpi_library()
+    places = [library.parents[1] / "bin"] if library else []
+    places += [Path(sys.executable).parent]
+    found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
+    found = found or shutil.which("mpiexec")
     if found is None:
         raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {INSTALL}")
     return [found, "-n", str(processes)]

@@ -24,20 +24,21 @@ def load_mpi() -> None:
 
     MPI4PY_LIBMPI in the environment names another one, for mpi4py, too.
     """
-    found = os.environ.get("MPI4PY_LIBMPI") or _of_mpich()
-    if found:
-        os.environ["MPI4PY_LIBMPI"] = found
-        ctypes.CDLL(found, mode=ctypes.RTLD_GLOBAL)
+    if found := mpi_library():
+        os.environ["MPI4PY_LIBMPI"] = str(found)
+        ctypes.CDLL(str(found), mode=ctypes.RTLD_GLOBAL)
 
 
-def _of_mpich() -> str | None:
-    """Path of the MPI library of the package mpich."""
+def mpi_library() -> Path | None:
+    """The MPI library of MPI4PY_LIBMPI or of the package mpich; None: the linker must find one."""
+    if named := os.environ.get("MPI4PY_LIBMPI"):
+        return Path(named)
     try:
         files = importlib.metadata.files("mpich") or []
     except importlib.metadata.PackageNotFoundError:
         return None
     paths = [Path(str(file.locate())).resolve() for file in files if file.name == "libmpi.so.12"]
-    return next((str(path) for path in paths if path.exists()), None)
+    return next((path for path in paths if path.exists()), None)
 
 
 def of_machine() -> tuple[int, int]:

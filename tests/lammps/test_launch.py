@@ -145,6 +145,7 @@ def test_what_cannot_run_is_said(tmp_path, monkeypatch, call):
             launch(Launch("in.si", ["Si.sw"], count))
     monkeypatch.setattr(importlib.util, "find_spec", lambda n: n)
     monkeypatch.setattr(sys, "executable", str(tmp_path / "python"))
+    monkeypatch.setenv("MPI4PY_LIBMPI", str(tmp_path / "lib" / "libmpi.so.12"))
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendError, match="mpiexec was not found"):
         launch(Launch("in.si", ["Si.sw"], 2))

@@ -33,9 +33,12 @@ CASES = {
     "two species": (lambda: load_forcefield("SiC_2005.tersoff"), testing.silicon_carbide_512()[:64]),
     "short body": (lambda: load_forcefield("SiO2_1990.vashishta"), testing.silica_192()),
 }  # fmt: skip
+LONG = ("pair", "two species", "short body")
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.long if n in LONG else ()) for n in CASES]
+)
 def test_local_atoms_among_ghosts_have_the_periodic_result(name):
     make, atoms = CASES[name]
     forcefield, n = make(), len(atoms)

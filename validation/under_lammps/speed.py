@@ -29,6 +29,7 @@ PARTS = {
     "positions": "ms to copy the positions of all atoms to the device, apart",
     "forces_back": "ms to copy the forces of local atoms to the host, apart",
     "evaluate": "ms of forces alone with these copies, lists kept, apart",
+    "lammps_alone": "ms a step of LAMMPS without forces, shortest of the repeats",
     "evaluate_all": "ms of forces, energy and virial with these copies, lists kept, apart",
 }
 

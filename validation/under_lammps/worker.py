@@ -102,6 +102,10 @@ def _speed(lmp: Any, attached: Any, settings: dict[str, Any]) -> dict[str, Any]:
         "evaluate": _time(lambda: forces.forces(x, totals=False)),
         "evaluate_all": _time(lambda: (forces.forces(x), forces.totals())),
     }
+    attached._evaluate = lambda step, local, f: None
+    taken["lammps_alone"] = (
+        min(_time(lambda: lmp.command(f"run {steps} pre no post no"), 1) for _ in times) / steps
+    )
     calls = settings["repeats"] * steps
     parts = np.array([local, n - local, *(1e3 * s / calls for s in spent.values()), *taken.values()])
     means = summed(lmp, parts) / processes
