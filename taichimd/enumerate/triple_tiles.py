@@ -22,26 +22,41 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
-from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.neighbours.control import CONTROL
-from taichimd.neighbours.rows import row_layout, whole_warps
-from taichimd.system.state import Atoms
 
-SIDE = 64
-"""Atoms of a tile."""
-EACH = 4
-"""A thread has so many times so many pairs of a tile."""
-ACROSS = SIDE // EACH
-THREADS = ACROSS * ACROSS
-SLAB = 16
-"""Third atoms that shared memory holds at a time."""
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a block of threads shares a tile of pairs.
+
+    Attributes:
+        side: atoms of a tile. each: a thread has so many times so many pairs of it.
+        slab: third atoms that shared memory holds at a time.
+    """
+
+    side: int = 64
+    each: int = 4
+    slab: int = 16
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return (self.side // self.each) ** 2
+
+    def tiles(self, n: int) -> int:
+        """Tiles of n atoms."""
+        return -(-n // self.side)
+
+
+TILING = Tiling()
+SPREAD = 256
+"""Places that threads add to, so that few wait for each other."""
 UNIT = 2.0**-36
 """eV: of the first whole number of an energy. That of the second is its square."""
 MOST = 2.0**26
 """eV: sums of a run beyond it are no energies of atoms that repel each other."""
-LOST = 2 * THREADS
+LOST = 2 * SPREAD
 """Where it is counted how many were beyond."""
 
 
@@ -77,18 +92,13 @@ class Placed(Bundle):
 
 ITEMS = Array("i32", "4 items", "tiles I and J, first tile K, how many; K counts round the ring of tiles")
 STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
-WHOLE = Array("i64", "2 threads + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
+WHOLE = Array("i64", "2 SPREAD + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
 SLOPES = Array("f64", "n^2", "du/d(r_ij^2) of each pair, eV/angstrom^2")
 
 
-def tiles_of(n: int) -> int:
-    """Tiles of n atoms."""
-    return -(-n // SIDE)
-
-
-def energy_items(n: int) -> NDArray[np.int32]:
+def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
     """What blocks do so that each triple comes once: (items, 4), see `ITEMS`. The longest come first."""
-    tiles = tiles_of(n)
+    tiles = tiling.tiles(n)
     rows = [(i, i, i, tiles) for i in range(tiles)]
     for d in range(1, (tiles - 1) // 3 + 1):
         rows += [(i, (i + d) % tiles, (i + 2 * d) % tiles, tiles - 3 * d) for i in range(tiles)]
@@ -104,9 +114,9 @@ def energy_items(n: int) -> NDArray[np.int32]:
     return np.array(sorted(runs, key=lambda run: -run[3]), np.int32)
 
 
-def slope_items(n: int) -> NDArray[np.int32]:
+def slope_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
     """What blocks do so that each pair meets all other atoms: (items, 4), see `ITEMS`."""
-    tiles = tiles_of(n)
+    tiles = tiling.tiles(n)
     return np.array([(i, j, 0, tiles) for i in range(tiles) for j in range(i, tiles)], np.int32)
 
 
@@ -127,13 +137,15 @@ def in_units(u):
 def store_whole(lane, sums, whole: ti.template()):
     """Add whole numbers where few other threads do."""
     ti.atomic_add(whole[lane], sums[0])
-    ti.atomic_add(whole[THREADS + lane], sums[1])
+    ti.atomic_add(whole[SPREAD + lane], sums[1])
     if sums[2] > 0:
         ti.atomic_add(whole[LOST], sums[2])
 
 
 @cache
-def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple[Any, Any]:
+def tile_kernels(
+    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING
+) -> tuple[Any, Any]:
     """Kernels of the energy and of the slopes.
 
     They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, slope)`.
@@ -142,12 +154,14 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
         function: the energy of a triple.
         backend: "cuda" or "cpu".
         n_kinds: species.
+        tiling: of the items, too.
     """
     types = types_of(ti.f64)
     shared, width = backend == "cuda", function.width
-    all_pairs = EACH * EACH
+    side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
+    wide, all_pairs = side // each, each * each
     # On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
-    apart = ACROSS if shared else 1
+    apart = wide if shared else 1
 
     @ti.func
     def pair_of(x, y):
@@ -166,9 +180,9 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
     def join(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
         """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
         for m in ti.static(range(all_pairs)):
-            r, s = ti.static(m // EACH, m % EACH)
+            r, s = ti.static(m // each, m % each)
             c = ti.Vector([own[m, q] for q in ti.static(range(width))])
-            a, b, o, w_b, w_c = own[m, width], near[r], far[s], near[EACH + r], far[EACH + s]
+            a, b, o, w_b, w_c = own[m, width], near[r], far[s], near[each + r], far[each + s]
             f = ti.cast(0.0, ti.f64)
             if ti.static(once):
                 f = function.energy(c, a, b, o, w_b, w_c)
@@ -195,79 +209,76 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
     @ti.func
     def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """Go through all k of an item; pairs with k are computed by the block together."""
-        down, right, number = lane // ACROSS, lane % ACROSS, (n + SIDE - 1) // SIDE
-        near_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-        near_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-        far_d = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-        far_w = ti.simt.block.SharedArray((SLAB, SIDE), ti.f64)
-        side = lane % SIDE
-        x, y = (
-            placed.pos[ti.min(item[0] * SIDE + side, n - 1)],
-            placed.pos[ti.min(item[1] * SIDE + side, n - 1)],
-        )
-        for slab in range(item[3] * (SIDE // SLAB)):
-            tile = item[2] + slab // (SIDE // SLAB)
+        down, right, number = lane // wide, lane % wide, (n + side - 1) // side
+        near_d = ti.simt.block.SharedArray((depth, side), ti.f64)
+        near_w = ti.simt.block.SharedArray((depth, side), ti.f64)
+        far_d = ti.simt.block.SharedArray((depth, side), ti.f64)
+        far_w = ti.simt.block.SharedArray((depth, side), ti.f64)
+        mine = lane % side
+        x = placed.pos[ti.min(item[0] * side + mine, n - 1)]
+        y = placed.pos[ti.min(item[1] * side + mine, n - 1)]
+        for slab in range(item[3] * (side // depth)):
+            tile = item[2] + slab // (side // depth)
             if tile >= number:
                 tile -= number
             tiles = ti.Vector([item[0], item[1], tile])
-            at = tile * SIDE + slab % (SIDE // SLAB) * SLAB
+            at = tile * side + slab % (side // depth) * depth
             ti.simt.block.sync()
-            for q in ti.static(range(SLAB * SIDE // THREADS)):
-                t = lane // SIDE + q * (THREADS // SIDE)
+            for q in ti.static(range(depth * side // threads)):
+                t = lane // side + q * (threads // side)
                 z = placed.pos[ti.min(at + t, n - 1)]
                 d2, w = pair_of(x, z)
-                near_d[t, side] = d2
-                near_w[t, side] = w
+                near_d[t, mine] = d2
+                near_w[t, mine] = w
                 e2, v = pair_of(y, z)
-                far_d[t, side] = e2
-                far_w[t, side] = v
+                far_d[t, mine] = e2
+                far_w[t, mine] = v
             ti.simt.block.sync()
-            for t in range(ti.min(SLAB, n - at)):
-                near, far = ti.Vector.zero(ti.f64, 2 * EACH), ti.Vector.zero(ti.f64, 2 * EACH)
-                for r in ti.static(range(EACH)):
-                    near[r] = near_d[t, down + r * ACROSS]
-                    near[EACH + r] = near_w[t, down + r * ACROSS]
-                    far[r] = far_d[t, right + r * ACROSS]
-                    far[EACH + r] = far_w[t, right + r * ACROSS]
+            for t in range(ti.min(depth, n - at)):
+                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                for r in ti.static(range(each)):
+                    near[r] = near_d[t, down + r * wide]
+                    near[each + r] = near_w[t, down + r * wide]
+                    far[r] = far_d[t, right + r * wide]
+                    far[each + r] = far_w[t, right + r * wide]
                 joined(total, i, j, at + t, tiles, own, near, far, placed, nu, once)
 
     @ti.func
     def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """The same; a thread computes its pairs with k for itself."""
-        number = (n + SIDE - 1) // SIDE
+        number = (n + side - 1) // side
         for at in range(item[3]):
             tile = item[2] + at
             if tile >= number:
                 tile -= number
             tiles = ti.Vector([item[0], item[1], tile])
-            for k in range(tile * SIDE, ti.min(tile * SIDE + SIDE, n)):
-                near, far = ti.Vector.zero(ti.f64, 2 * EACH), ti.Vector.zero(ti.f64, 2 * EACH)
-                for r in ti.static(range(EACH)):
-                    near[r], near[EACH + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
-                    far[r], far[EACH + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
+            for k in range(tile * side, ti.min(tile * side + side, n)):
+                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                for r in ti.static(range(each)):
+                    near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
+                    far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
                 joined(total, i, j, k, tiles, own, near, far, placed, nu, once)
 
     @computed_in(ti.f64)
     def of_thread(
         thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
     ):
-        """What a thread has found: its first atoms i and j, and of its pairs what is known of them, and the sums over k."""
-        at, lane = thread // THREADS * 4, thread % THREADS
+        """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
+        at, lane = thread // threads * 4, thread % threads
         item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
-        i, j = item[0] * SIDE, item[1] * SIDE
+        i, j = item[0] * side, item[1] * side
         if ti.static(shared):
-            i, j = i + lane // ACROSS, j + lane % ACROSS
+            i, j = i + lane // wide, j + lane % wide
         else:
-            i, j = i + lane // ACROSS * EACH, j + lane % ACROSS * EACH
-        own = ti.Matrix.zero(ti.f64, all_pairs, width + 2)
+            i, j = i + lane // wide * each, j + lane % wide * each
+        own = ti.Matrix.zero(ti.f64, all_pairs, width + 1)
         for m in ti.static(range(all_pairs)):
-            x, y = ti.min(i + apart * (m // EACH), n - 1), ti.min(j + apart * (m % EACH), n - 1)
-            a, w = pair_of(placed.pos[x], placed.pos[y])
-            c = function.constants(a)
+            x, y = ti.min(i + apart * (m // each), n - 1), ti.min(j + apart * (m % each), n - 1)
+            d = placed.pos[y] - placed.pos[x]
+            c = function.constants(d.dot(d))
             for q in ti.static(range(width)):
                 own[m, q] = c[q]
-            own[m, width] = a
-            own[m, width + 1] = w
+            own[m, width] = d.dot(d)
         total = ti.Vector.zero(ti.f64, all_pairs)
         if ti.static(shared):
             shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
@@ -277,29 +288,29 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
 
     @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
     def energy(n, first, last, items, placed, nu, whole):
-        ti.loop_config(block_dim=THREADS)
-        for thread in range((last - first) * THREADS):
-            i, j, own, total = of_thread(thread + first * THREADS, n, items, placed, nu, True)
-            item, sums = thread // THREADS + first, ti.Vector.zero(ti.i64, 3)
+        ti.loop_config(block_dim=threads)
+        for thread in range((last - first) * threads):
+            i, j, own, total = of_thread(thread + first * threads, n, items, placed, nu, True)
+            item, sums = thread // threads + first, ti.Vector.zero(ti.i64, 3)
             for m in ti.static(range(all_pairs)):
-                x, y = i + apart * (m // EACH), j + apart * (m % EACH)
+                x, y = i + apart * (m // each), j + apart * (m % each)
                 if x < n and y < n and (x < y or items[4 * item] != items[4 * item + 1]):
-                    u = total[m] * function.energy_factor(own[m, width], own[m, width + 1])
+                    u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
                     if ti.static(n_kinds == 1):
                         u *= nu[0]
                     sums += in_units(u)
-            store_whole(thread % THREADS, sums, whole)
+            store_whole(thread % SPREAD, sums, whole)
 
     @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), slope=SLOPES)  # fmt: skip
     def slopes(n, count, items, placed, nu, control, when, slope):
-        ti.loop_config(block_dim=THREADS)
-        for thread in range(count * THREADS):
+        ti.loop_config(block_dim=threads)
+        for thread in range(count * threads):
             if goes(when, control) == 1:
                 i, j, own, total = of_thread(thread, n, items, placed, nu, False)
                 for m in ti.static(range(all_pairs)):
-                    x, y = i + apart * (m // EACH), j + apart * (m % EACH)
+                    x, y = i + apart * (m // each), j + apart * (m % each)
                     if x < n and y < n:
-                        f = total[m] * function.slope_factor(own[m, width], own[m, width + 1])
+                        f = total[m] * function.slope_factor(own[m, width], function.pair(own[m, width]))
                         if ti.static(n_kinds == 1):
                             f *= nu[0]
                         if x == y:
@@ -308,50 +319,3 @@ def tile_kernels(function: TripletFunction, backend: str, n_kinds: int) -> tuple
                         slope[y * n + x] = f
 
     return energy, slopes
-
-
-@cache
-def gather_kernels(real: Any, backend: str) -> tuple[Any, Any]:
-    """Kernels `place(atoms, placed)`, and `gather(atoms, placed, slope, control, out, when)`, which makes forces of slopes."""
-    types, many = types_of(real), threads_of_row(row_layout(backend))
-
-    @ti.func
-    def of_lane(sums: ti.template(), i, lane, n, placed: ti.template(), slope: ti.template()):
-        for chunk in range(whole_chunks(n)):
-            j = chunk * LANES + lane
-            if j < n:
-                f = 2.0 * slope[i * n + j] * (placed.pos[j] - placed.pos[i])
-                for m in ti.static(range(3)):
-                    with_term(sums, 3, m, f[m])
-
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed)
-    def place(atoms, placed):
-        for i in range(atoms.n):
-            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
-            placed.kind[atoms.ident[i]] = atoms.kind[i]
-
-    @computed_in(ti.f64)
-    def of_atoms(threads, atoms: ti.template(), placed: ti.template(), slope: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
-        for thread in range(threads):
-            i = ti.min(thread // many, atoms.n - 1)
-            # Threads beyond the last atom stay for the sums across a warp.
-            does = thread < atoms.n * many and goes(when, control) == 1
-            sums = empty(3)
-            if does:
-                if ti.static(many > 1):
-                    of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, slope)
-                else:
-                    for lane in range(LANES):
-                        of_lane(sums, atoms.ident[i], lane, atoms.n, placed, slope)
-            total = across(sums, 3, many)
-            if does and thread % many == 0:
-                out.force[i] = ti.cast(total, real)
-
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, slope=SLOPES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
-    def gather(atoms, placed, slope, control, out, when):
-        threads = atoms.n * many
-        if ti.static(many > 1):
-            threads = whole_warps(threads)
-        of_atoms(threads, atoms, placed, slope, control, out, when)
-
-    return place, gather

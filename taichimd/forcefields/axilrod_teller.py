@@ -22,13 +22,15 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.triangles import triangle_kernels
-from taichimd.enumerate.triple_tiles import TripletFunction, gather_kernels, tile_kernels
+from taichimd.enumerate.triple_forces import gather_kernels
+from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
+from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
 
 COLUMNS = ("nu", "cutoff", "product_cutoff")
 UNITS = {"nu": "eV Å^9", "cutoff": "Å", "product_cutoff": "Å"}
@@ -96,7 +98,7 @@ def _alone(a, b, c):
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
 TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
-ALL_TRIPLES, DIRECT = "all-triples", "direct"
+ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,13 @@ class _InTiles(_Functions):
     slope: Any = _slope
     tiles: Any = tile_kernels.__wrapped__
     gather: Any = gather_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _ByProducts(_Functions):
+    """The same of all triples by products of matrices."""
+
+    products: Any = by_products
 
 
 @dataclass(frozen=True)
@@ -136,8 +145,16 @@ class AxilrodTellerTerm(Term):
 
     @property
     def enumeration(self) -> str:
-        """Of all triples: "all-triples" in tiles of atoms, or "direct"."""
-        return ALL_TRIPLES if isinstance(self.function, _InTiles) else DIRECT
+        """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
+        return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
+
+    def check_directions(self, pbc: Any) -> None:
+        """See `Term`."""
+        if self.enumeration == MATRIX and any(pbc):
+            raise SettingsError(
+                f"{self.name}: enumeration {MATRIX} is for structures that are not periodic; use "
+                f"{ALL_TRIPLES} with a cutoff, or pbc=False"
+            )
 
     def strengths(self, species: Sequence[str]) -> Any:
         """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species.
@@ -157,15 +174,18 @@ class AxilrodTellerTerm(Term):
         nu, n = self.strengths(species), len(species)
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
-        evaluator = partial(
-            TriangleEvaluator,
-            axilrod_teller,
-            nu,
-            self.cutoff,
-            next(iter(self.table.rows.values()))["product_cutoff"],
-            tiles=TRIPLET if self.enumeration == ALL_TRIPLES else None,
-        )
-        return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
+        product_cutoff = next(iter(self.table.rows.values()))["product_cutoff"]
+        given = axilrod_teller, nu, self.cutoff, product_cutoff
+        evaluator: Any = partial(TriangleEvaluator, *given)
+        if self.enumeration == MATRIX:
+            evaluator = partial(MatrixEvaluator, *given)
+        elif self.enumeration == ALL_TRIPLES:
+            evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        reaches = reach, reach, reach
+        return [
+            Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)
+        ]
 
     @cached_property
     def code(self) -> Code:
@@ -206,8 +226,9 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         cutoff: angstrom; a triple counts if all three sides are below it. None: all triples, of a structure
             that is not periodic.
         product_cutoff: angstrom; a triple counts if the product of its sides is below its cube. None: all do.
-        enumeration: of all triples: "all-triples" in tiles of atoms, or "direct", where each atom visits
-            its own. With a cutoff triples come from a list of neighbours, whatever it is.
+        enumeration: of all triples: "all-triples" in tiles of atoms; "direct", where each atom visits its
+            own; "matrix", forces by products of matrices (on CUDA by PyTorch), which have the library's bits.
+            With a cutoff triples come from a list of neighbours, but for "matrix".
         name: for reports.
         citation: where formula or parameters come from.
         source: the file they come from.
@@ -216,8 +237,10 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         SettingsError: a number that makes no sense, a triple that is given twice, differently, a product
             cutoff without a cutoff.
     """
-    if enumeration not in (ALL_TRIPLES, DIRECT):
-        raise SettingsError(f"enumeration is '{enumeration}', expected {ALL_TRIPLES} or {DIRECT}")
+    if enumeration not in ENUMERATIONS:
+        raise SettingsError(f"enumeration is '{enumeration}', expected {', '.join(ENUMERATIONS)}")
+    if enumeration == MATRIX and product_cutoff is not None:
+        raise SettingsError(f"{name}: enumeration {MATRIX} has no product_cutoff; use {ALL_TRIPLES}")
     limits = {
         "cutoff": _length("cutoff", cutoff),
         "product_cutoff": _length("product_cutoff", product_cutoff),
@@ -238,7 +261,9 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         rows[elements] = {"nu": float(value), **limits}
     if not rows:
         raise SettingsError(f"{name}: nu has no triple, expected a number or one for each triple of elements")
-    functions = _InTiles() if cutoff is None and enumeration == ALL_TRIPLES else _Functions()
+    functions = _ByProducts() if enumeration == MATRIX else _Functions()
+    if cutoff is None and enumeration == ALL_TRIPLES:
+        functions = _InTiles()
     term = AxilrodTellerTerm(
         QUEUED, functions, TripleTable(3, COLUMNS, rows), name,
         citation=citation, source=source_of(source), units=UNITS,

@@ -54,7 +54,7 @@ def launch(run: Launch) -> None:
         SettingsError: a line of the script, or a force field, that does not do.
         ProcessError: a process has failed; the message says which restart files there are.
     """
-    starter = _starter(run.processes)
+    start = starter(run.processes)
     script = read_script(run.script)
     _check_potential(run, script)
     with tempfile.TemporaryDirectory() as folder:
@@ -73,14 +73,14 @@ def launch(run: Launch) -> None:
             if run.restart_every:
                 Path(name).unlink(missing_ok=True)
         sys.stdout.flush()
-        command = [*starter, sys.executable, "-m", "taichimd.lammps.rank", str(file)]
+        command = [*start, sys.executable, "-m", "taichimd.lammps.rank", str(file)]
         code = subprocess.run(command, check=False).returncode
     if code:
         raise ProcessError(_told(code, run, script))
 
 
-def _starter(processes: int) -> list[str]:
-    """The command that starts so many processes.
+def starter(processes: int) -> list[str]:
+    """The command that starts so many processes of Python; what follows it is the Python.
 
     Raises:
         SettingsError: no processes at all.

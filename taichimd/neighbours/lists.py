@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import CapacityError
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame
@@ -133,6 +134,18 @@ class Lists:
         self._set_limits()
         self.outdate()
 
+    def allow(self, move: float) -> None:
+        """Skins that let every atom go so far, angstrom, from where it is when a list is made or cut."""
+        if self.skins.near >= move * (1.0 + 1e-6):
+            return
+        self.skins.inner = 2.0 * move * (1.0 + 1e-3)
+        between = 0.2 * self.cutoff if self.near_list else 0.0
+        self.skins.outer = max(self.skins.outer, self.skins.inner + between)
+        if not self.near_list:
+            self.skins.inner = self.skins.outer
+        self._set_limits()
+        self.outdate()
+
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
         return self._outdated or bool(self._seen[REBUILD])
@@ -145,6 +158,23 @@ class Lists:
         """
         if not self.due():
             return False
+        while True:
+            try:
+                return self._renew(frame)
+            except CapacityError:
+                if self._all_pairs or not self.skins.shrink():
+                    raise
+                self._forget()
+
+    def _forget(self) -> None:
+        """Give rows back, and make all lists anew with the skins as they are."""
+        self.verlet.release()
+        for near in self.near:
+            near.release()
+        self._set_limits()
+        self.outdate()
+
+    def _renew(self, frame: Frame) -> bool:
         seen = self._seen
         if self._all_pairs:
             self._set_lattice(frame)

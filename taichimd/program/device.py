@@ -166,10 +166,28 @@ class Device:
         while self.renew():
             self.lists.look()
 
+    def fit_lists(self, move: float) -> None:
+        """Lists that serve until atoms have gone so far, angstrom, from where they are."""
+        self.lists.allow(move)
+        while True:
+            self.settle()
+            self.system()
+            self.reach.most_near2 = (self.lists.skins.near - move) ** 2
+            self.call(self._run.moved, self._arrays)
+            self.call(self._run.cut_lists, self.system())
+            if not self.lists.look()[REBUILD]:
+                return
+
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
+        self.jumped(True)
         self.call(self._run.moved, self.system())
+
+    def jumped(self, jumped: bool) -> None:
+        """Whether the next evaluation beside a run is of other positions than the last one."""
+        for one in self.evaluators:
+            one.jumped = jumped
 
     # Forces.
 
@@ -232,6 +250,7 @@ class Device:
             self.check()
             if not seen[REBUILD]:
                 break
+        self.jumped(False)
         self.forces_known, self.evaluated = True, want == ALL
 
     def need_forces(self) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array as Field
 from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.core.errors import EvaluationError, SettingsError
+from taichimd.core.host_copies import to_device, to_host
 from taichimd.core.runtime import start, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE
@@ -114,12 +115,13 @@ class GhostForces(NotCopied):
         wide = np.maximum(high - low, high - self._low) + self._margin
         return bool((wide < self._box).all() and (low > self._low - 0.5 * ROOM).all())
 
-    def forces(self, positions: Array, *, totals: bool = True) -> Array:
+    def forces(self, positions: Array, *, totals: bool = True, out: Array | None = None) -> Array:
         """Forces on the local atoms, (local, 3) eV/angstrom.
 
         Args:
             positions: (n, 3) angstrom, of local atoms, then of ghosts, as in `set_atoms`.
             totals: whether `totals` and `shares` will be asked for, too.
+            out: (local, 3) in C order, of the precision's type, which takes them; None: a new array does.
 
         Raises:
             EvaluationError: positions that are not finite.
@@ -130,7 +132,7 @@ class GhostForces(NotCopied):
         assert device is not None, "atoms are set first"
         _check_finite(positions)
         take, give = _copies(state.real)
-        self._given.from_numpy(np.ascontiguousarray(positions, state.numpy_real))
+        to_device(self._given, np.ascontiguousarray(positions, state.numpy_real))
         device.call(take, state, self._given, len(positions))
         device.moved()
         device.finish(ALL if totals else FORCE)
@@ -139,10 +141,12 @@ class GhostForces(NotCopied):
             # Between two builds atoms move less than the margin has beyond the cutoff.
             if not self._fits(positions.min(axis=0), positions.max(axis=0)):
                 self._place(positions)
-                return self.forces(positions, totals=totals)
+                return self.forces(positions, totals=totals, out=out)
             self._seen = builds
         device.call(give, state, self._forces, self._local)
-        return self._forces.to_numpy()[: self._local].astype(float, copy=False)
+        found = np.empty((max(self._local, 1), 3), state.numpy_real) if out is None else out
+        to_host(self._forces, found)
+        return found[: self._local].astype(float, copy=False)
 
     def totals(self) -> tuple[float, Array]:
         """Energy (eV) and virial (3, 3) (eV) of the local atoms, of the last forces."""

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.core.runtime import literals, start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
-from taichimd.enumerate.triple_tiles import LOST, THREADS, UNIT, energy_items, tile_kernels
-from taichimd.forcefields.axilrod_teller import ALL_TRIPLES, DIRECT, TRIPLET
+from taichimd.enumerate.triple_tiles import LOST, SPREAD, TILING, UNIT, energy_items, tile_kernels
+from taichimd.forcefields.axilrod_teller import DIRECT, TRIPLET, AxilrodTellerTerm
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.triangles import integers, placed_atoms
 from taichimd.system.checks import check_atoms, check_images
@@ -30,7 +30,7 @@ class TripleSum:
         kinds: (n,) number of the species of each atom.
         nu: (kinds, kinds, kinds) strengths, eV angstrom^9.
         backend: "auto", "cuda" or "cpu".
-        function: of `enumerate.triple_tiles`.
+        function, tiling: of `enumerate.triple_tiles`.
 
     Raises:
         StructureError: fewer than three atoms.
@@ -42,6 +42,7 @@ class TripleSum:
         nu: NDArray[np.float64],
         backend: str = "auto",
         function: Any = TRIPLET,
+        tiling: Any = TILING,
     ) -> None:
         self._n = n = len(kinds)
         if n < 3:
@@ -51,7 +52,7 @@ class TripleSum:
         self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
-        self._table = energy_items(n)
+        self._tiling, self._table = tiling, energy_items(n, tiling)
         self._items = integers(self._table)
         self._whole = ti.ndarray(ti.i64, LOST + 1)
 
@@ -71,7 +72,7 @@ class TripleSum:
         """The energy of one of so many equal parts of the triples."""
         work = np.concatenate([[0], np.cumsum(self._table[:, 3])])
         first, last = np.searchsorted(work, work[-1] * np.array([number, number + 1]) / of)
-        kernel = tile_kernels(self._function, self._backend, self._n_kinds)[0]
+        kernel = tile_kernels(self._function, self._backend, self._n_kinds, self._tiling)[0]
         self._whole.fill(0)
         with literals(ti.f64):
             kernel(self._n, int(first), int(last), self._items, self._placed, self._nu, self._whole)
@@ -92,7 +93,7 @@ class TripleSum:
                 f"{whole[LOST]} sums over triples are no finite energies: atoms lie on top of each other; "
                 "check the positions"
             )
-        return int(whole[:THREADS].sum()), int(whole[THREADS:LOST].sum())
+        return int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())
 
 
 def in_ev(*parts: Whole) -> float:
@@ -122,7 +123,7 @@ def triple_energy(
         EvaluationError: atoms on top of each other.
     """
     term = forcefield.terms[0]
-    if len(forcefield.terms) > 1 or not hasattr(term, "strengths") or np.isfinite(forcefield.cutoff):
+    if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):
         raise SettingsError(
             f"{forcefield.name}: expected AxilrodTeller alone, without a cutoff; use Engine for others"
         )
@@ -134,5 +135,5 @@ def triple_energy(
     found = TripleSum(kinds, term.strengths(species), backend)
     found.place(atoms.positions)
     if processes is None:
-        return in_ev(found.part() if term.enumeration == ALL_TRIPLES else found.mapped(DIRECT))
+        return in_ev(found.mapped(DIRECT) if term.enumeration == DIRECT else found.part())
     return in_ev(*processes.allgather(found.part(processes.Get_rank(), processes.Get_size())))

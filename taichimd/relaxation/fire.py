@@ -87,6 +87,7 @@ class Fire:
         self._step = 0
         self._force = np.inf
         engine.set_state(velocities=np.zeros((n, 3)))
+        engine.device.jumped(True)
 
     @property
     def running(self) -> bool:

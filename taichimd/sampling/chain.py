@@ -24,15 +24,17 @@ from numpy.typing import NDArray
 from taichimd.core import units
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.matrix3 import determinant
-from taichimd.core.philox import Stream, logarithm
+from taichimd.core.philox import Stream, blocks, logarithm, uniforms
 from taichimd.core.runtime import ti
-from taichimd.core.streams import MC_SWEEP
+from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import METROPOLIS
 from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
+from taichimd.sampling.local_energy import locals_of
 from taichimd.sampling.proposals import proposals
+from taichimd.sampling.singles import SingleMoves
 
 ALL, SINGLE = "all", "single"
 TARGET = 0.4
@@ -40,8 +42,9 @@ TARGET = 0.4
 WINDOW = {ALL: 40, SINGLE: 5}
 """Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
 MOST_VOLUME_STEP = 0.3
-MOVE, VOLUME, VOLUME_MOVE = 0, 1, 2
-"""Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance."""
+MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
+"""Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
+are of the board."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +120,7 @@ class MonteCarlo(Engine):
         forcefield: as for `Engine`; not one with charges or other states of the atoms.
         temperature: K.
         pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant.
-        kind: of moves: "all" atoms together.
+        kind: of moves: "all" atoms together, or "single" ones, one after the other.
         move: largest displacement along an axis, angstrom.
         volume_move: largest change of ln V.
         equilibration: sweeps at the start in which step sizes are tuned.
@@ -168,6 +171,7 @@ class MonteCarlo(Engine):
         self._before = ti.ndarray(self._state.vec, self.n_atoms)
         self._kernels = proposals(self._state.real)
         self._energy: float | None = None
+        self._singles = self._single_moves() if kind == SINGLE else None
         heights = self.device.cell.frame.heights[self.pbc]
         self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
 
@@ -179,9 +183,12 @@ class MonteCarlo(Engine):
         return self._energy
 
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
-        """So many sweeps: a trial move of all atoms, and one of the volume. There is no time."""
+        """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
+
+        There is no time.
+        """
         for _ in range(n_steps):
-            self._sweep(Stream(self.seed, self.step, MC_SWEEP).uniform(3))
+            self._sweep(Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11))
             self.step += 1
             if self.step <= self.equilibration:
                 self._tune()
@@ -227,21 +234,54 @@ class MonteCarlo(Engine):
         self.compile_seconds += time.perf_counter() - begin
         return time.perf_counter() - begin
 
+    def _single_moves(self) -> SingleMoves | None:
+        bounds = self.forcefield.bind(sorted(set(self.symbols)))
+        terms = locals_of(bounds)
+        if terms is None or self._all_pairs or not np.isfinite(self.forcefield.cutoff):
+            return None
+        return SingleMoves(self.device, bounds, terms, self.forcefield.cutoff, self.backend)
+
     @property
     def _kt(self) -> float:
-        return units.KB * self.temperature
+        return float(units.KB * self.temperature)
 
     def _evaluated(self) -> float:
         return self.device.evaluate()[0]
 
     def _sweep(self, uniform: Array) -> None:
-        self._move_all(float(uniform[MOVE]))
+        if self.kind == ALL:
+            self._move_all(float(uniform[MOVE]))
+        elif (singles := self._incremental()) is not None:
+            before, beta = self.energy, 1.0 / self._kt
+            change, accepted = singles.sweep(uniform[BOARD:], self.moves.size, beta, self.seed, self.step)
+            self._energy = before + change
+            self.moves.count(accepted, self._free)
+        else:
+            self._move_each()
         if self.pressure is not None:
             self._change_volume(float(uniform[VOLUME]), float(uniform[VOLUME_MOVE]))
 
+    def _incremental(self) -> SingleMoves | None:
+        """What knows the change of the energy with one atom; None where only a full evaluation tells.
+
+        That is so where a term does not say it, and in a cell in which an atom is in range of its own image.
+        """
+        heights = self.device.cell.frame.heights[self.pbc]
+        wide = not len(heights) or heights.min() > self.forcefield.cutoff
+        return self._singles if wide else None
+
+    def _move_each(self) -> None:
+        """A trial move of each free atom, with a full evaluation each."""
+        chances = uniforms(blocks(self.seed, np.arange(self.n_atoms), self.step, MC_MOVE, 1, 1))[:, 0, 1]
+        for atom in range(self.n_atoms) if self.fixed is None else np.flatnonzero(~self.fixed).tolist():
+            self._displace(float(chances[atom]), atom)
+
     def _move_all(self, uniform: float) -> None:
+        self._displace(uniform, -1)
+
+    def _displace(self, uniform: float, only: int) -> None:
         old = self.energy
-        self._propose(self._kernels.displace, self.moves.size, self.seed, self.step)
+        self._propose(self._kernels.displace, self.moves.size, self.seed, self.step, only)
         new = self._trial_energy()
         accepted = logarithm(uniform) < -(new - old) / self._kt
         self.moves.count(accepted)

@@ -23,13 +23,13 @@ def proposals(real: Any) -> Any:
     types = types_of(real)
     atoms_of = Atoms.only("n", "pos", "ident")
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, most=Number("real", "largest displacement along an axis, angstrom"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
-    def displace(atoms, before, most, seed, sweep):
-        """Move each free atom within a cube of side 2 `most` around it."""
+    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, most=Number("real", "largest displacement along an axis, angstrom"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"), only=Number("i32", "number of the atom that moves; -1: all do"))  # fmt: skip
+    def displace(atoms, before, most, seed, sweep, only):
+        """Move free atoms, each within a cube of side 2 `most` around it."""
         for i in range(atoms.n):
             atom, x = atoms.ident[i], atoms.pos[i]
             before[atom] = x
-            if atoms.inverse_mass[i] > 0.0:
+            if atoms.inverse_mass[i] > 0.0 and (only < 0 or only == atom):
                 u, v = uniform2(seed, atom, sweep, MC_MOVE, 0)
                 w, _ = uniform2(seed, atom, sweep, MC_MOVE, 1)
                 atoms.pos[i] = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)

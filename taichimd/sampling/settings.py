@@ -37,7 +37,7 @@ class MCSettings(Settings):
     pressure: OnePressure = setting(0.0, "Pressure, of npt")
     sweeps: types.Steps | None = setting(None, "Sweeps of this run, behind the equilibration")
     equilibration: SomeSweeps = setting(0, "Sweeps before them, in which step sizes are tuned")
-    moves: Literal["all"] = setting("all", "What moves in a trial")
+    moves: Literal["all", "single"] = setting("all", "What moves in a trial")
     move: types.Angstrom = setting(0.1, "Largest displacement along x, y and z, at the start")
     volume_move: VolumeMove = setting(0.01, "Largest change of ln V, at the start")
     seed: types.Seed = setting(1, "Seed of all random numbers")

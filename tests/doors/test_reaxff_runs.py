@@ -53,7 +53,7 @@ def test_a_run_and_its_restart(call, folder):
     (term,) = report["potential"]["terms"]
     assert term["options"] == {
         "constants": "lammps", "charge_tolerance": 1e-6, "net_charge": 0.0, "lammps_forces": False,
-            "tables": True,
+            "tables": True, "charges": "converged", "matrix_precision": "float64",
     }  # fmt: skip
     norm = "sqrt(sum of r^2/eta)/|b|, for s and for t"
     assert term["charge_norm"] == report["statistics"]["charges"]["norm"] == norm

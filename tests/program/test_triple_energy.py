@@ -10,7 +10,7 @@ from triples import brute_force, trace_form
 from taichimd import AxilrodTeller, LennardJones, triple_energy
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.enumerate.all_triples import MAPPINGS
-from taichimd.enumerate.triple_tiles import SIDE, energy_items
+from taichimd.enumerate.triple_tiles import TILING, Tiling, energy_items
 from taichimd.program.triple_energy import TripleSum, in_ev
 
 pytestmark = pytest.mark.runtime("quadrants")
@@ -30,7 +30,7 @@ def grid(n, seed=1):
 def test_tiles_come_once(tiles):
     """Three tiles, two and one: as often as atoms of them make triples."""
     found = {}
-    for i, j, k, count in energy_items(tiles * SIDE):
+    for i, j, k, count in energy_items(tiles * TILING.side):
         for at in range(count):
             key = tuple(sorted((i, j, (k + at) % tiles)))
             assert i != j or count > 0
@@ -56,6 +56,9 @@ def test_parts_and_mappings():
     whole = in_ev(sums.part())
     for of in (2, 3, 7):
         assert in_ev(*(sums.part(number, of) for number in range(of))) == whole
+    other = TripleSum(np.zeros(200, np.int32), np.full((1, 1, 1), NU), "cpu", tiling=Tiling(32, 2))
+    other.place(x)
+    assert in_ev(other.part()) == pytest.approx(whole, rel=1e-12)
     for mapping in MAPPINGS:
         one, many = in_ev(sums.mapped(mapping)), in_ev(sums.mapped(mapping, 5))
         assert one == many
@@ -95,5 +98,5 @@ def test_mistakes():
     for other in (LennardJones(epsilon=0.01, sigma=3.4, cutoff=8.0), AxilrodTeller(cutoff=8.0)):
         with pytest.raises(SettingsError, match="expected AxilrodTeller alone, without a cutoff"):
             triple_energy(trimer, other)
-    with pytest.raises(SettingsError, match="enumeration is 'balanced', expected all-triples or direct"):
+    with pytest.raises(SettingsError, match="'balanced', expected all-triples, direct, matrix"):
         AxilrodTeller(enumeration="balanced")

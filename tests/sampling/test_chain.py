@@ -5,7 +5,7 @@ import pytest
 from ase import Atoms
 from ase.build import bulk
 
-from taichimd import LennardJones
+from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.observables.estimators.series import block_means, mean_of
@@ -15,6 +15,7 @@ pytestmark = pytest.mark.runtime("quadrants")
 
 NOTHING = LennardJones(epsilon=0.0, sigma=1.0, cutoff=1.0)
 ARGON = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")
+TRIPLES = AxilrodTeller(nu=45.69, cutoff=5.0)
 GAS_PRESSURE = 0.01
 
 
@@ -59,6 +60,7 @@ def test_volume_of_the_ideal_gas_is_that_of_one_particle_more(monkeypatch):
     assert abs(found.value - 5 * each) > 4 * found.error
 
 
+@pytest.mark.long
 def test_volume_with_an_energy_that_falls_with_it(monkeypatch):
     # E = c (V0/V)^3 as of all triples at fixed scaled coordinates; <V> is a quotient of integrals.
     kt, p, v0, c = units.KB * 300.0, GAS_PRESSURE * units.GPA, 13.0**3, 0.2
@@ -72,6 +74,7 @@ def test_volume_with_an_energy_that_falls_with_it(monkeypatch):
     assert found.error < 0.04 * exact
 
 
+@pytest.mark.long
 def test_energy_of_a_harmonic_well(monkeypatch):
     stiffness = 0.3
     monkeypatch.setattr(
@@ -96,12 +99,14 @@ def around_a_fixed_atom(cell=8.0, points=60):
     return energy
 
 
-def test_energy_beside_a_fixed_atom_and_detailed_balance():
+@pytest.mark.parametrize("kind", [pytest.param("all", marks=pytest.mark.long), "single"])
+def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
     energy, temperature = around_a_fixed_atom(), 150.0
     weight = np.exp(-energy / (units.KB * temperature))
     atoms = Atoms("Ar2", positions=[[0, 0, 0], [4.0, 4.0, 4.0]], cell=[8.0] * 3, pbc=True)
     held = np.array([True, False])
-    chain = MonteCarlo(atoms, ARGON, temperature=temperature, move=1.5, fixed=held, backend="cpu", seed=3)
+    options = {"temperature": temperature, "move": 1.5, "backend": "cpu", "seed": 3}
+    chain = MonteCarlo(atoms, ARGON, kind=kind, fixed=held, **options)
     seen = []
     for _ in range(2500):
         chain.advance(1)
@@ -137,6 +142,94 @@ def test_a_restart_has_the_bits_of_an_uncut_chain(pressure):
     assert cut.bath_state() == straight.bath_state()
     assert straight.compare() == 0.0
     assert 0 < straight.moves.accepted < straight.moves.tried == 30
+
+
+CELLS = {
+    "one cell": (2, True),
+    "eight cells": (3, True),
+    "slab": (2, (True, False, True)),
+    "open": (3, False),
+}
+
+
+def single(atoms, forcefield, **options):
+    given = {"temperature": 80.0, "move": 0.5, "backend": "cpu", "kind": "single", "seed": 4}
+    return MonteCarlo(atoms, forcefield, **given | options)
+
+
+def rattled_argon(cells, pbc):
+    atoms = bulk("Ar", cubic=True, a=5.4) * cells
+    atoms.pbc = pbc
+    atoms.rattle(0.1, seed=2)
+    return atoms
+
+
+@pytest.mark.parametrize("forcefield", [ARGON, ARGON + TRIPLES], ids=["pairs", "triples"])
+@pytest.mark.parametrize("cells", CELLS)
+def test_the_energy_of_single_moves_is_that_of_a_full_evaluation(cells, forcefield):
+    chain = single(rattled_argon(*CELLS[cells]), forcefield)
+    chain.advance(12)
+    assert 20 < chain.moves.accepted < 0.5 * chain.moves.tried == 6 * chain.n_atoms
+    assert abs(chain.compare()) < 1e-12
+    before = chain.energy
+    chain.advance(1)
+    assert chain.energy != before
+
+
+@pytest.mark.parametrize("forcefield", [ARGON, ARGON + TRIPLES], ids=["pairs", "triples"])
+def test_single_moves_are_those_of_full_evaluations(forcefield, monkeypatch):
+    # In one cell no move leaves it: the same trial moves in the same order, decided in both ways.
+    chain, full = (single(rattled_argon(*CELLS["one cell"]), forcefield) for _ in range(2))
+    monkeypatch.setattr(full, "_incremental", lambda: None)
+    for one in (chain, full):
+        one.advance(4)
+    np.testing.assert_array_equal(chain.positions(), full.positions())
+    assert chain.moves == full.moves
+    assert chain.energy == pytest.approx(full.energy, abs=1e-13)
+
+
+def test_single_moves_of_several_species_and_fixed_atoms():
+    atoms = rattled_argon(3, True)
+    atoms.symbols[::3] = "Kr"
+    pairs = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
+    mixture = LennardJones(cutoff=6.0, pairs=pairs) + AxilrodTeller(
+        {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0},
+        cutoff=5.5,
+        product_cutoff=5.0,
+    )
+    chain = single(atoms, mixture, fixed=np.arange(108) % 5 == 0, pressure=None)
+    chain.advance(10)
+    assert chain.moves.tried == 10 * (108 - 22)
+    np.testing.assert_array_equal(chain.positions()[::5], atoms.positions[::5])
+    assert abs(chain.compare()) < 1e-12
+
+
+def test_a_term_that_does_not_say_how_it_changes_is_evaluated():
+    chain = single(bulk("Si", cubic=True), "Si.sw", temperature=600.0, move=0.1)
+    assert chain._singles is None
+    chain.advance(2)
+    assert (chain.moves.tried, chain.compare()) == (16, 0.0)
+
+
+def test_volume_moves_with_single_moves_restart_with_the_same_bits():
+    atoms, options = rattled_argon(3, True), {"pressure": 0.05, "equilibration": 10, "volume_move": 0.02}
+    straight = single(atoms, ARGON + TRIPLES, **options)
+    straight.advance(8)
+    state = {
+        "positions": straight.positions(),
+        "cell": straight.cell,
+        "step": 8,
+        "bath": straight.bath_state(),
+    }
+    straight.advance(10)
+    cut = single(atoms, ARGON + TRIPLES, **options)
+    cut.set_state(**state)
+    cut.advance(3)
+    cut.compare()
+    cut.advance(7)
+    np.testing.assert_array_equal(cut.positions(), straight.positions())
+    assert cut.bath_state() == straight.bath_state()
+    assert 0 < straight.volume_moves.accepted
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():

@@ -74,9 +74,8 @@ def phases(backend: str, quick: bool) -> list[tuple[float, list[Part]]]:
         Part("sizes", "scaling", f"{on} --at-once 4"),
         Part("kernels", "kernels", f"{on} --at-once 6"),
     ]
-    last = [
-        Part("sizes, eight cores", "scaling", f"{on_cpu} --sizes 0 4 --settings paper --at-once 2", eight)
-    ]
+    sizes = f"{on_cpu} --sizes 0 4 --settings paper --at-once 2"
+    last = [Part("sizes, eight cores", "scaling", sizes, eight)]
     if quick:
         return [(1e6, runs[:1]), (1e6, timed)]
     return [(230, [*runs, one_core]), (410, timed), (460, last)]

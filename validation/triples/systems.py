@@ -31,9 +31,8 @@ def half_box(side: int) -> float:
     return SPACING * side / 2
 
 
-def triple_sum(side: int, backend: str, function: Any = None) -> TripleSum:
+def triple_sum(side: int, backend: str, **more: Any) -> TripleSum:
     """The sum over all triples of such a lattice of argon."""
-    more = {} if function is None else {"function": function}
     made = TripleSum(np.zeros(side**3, np.int32), np.full((1, 1, 1), NU), backend, **more)
     made.place(positions(side))
     return made
