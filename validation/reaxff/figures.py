@@ -93,18 +93,17 @@ def energies(found: Any) -> Any:
     for (name, case), (left, right) in zip(sorted(runs.items()), rows, strict=True):
         samples = case["samples"]
         time = np.array(samples["step"]) * case["timestep_fs"] / 1000
-        for term, values in samples["terms_eV"].items():
+        for k, (term, values) in enumerate(samples["terms_eV"].items()):
             if np.ptp(values):
-                left.plot(
-                    time, 1000 * (np.array(values) - np.mean(values)) / case["atoms"], lw=0.7, label=term
-                )
+                from_mean = 1000 * (np.array(values) - np.mean(values)) / case["atoms"]
+                left.plot(time, from_mean, color=plt.get_cmap("tab20")(k), lw=0.7, label=term)
         for key, label in (("total_eV", "total"), ("conserved_eV", "conserved")):
             values = np.array(samples[key])
             right.plot(time, 1000 * (values - values[0]) / case["atoms"], lw=0.8, label=label)
         left.set(title=f"{name}: terms from their means", ylabel="meV/atom")
         right.set(title="from the start", ylabel="meV/atom")
         right.legend(fontsize=6, frameon=False)
-    rows[0][0].legend(fontsize=5, frameon=False, ncols=3)
+        left.legend(fontsize=5, frameon=False, ncols=3)
     for axes in rows[-1]:
         axes.set(xlabel="ps")
     return figure

@@ -202,7 +202,7 @@ def of_components(found: Found) -> Iterator[Any]:
     cases = {case: variants["usual"] for case, variants in found.kernels.items() if "usual" in variants}
     cases.pop("water 39,240", None)
     yield "component", *(f"{case}, µs/step" for case in cases), "paper, water, ms", "paper, silica, ms"
-    for part in COMPONENTS:
+    for part in COMPONENTS if cases else ():
         paper = PAPER["components_ms"].get(part, ["", ""])
         yield part, *(f"{one['components_us'][part]:.0f}" for one in cases.values()), *paper
 
