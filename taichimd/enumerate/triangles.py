@@ -16,19 +16,13 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
+from taichimd.enumerate.triple_tiles import Placed
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot, whole_warps
 from taichimd.system.state import Atoms
 
 NUMBERS = 13
 """Sums of an atom: force, energy, virial."""
-
-
-class Placed(Bundle):
-    """Atoms in the order of the user's numbers."""
-
-    pos: Any = Array("double_vec", "n", "positions, angstrom")
-    kind: Any = Array("i32", "n", "number of the species")
 
 
 class Limits(Bundle):

@@ -115,6 +115,8 @@ class Engine(NotCopied):
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        for term in forcefield.terms:
+            term.check_directions(self.pbc)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
@@ -367,7 +369,7 @@ class Engine(NotCopied):
                 device.check()
                 if calls:
                     device.cell_moved()
-                    lists.count(int(seen[DONE]) - done, calls)
+                    lists.count(int(seen[DONE]) - done)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.
