@@ -47,6 +47,20 @@ def total_of(coarse, fine):
     return (coarse - ti.cast(COARSE, ti.f64)) + (fine - ti.cast(FINE, ti.f64))
 
 
+@ti.func
+def empty_sums(terms: ti.template()):
+    """As many sums: first parts, then second ones."""
+    return ti.Vector([ti.cast(start, ti.f64) for start in ti.static((COARSE,) * terms + (FINE,) * terms)])
+
+
+@ti.func
+def with_term(sums: ti.template(), terms: ti.template(), k: ti.template(), x):
+    """Add x to sum k of so many."""
+    coarse, fine = added(sums[k], sums[terms + k], x)
+    sums[k] = coarse
+    sums[terms + k] = fine
+
+
 FORCE, TRACE, DIAGONAL, SYMMETRIC, ALL = range(5)
 """What is summed: the force; the force and of the virial the trace, the diagonal, or the six components
 xx, yy, zz, yz, xz, xy; or the force, the energy and all nine of the virial."""
@@ -73,10 +87,8 @@ def pair_sums(real: Any) -> Any:
 
     @ti.func
     def empty(want: ti.template()):
-        """As many sums as `want` says: first parts, then second ones."""
-        terms = ti.static(_TERMS[want])
-        starts = ti.static((COARSE,) * terms + (FINE,) * terms)
-        return ti.Vector([ti.cast(start, ti.f64) for start in ti.static(starts)])
+        """As many sums as `want` says."""
+        return empty_sums(ti.static(_TERMS[want]))
 
     @ti.func
     def add(sums: ti.template(), d, u, w, want: ti.template()):
@@ -93,9 +105,7 @@ def pair_sums(real: Any) -> Any:
                 term = -0.5 * d[SIX[k - 3][0]] * f[SIX[k - 3][1]]
             elif ti.static(k > 3):
                 term = -0.5 * d[(k - 4) // 3] * f[(k - 4) % 3]
-            coarse, fine = added(sums[k], sums[terms + k], term)
-            sums[k] = coarse
-            sums[terms + k] = fine
+            with_term(sums, terms, k, term)
 
     @ti.func
     def results(sums, want: ti.template()):

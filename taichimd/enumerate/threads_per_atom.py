@@ -12,6 +12,7 @@ from typing import Any
 from taichimd.core.runtime import threads_per_atom, ti
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
+from taichimd.enumerate.row_sums import together
 from taichimd.forcefields.terms import ByTuple, Terms
 from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 
@@ -42,11 +43,7 @@ def atom_sums(real: Any, lanes: int) -> Any:
 
     @ti.func
     def all_of(found):
-        empty = sums.empty(FORCE)
-        total = empty
-        for k in ti.static(range(sums.length)):
-            total[k] += ti.simt.subgroup.reduce_add_tiled(found[k] - empty[k], log2)
-        return total
+        return together(found, ti.static(sums.length // 2), log2)
 
     @ti.func
     def store(i, thread, does, found, energy: ti.template(), force: ti.template(), virial: ti.template()):

@@ -14,8 +14,9 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.enumerate.triple_tiles import Placed
-from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot, whole_warps
 from taichimd.system.state import Atoms
@@ -136,7 +137,7 @@ def triangle_kernels(
             i = ti.min(thread // many, g.atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < g.atoms.n * many and goes(g.when, g.control) == 1
-            sums = empty(terms)
+            sums = empty_sums(terms)
             if does:
                 if ti.static(many > 1):
                     of_lane(sums, i, thread % many, g)

@@ -7,8 +7,9 @@ from taichimd.core.arguments import Array, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.enumerate.triple_tiles import SLOPES, Placed
-from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import row_layout, whole_warps
 from taichimd.system.state import Atoms
@@ -46,7 +47,7 @@ def gather_kernels(real: Any, backend: str) -> tuple[Any, Any, Any]:
             i = ti.min(thread // many, atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < atoms.n * many and goes(when, control) == 1
-            sums = empty(3)
+            sums = empty_sums(3)
             if does:
                 if ti.static(many > 1):
                     of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, slope)

@@ -13,8 +13,8 @@ from typing import Any
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
+from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.base import Bound
-from taichimd.forcefields.reaxff.lanes import with_term
 from taichimd.forcefields.terms import PairTerm, Triples
 from taichimd.neighbours.rows import slot
 

@@ -12,8 +12,9 @@ from taichimd.core.math import log
 from taichimd.core.random import uniform2
 from taichimd.core.runtime import WARPS, ti
 from taichimd.core.streams import MC_MOVE
+from taichimd.enumerate.reproducible_sum import empty_sums
+from taichimd.enumerate.row_sums import across
 from taichimd.forcefields.base import Bound
-from taichimd.forcefields.reaxff.lanes import across, empty
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of
@@ -63,7 +64,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                     y = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)
                     leaves = corner_of(y, board) - corner_of(x, board)
                     if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
-                        sums = empty(1)
+                        sums = empty_sums(1)
                         for k in ti.static(range(number)):
                             changes[k](sums, i, lane, x, y, first, g, k)
                         change = across(sums, 1, many)[0]

@@ -7,13 +7,13 @@ from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.memory import FEWER, array, bytes_of, require
 from taichimd.core.runtime import ti
 from taichimd.enumerate.outputs import Outputs
+from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.angles import angles_function
 from taichimd.forcefields.reaxff.arrays import ATOM, ENDS, HALF, STATUS, TERMS, Bonds, Tables
 from taichimd.forcefields.reaxff.bond_orders import bond_orders_function
 from taichimd.forcefields.reaxff.chain import chain_function
 from taichimd.forcefields.reaxff.coordination import coordination_function
 from taichimd.forcefields.reaxff.hydrogen_bonds import hydrogen_bonds_function
-from taichimd.forcefields.reaxff.lanes import threads_of_row
 from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps

@@ -5,7 +5,7 @@
 Chenoweth, van Duin, Goddard, J. Phys. Chem. A 112, 1040 (2008), equation 18, for r_Hk up to 7.5 angstrom and BO_iH from 0.01
 on. The acceptor may be an image of the donor, but not the donor itself. A thread has a half-bond of H to a donor and
 visits acceptors in the near list; on a GPU eight threads share it. A second loop visits the same bonds from their acceptors,
-for the force on these. Sums have the same bits in any order (`lanes`).
+for the force on these. Sums have the same bits in any order (`enumerate.row_sums`).
 """
 
 from functools import cache
@@ -14,8 +14,9 @@ from typing import Any
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import distance_vector
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.row_sums import across, threads_of_row
 from taichimd.forcefields.reaxff.arrays import GO, A, H, bond_functions, vector
-from taichimd.forcefields.reaxff.lanes import across, empty, threads_of_row, with_term
 from taichimd.forcefields.reaxff.tables import N_ATOM, OfAtom, OfHydrogen
 from taichimd.neighbours.rows import row_layout, slot
 
@@ -119,7 +120,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
             t = ti.min(thread // many, m - 1)
             h, s = owner(t, g.atoms.n, g.bonds.width)
             does = thread < m * many and g.status[GO] == 1 and s < g.bonds.count[h]
-            sums = empty(8)
+            sums = empty_sums(8)
             if does:
                 add_acceptors(sums, t, h, thread % many, g)
             total = across(sums, 8, many)
@@ -134,7 +135,7 @@ def hydrogen_bonds_function(backend: str, n_kinds: int, energies: bool, virials:
             n = g.atoms.n
             k = ti.min(thread // many, n - 1)
             does = thread < n * many and g.status[GO] == 1
-            sums = empty(numbers)
+            sums = empty_sums(numbers)
             if does and g.tables.atom[g.atoms.kind[k] * N_ATOM + OfAtom.hb] == OTHER:
                 add_donors(sums, k, thread % many, g)
             total = across(sums, numbers, many)

@@ -16,9 +16,20 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import straight_vector
-from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.forcefields.reaxff.taper import coulomb_value
 from taichimd.neighbours.rows import claim, slot, some
+
+
+def types_with_pairs(types: dict[str, Any], stored: Any) -> dict[str, Any]:
+    """The types of kernels, with those of the two solutions side by side ("both") and of a stored matrix."""
+    return types | {
+        "both": ti.types.vector(2, ti.f64),
+        "six": ti.types.vector(6, ti.f64),
+        "stored": stored,
+    }
+
 
 AHEAD = 4
 """Entries that a thread reads before it uses the first one: a GPU fetches them together."""
@@ -137,7 +148,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             does = thread < atoms.n * many and flags[0] == 0
-            m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty(2)
+            m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty_sums(2)
             if does:
                 m = ti.min(near.count[i], near.width)
             if ti.static(shared):
@@ -172,7 +183,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         chunks, lane = 0, thread % many
         if does:
             chunks = whole_chunks(matrix.count[i])
-        sums = empty(2)
+        sums = empty_sums(2)
         if ti.static(shared):
             c = 0
             while c + AHEAD <= chunks:

@@ -1,7 +1,7 @@
 """Van der Waals, Coulomb and polarisation: energies, forces and virials at given charges.
 
 All pairs within the cutoff have U(r) + coulomb q_i q_j K(r) (`pairs`), images and bonded pairs included. Each atom has the
-polarisation energy chi q + eta q^2/2. Forces are the derivative at fixed charges. Sums over a row have the order of `lanes`.
+polarisation energy chi q + eta q^2/2. Forces are the derivative at fixed charges. Sums over a row have the order of `enumerate.row_sums`.
 """
 
 from functools import cache
@@ -14,18 +14,10 @@ from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import blocks_for, computed_in, grid, literals, ti
 from taichimd.enumerate.access import store_matrix, straight_vector
-from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, with_term
+from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.forcefields.reaxff.charges import Charges
-from taichimd.forcefields.reaxff.lanes import (
-    LANES,
-    across,
-    empty,
-    threads_of_row,
-    types_with_pairs,
-    whole_chunks,
-    with_term,
-)
-from taichimd.forcefields.reaxff.matrix import Matrix, Screening
+from taichimd.forcefields.reaxff.matrix import Matrix, Screening, types_with_pairs
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
 from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
@@ -125,7 +117,7 @@ def nonbonded_kernels(real: Any, stored: Any, n_kinds: int, backend: str, form: 
             i = ti.min(thread // many, g.atoms.n - 1)
             does = thread < g.atoms.n * many and g.progress.flags[STATUS] == SOLVED
             terms = ti.static(3 if want == FORCE else NUMBERS)
-            sums = empty(terms)
+            sums = empty_sums(terms)
             if ti.static(many > 1):
                 add_lane(sums, i, thread % many, does, want, g)
             elif does:

@@ -19,11 +19,11 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
+from taichimd.enumerate.row_sums import threads_of_row
 from taichimd.forcefields.reaxff.dots import piece_sums, total_of
 from taichimd.forcefields.reaxff.extended import Auxiliary, auxiliary_guess
 from taichimd.forcefields.reaxff.history import Past, guess
-from taichimd.forcefields.reaxff.lanes import threads_of_row, types_with_pairs
-from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions
+from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions, types_with_pairs
 from taichimd.forcefields.reaxff.precondition import Close, factor_functions
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout

@@ -147,7 +147,7 @@ def test_after_a_jump_the_guess_is_the_last_solution():
 
 
 def test_an_extended_lagrangian_follows_the_solution_with_one_iteration():
-    """After seven solves to the tolerance; a jump begins anew. Atoms swing."""
+    """After five solves to the tolerance; a jump begins anew. Atoms swing."""
     bench = Bench(box(60, 9.0), tolerance=1e-9, extended=True)
     iterations, errors, place = [], [], 0.1 * np.sin(0.2 * np.arange(61))
     for k in range(60):
@@ -155,8 +155,8 @@ def test_an_extended_lagrangian_follows_the_solution_with_one_iteration():
         errors.append(abs(q - dense_charges(bench.system)).max())
         iterations.append(bench.charges.statistics().iterations)
         bench.move(place[k + 1] - place[k])
-    assert min(iterations[:6]) > 3
-    assert iterations[6:] == [1] * 54
+    assert min(iterations[:5]) > 3
+    assert iterations[5:] == [1] * 55
     assert 1e-8 < max(errors[6:]) < 2e-3
     assert max(errors[30:]) <= 1.5 * max(errors[7:30])
     bench.charges_of(stepping=JUMP)

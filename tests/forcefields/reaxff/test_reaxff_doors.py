@@ -125,6 +125,45 @@ def test_a_restart_has_the_bits_of_a_straight_run(tmp_path, ensemble):
     assert moved.any() == (ensemble == "npt-berendsen")
 
 
+def test_a_restart_of_an_extended_lagrangian(tmp_path):
+    """Auxiliary charges are in checkpoints; the next step is one iteration from them."""
+    forcefield = ReaxFF("H2O.ffield", charges="extended-lagrangian", matrix_precision="float32")
+    straight = Simulation(water((5, 2, 2)), forcefield, backend="cpu", seed=3)
+    cut = Simulation(water((5, 2, 2)), forcefield, backend="cpu", seed=3)
+    straight.run(20)
+    cut.run(10)
+    cut.save(tmp_path / "checkpoint.npz")
+    again = Simulation.load(tmp_path / "checkpoint.npz", forcefield)
+    again.run(10)
+    np.testing.assert_array_equal(again.positions(), straight.positions())
+    np.testing.assert_array_equal(again.forces(), straight.forces())
+    assert again.thermo().charge_iterations == straight.thermo().charge_iterations == 1
+
+
+def test_a_calculator_begins_with_the_last_charges():
+    """So charges depend on what was asked before, within the tolerance."""
+    atoms = water()
+    atoms.calc = TaichiMD(ReaxFF("H2O.ffield", charge_tolerance=1e-8), backend="cpu")
+    atoms.get_potential_energy()
+    (evaluator,) = atoms.calc.engine.device.evaluators
+    cold = evaluator.charge_iterations()
+    atoms.positions[0, 0] += 0.001
+    energy = atoms.get_potential_energy()
+    assert evaluator.charge_iterations() < cold
+    fresh = water()
+    fresh.positions[0, 0] += 0.001
+    fresh.calc = TaichiMD(ReaxFF("H2O.ffield", charge_tolerance=1e-8), backend="cpu")
+    assert fresh.get_potential_energy() == pytest.approx(energy, rel=1e-9)
+    np.testing.assert_allclose(fresh.get_charges(), atoms.get_charges(), rtol=0, atol=1e-7)
+
+
+def test_names_of_options_that_are_none():
+    for options in ({"charges": "fixed"}, {"matrix_precision": "float16"}, {"constants": "si"}):
+        (name,) = options
+        with pytest.raises(SettingsError, match=f"{name} is '{options[name]}', expected one of"):
+            ReaxFF("H2O.ffield", **options)
+
+
 def test_frames_have_charges_and_no_history_of_the_solver(tmp_path):
     simulation = Simulation(water(), "H2O.ffield", backend="cpu")
     for name in ("frames.extxyz", "frames.traj"):
