@@ -108,7 +108,7 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
     options = {"temperature": temperature, "move": 1.5, "backend": "cpu", "seed": 3}
     chain = MonteCarlo(atoms, ARGON, kind=kind, fixed=held, **options)
     seen = []
-    for _ in range(2500):
+    for _ in range(1500):
         chain.advance(1)
         seen.append(chain.energy)
     np.testing.assert_array_equal(chain.positions()[0], 0.0)
@@ -186,6 +186,34 @@ def test_single_moves_are_those_of_full_evaluations(forcefield, monkeypatch):
     np.testing.assert_array_equal(chain.positions(), full.positions())
     assert chain.moves == full.moves
     assert chain.energy == pytest.approx(full.energy, abs=1e-13)
+
+
+@pytest.mark.parametrize("points", [2, 3])
+def test_single_moves_among_all_triples_are_those_of_full_evaluations(points, monkeypatch):
+    # Of 7 and of 26 others: an odd and an even number.
+    sites = 3.75 * np.stack(np.meshgrid(*[np.arange(points)] * 3), axis=-1).reshape(-1, 3)
+    atoms = Atoms(f"Ar{points**3}", positions=sites)
+    atoms.symbols[1] = "Kr"
+    argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")
+    everywhere = AxilrodTeller({"Ar": 45.7, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0, "Kr": 137.6})
+    held = np.arange(len(atoms)) == 2
+    chain, full = (single(atoms, argon + everywhere, fixed=held) for _ in range(2))
+    monkeypatch.setattr(full, "_incremental", lambda: None)
+    for one in (chain, full):
+        one.advance(4)
+    np.testing.assert_array_equal(chain.positions(), full.positions())
+    assert chain.moves == full.moves
+    assert 0 < chain.moves.accepted < chain.moves.tried == 4 * (len(atoms) - 1)
+    assert chain.energy == pytest.approx(full.energy, abs=1e-13)
+
+
+def test_a_start_with_atoms_that_overlap_is_left():
+    atoms = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
+    chain = single(atoms, ARGON + AxilrodTeller(nu=45.69), move=2.0)
+    assert chain.energy > 1e6
+    chain.advance(200)
+    assert chain.energy < 1.0
+    assert abs(chain.compare()) < 1e-10
 
 
 def test_single_moves_of_several_species_and_fixed_atoms():
