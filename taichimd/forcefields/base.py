@@ -223,6 +223,15 @@ class ForceField:
             if limit is not None and timestep > limit
         ]
 
+    def remarks_on_charges(self) -> list[str]:
+        """That other potentials take no part in an equilibration of charges, if there are others."""
+        others = [term.name for term in self.terms if term.local]
+        return [
+            f"charges follow from {term.name} alone; {', '.join(others)} acts on the same atoms"
+            for term in self.terms
+            if others and not term.local
+        ]
+
     def check_heat_current(self) -> None:
         """Refuse a force field whose heat current is not known.
 

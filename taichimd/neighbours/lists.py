@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import CapacityError
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame
@@ -18,6 +19,7 @@ from taichimd.neighbours.control import (
     DONE,
     MOST_GROUPS,
     OVERFULL,
+    PASSES,
     REBUILD,
     control_size,
 )
@@ -76,7 +78,7 @@ class Lists:
         self._seen = self.look()
         self.expected = 50.0
         self.age = 0
-        self._pace = float(unroll)
+        self._pace, self._passes = float(unroll), 0
         self._trust = 0
         self.most_age = NEVER
         self._learnt: float | None = None
@@ -156,6 +158,23 @@ class Lists:
         """
         if not self.due():
             return False
+        while True:
+            try:
+                return self._renew(frame)
+            except CapacityError:
+                if self._all_pairs or not self.skins.shrink():
+                    raise
+                self._forget()
+
+    def _forget(self) -> None:
+        """Give rows back, and make all lists anew with the skins as they are."""
+        self.verlet.release()
+        for near in self.near:
+            near.release()
+        self._set_limits()
+        self.outdate()
+
+    def _renew(self, frame: Frame) -> bool:
         seen = self._seen
         if self._all_pairs:
             self._set_lattice(frame)
@@ -187,21 +206,24 @@ class Lists:
     def batches(self, remaining: int) -> int:
         """Kernel calls before the host looks again: until the list will be outdated, by experience.
 
-        A list that lasts longer than others did is asked now and then.
+        A list that lasts longer than others did is asked about after each quarter of its age.
         """
         if self._loops:
             return 1
-        ahead = max(self.expected - self.age, 0.25 * self.expected, self._pace)
+        ahead = max(self.expected - self.age, 0.25 * max(self.expected, self.age), self._pace)
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))
 
-    def count(self, steps: int, calls: int) -> None:
-        """Take note of the steps, and the builds, that some kernel calls have done."""
+    def count(self, steps: int) -> None:
+        """Take note of the steps, and the builds, that the last kernel calls have done."""
         self.age += steps
         if self._seen[BUILDS]:
             self.verlet.builds += int(self._seen[BUILDS])
             self.age = int(self._seen[DONE] - self._seen[BUILT])
-        if steps:
-            self._pace = max(0.5 * (self._pace + steps / calls), 1.0)
+        # Calls behind a list's end have done nothing, and say nothing of the next ones.
+        passes = (int(self._seen[PASSES]) - self._passes) % 2**32
+        self._passes += passes
+        if passes:
+            self._pace = max(0.5 * (self._pace + steps / passes), 1.0)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""
