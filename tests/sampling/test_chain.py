@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
+from bits import elsewhere, here
 
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
@@ -108,7 +109,7 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
     options = {"temperature": temperature, "move": 1.5, "backend": "cpu", "seed": 3}
     chain = MonteCarlo(atoms, ARGON, kind=kind, fixed=held, **options)
     seen = []
-    for _ in range(1500):
+    for _ in range(2000):
         chain.advance(1)
         seen.append(chain.energy)
     np.testing.assert_array_equal(chain.positions()[0], 0.0)
@@ -258,6 +259,10 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
     np.testing.assert_array_equal(cut.positions(), straight.positions())
     assert cut.bath_state() == straight.bath_state()
     assert 0 < straight.volume_moves.accepted
+
+
+def test_bits_depend_neither_on_threads_nor_on_the_runtime():
+    assert elsewhere()["monte-carlo"] == here("monte-carlo")
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():
