@@ -237,7 +237,7 @@ class MonteCarlo(Engine):
     def _single_moves(self) -> SingleMoves | None:
         bounds = self.forcefield.bind(sorted(set(self.symbols)))
         terms = locals_of(bounds)
-        if terms is None or self._all_pairs or not np.isfinite(self.forcefield.cutoff):
+        if terms is None or self._all_pairs:
             return None
         return SingleMoves(self.device, bounds, terms, self.forcefield.cutoff, self.backend)
 
@@ -254,7 +254,7 @@ class MonteCarlo(Engine):
         elif (singles := self._incremental()) is not None:
             before, beta = self.energy, 1.0 / self._kt
             change, accepted = singles.sweep(uniform[BOARD:], self.moves.size, beta, self.seed, self.step)
-            self._energy = before + change
+            self._energy = None if change is None else before + change
             self.moves.count(accepted, self._free)
         else:
             self._move_each()

@@ -8,10 +8,12 @@ Neighbours come from lists that reach far enough for both positions. Sums do not
 """
 
 from dataclasses import dataclass
+from math import isinf
 from typing import Any
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
+from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.base import Bound
@@ -25,10 +27,12 @@ class Local:
 
     Attributes:
         pair: a pair term; else None. triple: function of a triple's energy; else None.
+        everywhere: whether all triples count, whatever their sides.
     """
 
     pair: PairTerm | None = None
     triple: Any = None
+    everywhere: bool = False
 
 
 def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
@@ -37,7 +41,7 @@ def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
     for bound in bounds:
         terms = bound.terms
         if isinstance(bound.triples, Triples):
-            found.append(Local(triple=bound.triples.function))
+            found.append(Local(triple=bound.triples.function, everywhere=isinf(bound.triples.cutoff)))
         elif terms.pair is not None and not (terms.many_body or terms.passes or terms.queued):
             found.append(Local(pair=terms.pair))
         else:
@@ -45,8 +49,11 @@ def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
     return tuple(found)
 
 
-def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, many: int) -> Any:
-    """Device function `(sums, i, lane, x, y, colour, g, k)`: adds the change of term k if atom i goes from x to y.
+def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, boards: bool) -> Any:
+    """Device function `(sums, i, lane, many, x, y, first, g, k)`: adds the change of term k if atom i goes from x to y.
+
+    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour. Of all
+    triples i is the user's number of the atom.
 
     Args:
         local: the term.
@@ -54,7 +61,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         real: type of positions.
         term: of what is computed from distances.
         layout: of rows.
-        many: threads side by side that share an atom.
+        boards: whether atoms in other cells of the same colour move at the same time.
     """
     read = reader(local.pair.columns, term) if local.pair else None
 
@@ -66,15 +73,17 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         """
         entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
         j = entry >> g.verlet.shift_bits
-        cell, own = g.board.cell_of[j], g.board.cell_of[i]
-        counts = j != i and (cell == own or cell < first or cell >= first + g.size)
+        counts = j != i
+        if ti.static(boards):
+            cell, own = g.board.cell_of[j], g.board.cell_of[i]
+            counts = counts and (cell == own or cell < first or cell >= first + g.size)
         d = ti.Vector.zero(real, 3)
         if counts:
             d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
         return d, d - (y - x), g.atoms.kind[j], counts
 
     @computed_in(term)
-    def pairs(sums: ti.template(), i, lane, x, y, first, g: ti.template(), k: ti.template()):
+    def pairs(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
         s = lane
         while s < g.rows[k].count[i]:
             old, new, b, counts = entry_of(i, s, x, y, first, g, k)
@@ -102,7 +111,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         return u
 
     @computed_in(ti.f64)
-    def triples(sums: ti.template(), i, lane, x, y, first, g: ti.template(), k: ti.template()):
+    def triples(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
         table = ti.static(g.tables[k])
         limits = ti.Vector([table[0], table[1]])
         own = g.atoms.kind[i]
@@ -123,4 +132,31 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
                             with_term(sums, 1, 0, change)
                     t += many
 
-    return pairs if local.pair else triples
+    @ti.func
+    def one_triple(sums: ti.template(), atom, q, r, x, y, g: ti.template(), k: ti.template()):
+        """Of an atom and two others, by their numbers among the others."""
+        table = ti.static(g.tables[k])
+        j, third = ti.select(q >= atom, q + 1, q), ti.select(r >= atom, r + 1, r)
+        a, b = g.placed.pos[j], g.placed.pos[third]
+        opposite = b - a
+        o2 = opposite.dot(opposite)
+        nu = table[2 + (g.placed.kind[atom] * n_kinds + g.placed.kind[j]) * n_kinds + g.placed.kind[third]]
+        d, e = a - x, b - x
+        u, _ = local.triple(d, e, d.dot(d), e.dot(e), o2, nu)
+        d, e = a - y, b - y
+        v, _ = local.triple(d, e, d.dot(d), e.dot(e), o2, nu)
+        with_term(sums, 1, 0, v - u)
+
+    @computed_in(ti.f64)
+    def all_triples(
+        sums: ti.template(), atom, lane, many, x_real, y_real, first, g: ti.template(), k: ti.template()
+    ):
+        x, y, others = ti.cast(x_real, ti.f64), ti.cast(y_real, ti.f64), g.atoms.n - 1
+        part, q, steps = lane // others, lane % others, (others - 1) // 2
+        if part < g.parts:
+            for d in range(1 + part * steps // g.parts, 1 + (part + 1) * steps // g.parts):
+                one_triple(sums, atom, q, later(q, d, others), x, y, g, k)
+            if part == 0 and others % 2 == 0 and q < others // 2:
+                one_triple(sums, atom, q, q + others // 2, x, y, g, k)
+
+    return pairs if local.pair else all_triples if local.everywhere else triples

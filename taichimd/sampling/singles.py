@@ -19,6 +19,7 @@ from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, who
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of
 from taichimd.sampling.local_energy import Local, change_function
+from taichimd.sampling.sequence import Sequence
 from taichimd.system.state import Atoms
 
 
@@ -39,7 +40,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     """
     layout, number = row_layout(backend), len(terms)
     many = WARP if backend == "cuda" and WARPS else 1
-    changes = [change_function(one, n_kinds, real, term, layout, many) for one in terms]
+    changes = [change_function(one, n_kinds, real, term, layout, boards=True) for one in terms]
     rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
@@ -66,7 +67,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                     if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
                         sums = empty_sums(1)
                         for k in ti.static(range(number)):
-                            changes[k](sums, i, lane, x, y, first, g, k)
+                            changes[k](sums, i, lane, many, x, y, first, g, k)
                         change = across(sums, 1, many)[0]
                         if ti.cast(log(chance), ti.f64) < -beta * change:
                             # All threads of a warp write the same: each finds it in the next move.
@@ -94,8 +95,12 @@ class SingleMoves:
         self, device: Device, bounds: tuple[Bound, ...], terms: tuple[Local, ...], cutoff: float, backend: str
     ) -> None:
         state = device.state
-        self._device, self._boards = device, Boards(state, cutoff)
-        self._kernel = single_moves(terms, bounds[0].terms.n_kinds, state.real, state.term, backend)
+        n_kinds = bounds[0].terms.n_kinds
+        self._device, self._terms = device, terms
+        self._sequence = Sequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
+        if self._sequence is None:
+            self._boards = Boards(state, cutoff)
+            self._kernel = single_moves(terms, n_kinds, state.real, state.term, backend)
         self._tables = tuple(
             _numbers(bound) if local.triple else state.table(bound.pair_table)
             for bound, local in zip(bounds, terms, strict=True)
@@ -103,7 +108,7 @@ class SingleMoves:
 
     def sweep(
         self, uniform: NDArray[np.float64], most: float, beta: float, seed: int, sweep: int
-    ) -> tuple[float, int]:
+    ) -> tuple[float | None, int]:
         """A trial move of each free atom.
 
         Args:
@@ -114,13 +119,20 @@ class SingleMoves:
             sweep: number of the sweep.
 
         Returns:
-            Change of the energy, eV, and accepted moves.
+            Change of the energy, eV, None where only a full evaluation tells; and accepted moves.
         """
-        device, boards = self._device, self._boards
+        device, lists = self._device, self._device.lists
         device.fit_lists(sqrt(3.0) * most)
-        lists = device.lists
+        rows = tuple(
+            None if local.everywhere else one.near if lists.near_list else lists.verlet
+            for one, local in zip(lists.near, self._terms, strict=True)
+        )
+        if self._sequence is not None:
+            found = self._sequence.sweep(rows, self._tables, most, beta, seed, sweep)
+            device.moved()
+            return found
+        boards = self._boards
         boards.place(device.cell.frame, uniform[:3], device.call)
-        rows = tuple(one.near if lists.near_list else lists.verlet for one in lists.near)
         for colour in np.argsort(uniform[3:]).tolist():
             if colour in boards.colours:
                 device.launch(

@@ -64,6 +64,14 @@ def test_argon_nve_melts_and_keeps_its_energy(script):
     assert number(out, "rms distance") > 2.0, "the crystal should have melted"
 
 
+@pytest.mark.long
+def test_argon_monte_carlo_expands_when_it_is_hotter(script):
+    out = script("argon_monte_carlo.py")
+    assert number(out, "volume at 100 K") == pytest.approx(46, abs=1.5)
+    assert number(out, "volume at 130 K") == pytest.approx(55, abs=2.5)
+    assert 0.3 < number(out, "accepted at 100 K") < 0.5
+
+
 def test_own_pair_is_consistent_and_runs(script):
     out = script("own_pair.py")
     assert "morse: consistent" in out

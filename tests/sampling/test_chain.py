@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ase import Atoms
 from ase.build import bulk
+from bits import elsewhere, here
 
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
@@ -108,7 +109,7 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
     options = {"temperature": temperature, "move": 1.5, "backend": "cpu", "seed": 3}
     chain = MonteCarlo(atoms, ARGON, kind=kind, fixed=held, **options)
     seen = []
-    for _ in range(2500):
+    for _ in range(2000):
         chain.advance(1)
         seen.append(chain.energy)
     np.testing.assert_array_equal(chain.positions()[0], 0.0)
@@ -188,6 +189,34 @@ def test_single_moves_are_those_of_full_evaluations(forcefield, monkeypatch):
     assert chain.energy == pytest.approx(full.energy, abs=1e-13)
 
 
+@pytest.mark.parametrize("points", [2, 3])
+def test_single_moves_among_all_triples_are_those_of_full_evaluations(points, monkeypatch):
+    # Of 7 and of 26 others: an odd and an even number.
+    sites = 3.75 * np.stack(np.meshgrid(*[np.arange(points)] * 3), axis=-1).reshape(-1, 3)
+    atoms = Atoms(f"Ar{points**3}", positions=sites)
+    atoms.symbols[1] = "Kr"
+    argon = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")
+    everywhere = AxilrodTeller({"Ar": 45.7, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0, "Kr": 137.6})
+    held = np.arange(len(atoms)) == 2
+    chain, full = (single(atoms, argon + everywhere, fixed=held) for _ in range(2))
+    monkeypatch.setattr(full, "_incremental", lambda: None)
+    for one in (chain, full):
+        one.advance(4)
+    np.testing.assert_array_equal(chain.positions(), full.positions())
+    assert chain.moves == full.moves
+    assert 0 < chain.moves.accepted < chain.moves.tried == 4 * (len(atoms) - 1)
+    assert chain.energy == pytest.approx(full.energy, abs=1e-13)
+
+
+def test_a_start_with_atoms_that_overlap_is_left():
+    atoms = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
+    chain = single(atoms, ARGON + AxilrodTeller(nu=45.69), move=2.0)
+    assert chain.energy > 1e6
+    chain.advance(200)
+    assert chain.energy < 1.0
+    assert abs(chain.compare()) < 1e-10
+
+
 def test_single_moves_of_several_species_and_fixed_atoms():
     atoms = rattled_argon(3, True)
     atoms.symbols[::3] = "Kr"
@@ -230,6 +259,10 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
     np.testing.assert_array_equal(cut.positions(), straight.positions())
     assert cut.bath_state() == straight.bath_state()
     assert 0 < straight.volume_moves.accepted
+
+
+def test_bits_depend_neither_on_threads_nor_on_the_runtime():
+    assert elsewhere()["monte-carlo"] == here("monte-carlo")
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():
