@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "TaichiMD": "taichimd.calculator",
     "Engine": "taichimd.program.engine",
+    "Batch": "taichimd.program.batch",
     "Simulation": "taichimd.app.simulation",
     "Observer": "taichimd.app.observer",
     "Sampler": "taichimd.app.observer",

@@ -30,6 +30,7 @@ from taichimd.forcefields.reaxff.forcefield import ReaxFF as ReaxFF
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
+from taichimd.program.batch import Batch as Batch
 from taichimd.program.engine import Engine as Engine
 from taichimd.relaxation.relax import relax as relax
 
