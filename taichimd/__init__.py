@@ -12,6 +12,8 @@ _PUBLIC = {
     "TaichiMD": "taichimd.calculator",
     "Engine": "taichimd.program.engine",
     "Batch": "taichimd.program.batch",
+    "BatchCalculators": "taichimd.batch_calculators",
+    "evaluate_many": "taichimd.batch_calculators",
     "Simulation": "taichimd.app.simulation",
     "Observer": "taichimd.app.observer",
     "Sampler": "taichimd.app.observer",

@@ -7,6 +7,8 @@ from taichimd.app.outputs import TrajectoryFile as TrajectoryFile
 from taichimd.app.progress import ProgressObserver as ProgressObserver
 from taichimd.app.simulation import Simulation as Simulation
 from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
+from taichimd.batch_calculators import BatchCalculators as BatchCalculators
+from taichimd.batch_calculators import evaluate_many as evaluate_many
 from taichimd.calculator import TaichiMD as TaichiMD
 from taichimd.dynamics.ensembles import NVE as NVE
 from taichimd.dynamics.ensembles import Berendsen as Berendsen

@@ -12,6 +12,7 @@ from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.dynamics.batch_bath import MemberBath
 from taichimd.dynamics.ensembles import Ensemble
+from taichimd.neighbours.box import Frame
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
@@ -91,6 +92,11 @@ class Member(NotCopied):
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows."""
         return self._cell.vectors.copy()
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice."""
+        return self._cell.frame
 
     @property
     def volume(self) -> float | None:

@@ -66,7 +66,9 @@ LAYERS = [
     ["app.driver"],
     ["copied_calculator", "testing"],
     ["math", "units", "errors"],
-    ["calculator", "ase_plugin", "cli"],
+    ["calculator"],
+    ["batch_calculators"],
+    ["ase_plugin", "cli"],
     ["__main__"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
