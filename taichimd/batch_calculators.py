@@ -62,10 +62,11 @@ class BatchCalculators:
         Raises:
             StructureError, MissingParameterError: an image that cannot be evaluated; says which.
         """
-        there = [image() for image in self._images]
-        there[number] = atoms
-        kept = self._held or there
-        wanted = [now if now is not None else before for now, before in zip(there, kept, strict=True)]
+        wanted: list[Atoms] = []
+        for k, image in enumerate(self._images):
+            now = atoms if k == number else image()
+            # Of an image that nobody has any more, what is known of it; before the first launch, any.
+            wanted.append(now if now is not None else self._held[k] if self._held else atoms)
         fits = self._batch is not None and all(
             np.array_equal(a.numbers, b.numbers) and np.array_equal(a.pbc, b.pbc)
             for a, b in zip(wanted, self._held, strict=True)

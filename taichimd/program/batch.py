@@ -305,7 +305,7 @@ class Batch(NotCopied):
         most = self.device.reach.most_step2
         fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
         fine[atom] = False
-        for number in sorted({self._system_of(one) for one in np.flatnonzero(~fine)}):
+        for number in sorted({self._system_of(one) for one in np.flatnonzero(~fine).tolist()}):
             member, own = self.members[number], fine[self.part(number)]
             if member.error is None:
                 self._stop(number, explosion.of_jump(member, int(np.argmin(own)), most**0.5))

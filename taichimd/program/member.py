@@ -13,11 +13,13 @@ from taichimd.core.matrix3 import determinant
 from taichimd.dynamics.batch_bath import MemberBath
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.neighbours.box import Frame
+from taichimd.program.extract import Extract
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.system.cell import Cell
 from taichimd.system.checks import check_positions, check_shape, check_turns, check_vectors
+from taichimd.system.state import State
 
 if TYPE_CHECKING:
     from taichimd.program.batch import Batch
@@ -52,6 +54,7 @@ class Member(NotCopied):
         self.decomposition = batch.decomposition
         self.error: TaichimdError | None = None
         self._last: dict[str, Array] = {}
+        self._extract: Extract | None = None
         self._stopped_at = 0
 
     @property
@@ -213,7 +216,13 @@ class Member(NotCopied):
     def observe(self, take: Callable[[Any, Any, Any], None]) -> None:
         """Lend the device's arrays of this system to a sampler."""
         self._check_going()
-        take(*self.batch.extracted(self.number))
+        self.batch.evaluate()
+        if self._extract is None:
+            state = self.batch.device.state
+            kinds = state.kind.to_numpy()[state.sorted_of.to_numpy()][self._part]
+            self._extract = Extract(State(kinds, self.masses, self.precision, self.fixed))
+        device = self.batch.device
+        take(*self._extract.take(device.state, device.outputs, self._part.start))
 
     def advance(self, n_steps: int, timestep: float) -> None:
         """Refuse: systems of a batch step together.

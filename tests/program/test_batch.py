@@ -15,6 +15,7 @@ from taichimd.core.errors import (
     StructureError,
 )
 from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, NoseHoover
+from taichimd.program.totals import momentum_flows
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 
@@ -39,8 +40,20 @@ def numbers(one):
     stress = np.zeros(6) if thermo.stress is None else thermo.stress
     return [
         one.positions(), one.velocities(), now.forces, now.energies, now.virials, now.energy, thermo.kinetic,
-        stress, np.array(thermo.conserved), np.array(one.heat_current()),
+        stress, np.array(thermo.conserved), np.array(one.heat_current()), lent(one),
     ]  # fmt: skip
+
+
+def lent(one):
+    """The sums that a sampler finds on the device, and its atoms in the user's order."""
+    found = []
+
+    def take(state, energy, virial):
+        found.extend([momentum_flows(state, energy, virial).ravel(), state.get("pos").ravel()])
+        found.append(state.kind.to_numpy()[state.sorted_of.to_numpy()])
+
+    one.observe(take)
+    return np.concatenate(found)
 
 
 def assert_same(member, engine):
