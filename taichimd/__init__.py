@@ -32,6 +32,7 @@ _PUBLIC = {
     "MartynaTobiasKlein": "taichimd.dynamics.ensembles",
     "LennardJones": "taichimd.forcefields.lennard_jones",
     "AxilrodTeller": "taichimd.forcefields.axilrod_teller",
+    "triple_energy": "taichimd.program.triple_energy",
     "StillingerWeber": "taichimd.forcefields.stillinger_weber",
     "Tersoff": "taichimd.forcefields.tersoff",
     "ReaxFF": "taichimd.forcefields.reaxff.forcefield",

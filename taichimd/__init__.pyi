@@ -34,6 +34,7 @@ from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
 from taichimd.program.batch import Batch as Batch
 from taichimd.program.engine import Engine as Engine
+from taichimd.program.triple_energy import triple_energy as triple_energy
 from taichimd.relaxation.relax import relax as relax
 
 __version__: str

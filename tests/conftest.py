@@ -37,12 +37,13 @@ def pytest_runtest_setup(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say how many comparisons with LAMMPS were skipped."""
-    from oracle import WITHOUT
+    """Say how many tests were skipped for want of LAMMPS, or of structures that are not shipped."""
+    from oracle import WITHOUT, WITHOUT_STRUCTURES
 
     told = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    if count := sum(WITHOUT in one for one in told):
-        terminalreporter.write_line(f"{count} tests skipped: {WITHOUT}", yellow=True)
+    for want in (WITHOUT, WITHOUT_STRUCTURES):
+        if count := sum(want in one for one in told):
+            terminalreporter.write_line(f"{count} tests skipped: {want}", yellow=True)
 
 
 @pytest.fixture

@@ -1,9 +1,7 @@
 """From a prepared job to a folder of results. The command line is a thin door on `job` and this."""
 
-import contextlib
 import os
 import shlex
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from taichimd.app.outputs import (
     ThermoTable,
     TrajectoryFile,
     cut_trajectory,
+    dropped_from,
 )
 from taichimd.app.profile import profile_of
 from taichimd.app.progress import ProgressObserver
@@ -36,7 +35,7 @@ from taichimd.app.saving import state_of
 from taichimd.app.setting_types import DRAW, parts_of
 from taichimd.app.simulation import Observer, RunResult, Simulation
 from taichimd.app.summary import print_header, print_stopped, print_summary
-from taichimd.core.errors import TaichimdError
+from taichimd.app.supervised import to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.lock import locked
@@ -189,28 +188,17 @@ class _Run:
             self.job.settings.output.checkpoint_interval, self.first_step if self.appending else None,
         )  # fmt: skip
         self._write_report("running", None)
-        try:
-            with StopRequest() as stop:
-                if self.appending and not same_path(Path(str(self.job.settings.system.restart)), keeper.path):
-                    keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
-                result = self._step(files, keeper, stop)
-                stopped = None if result.finished else stop.received
-                keeper.save(self.simulation)
-                files.close()
-                # Still within: who stops a run that has come to its end must not lose its results.
-                reason = "finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}"
-                self._finish(reason, result, keeper)
-        except (TaichimdError, KeyboardInterrupt) as error:
-            with contextlib.suppress(TaichimdError):
-                files.close()
-            with contextlib.suppress(TaichimdError):  # on a full disk the first message is the one to show
-                self._write_report(f"{type(error).__name__}: {error}", None)
-            if isinstance(error, TaichimdError):
-                error.args = (f"{error}; {keeper.note()}", *error.args[1:])
-            else:
-                self.console.print(keeper.note(), highlight=False, markup=False)
-            raise
-        return 0 if stopped is None else 128 + stopped
+
+        def step(stop: StopRequest) -> RunResult:
+            if self.appending and not same_path(Path(str(self.job.settings.system.restart)), keeper.path):
+                keeper.save(self.simulation)  # an older checkpoint was chosen: the newer one is void now
+            return self._step(files, keeper, stop)
+
+        return to_the_end(
+            self.simulation, files, keeper, self.console, step=step,
+            finish=lambda reason, result: self._finish(reason, result, keeper),
+            failed=lambda reason: self._write_report(reason, None),
+        )  # fmt: skip
 
     def _files(self) -> RunFiles:
         output, path = self.job.settings.output, self.folder.trajectory
@@ -249,17 +237,11 @@ class _Run:
             )
 
     def _drop_from(self, rhythm: str) -> int | None:
-        """First step whose rows ("every") or frames ("frames_every") the restart writes itself.
-
-        A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
-        earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
-        to do, all rows stay.
-        """
+        """`dropped_from` of rows ("every") or frames ("frames_every"); None of a new run."""
         if not self.appending or self.job.checkpoint is None:
             return None
         step, before = self.job.checkpoint.step, self.job.checkpoint.settings
-        stays = self.job.steps == 0 or step % (before.get(rhythm) or before["every"]) == 0
-        return step + 1 if stays else step
+        return dropped_from(step, before.get(rhythm) or before["every"], self.job.steps)
 
     def _checkpoint(self, simulation: Simulation) -> Checkpoint:
         if self.first_total.value is None:

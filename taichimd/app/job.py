@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from taichimd.app.config import check_velocities, make_settings
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.restart import at_rest, cut_ramp, new_bath, redrawn
+from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
 from taichimd.app.setting_types import DRAW, FILE, absolute, of_each
 from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.core.errors import SettingsError
-from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
+from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
 from taichimd.observables import observing
@@ -83,7 +83,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
         )
     if has_velocities(atoms):
         check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
-    forcefield, told = _forcefield(_absolute(given))
+    forcefield, told = load_with_remarks(_absolute(given).potential.file)
     if "timestep" not in given.given:
         given = given.changed(timestep=forcefield.timestep)
     steps = given.run.number_of_steps() or 0
@@ -99,7 +99,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
     path = Path(str(given.system.restart))
-    checkpoint = read_checkpoint(path)
+    checkpoint = read_run(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
     old = checkpoint.settings
     if flags.get("velocities") is None:
@@ -124,7 +124,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         settings = settings.changed(output=str(path.parent))
     if settings.potential.file is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
-    forcefield, told = _forcefield(settings)
+    forcefield, told = load_with_remarks(settings.potential.file)
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
@@ -140,12 +140,12 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan)
 
 
-def _forcefield(settings: RunSettings) -> tuple[Any, list[str]]:
-    """The force field of a run, and what loading it warned of."""
+def load_with_remarks(potential: Any) -> tuple[Any, list[str]]:
+    """A force field, and what loading it warned of."""
     from taichimd.forcefields.load import load_forcefield
 
     with warnings.catch_warnings(record=True) as caught:
-        forcefield = load_forcefield(settings.potential.file)
+        forcefield = load_forcefield(potential)
     return forcefield, [" ".join(str(warning.message).split()) for warning in caught]
 
 

@@ -58,6 +58,7 @@ def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str
     timestep = settings.run.timestep
     notes = of_timestep(timestep)
     notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
+    notes += forcefield.remarks_on_charges()
     if settings.ensemble.kind.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(

@@ -25,7 +25,7 @@ from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
 
-_Own = TypeVar("_Own", bound="_GrowingFile")
+_Own = TypeVar("_Own", bound="GrowingFile")
 _WRITERS: dict[str, type[TrajectoryWriter] | type[BinaryTrajectoryWriter]] = {
     ".extxyz": TrajectoryWriter,
     ".xyz": TrajectoryWriter,
@@ -139,10 +139,16 @@ class OutputFolder:
                         file.with_suffix(f".{other}").unlink(missing_ok=True)
 
 
-class _GrowingFile(Observer):
-    """What the observers that write a file have in common."""
+class GrowingFile(Observer):
+    """What the observers that write a file have in common.
 
-    def __init__(self, path: str | Path, overwrite: bool, drop_from: int | None) -> None:
+    Args:
+        path: the file.
+        overwrite: whether one that is there may be replaced.
+        drop_from: goes on with one that is there: the step from which its content is dropped.
+    """
+
+    def __init__(self, path: str | Path, overwrite: bool = False, drop_from: int | None = None) -> None:
         self.path = Path(path)
         self._overwrite, self._drop_from = overwrite, drop_from
         self._writer: Any = None
@@ -196,7 +202,7 @@ class _GrowingFile(Observer):
         raise NotImplementedError
 
 
-class ThermoTable(_GrowingFile):
+class ThermoTable(GrowingFile):
     """Writes a row of energies, temperature and pressure per report: thermo.csv of `taichimd run`.
 
         >>> from ase.build import bulk
@@ -243,7 +249,7 @@ class ThermoTable(_GrowingFile):
         self._writer.write(thermo, simulation.time_ps, *more)
 
 
-class TrajectoryFile(_GrowingFile):
+class TrajectoryFile(GrowingFile):
     """Writes a frame per report: the trajectory of `taichimd run`, as text or in ASE's binary format.
 
         >>> from ase.build import bulk
@@ -305,8 +311,8 @@ class RunFiles:
         observers: those of them that there are.
     """
 
-    def __init__(self, table: ThermoTable, frames: TrajectoryFile | None) -> None:
-        self.observers: list[ThermoTable | TrajectoryFile] = [table, *([] if frames is None else [frames])]
+    def __init__(self, table: GrowingFile, frames: GrowingFile | None) -> None:
+        self.observers: list[GrowingFile] = [table, *([] if frames is None else [frames])]
 
     def open(self, simulation: "Simulation") -> None:
         """Open them, and drop what a restart writes itself."""
@@ -323,6 +329,21 @@ class RunFiles:
         with ExitStack() as stack:
             for file in reversed(self.observers):
                 stack.callback(file.close)
+
+
+def dropped_from(step: int, rhythm: int, steps: int) -> int:
+    """First step whose rows, or frames, a restart writes itself.
+
+    A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
+    earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
+    to do, all rows stay.
+
+    Args:
+        step: of the checkpoint.
+        rhythm: steps between rows of the run before.
+        steps: that the restart will do.
+    """
+    return step + 1 if steps == 0 or step % rhythm == 0 else step
 
 
 def cut_trajectory(path: Path, step: int) -> None:

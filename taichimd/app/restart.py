@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from taichimd.app.protocols import EngineLike
@@ -10,13 +11,28 @@ from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.forcefields.fingerprint import is_fingerprint
-from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, earlier_hash, in_another_order
 from taichimd.program.decomposition import PARTICLE
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
+
+
+def read_run(path: str | Path) -> Checkpoint:
+    """The checkpoint of a run of molecular dynamics.
+
+    Raises:
+        CheckpointError: it is none, or one of Monte Carlo.
+    """
+    checkpoint = read_checkpoint(path)
+    if checkpoint.of_markov_chain:
+        raise CheckpointError(
+            f"checkpoint {path} is of Monte Carlo; go on with taichimd mc --restart, or start molecular "
+            f"dynamics from it: taichimd run {path}"
+        )
+    return checkpoint
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:

@@ -17,13 +17,14 @@ from taichimd.app.restart import (
     machine,
     new_bath,
     ramp_of,
+    read_run,
     resume,
 )
 from taichimd.app.setting_types import absolute, checkpoint_of, of_each
 from taichimd.app.settings import RunSettings
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.dynamics.ensembles import Ensemble
-from taichimd.io.checkpoint import Checkpoint, read_checkpoint
+from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.report import versions
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ def start_from(
     from taichimd.program.engine import Engine
 
     file = str(checkpoint_of(str(path)))
-    checkpoint = read_checkpoint(file)
+    checkpoint = read_run(file)
     settings = make_settings({**changes, "restart": file}, None, checkpoint.settings)
     spec = settings.potential.file if forcefield is None else forcefield
     if spec is None:

@@ -41,7 +41,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         ("taichimd", f"{__version__} · {machine.get('runtime')} · {machine.get('backend')} "
                      f"({machine.get('device')})"),
         ("system", f"{len(atoms):,} atoms{held}, {_short_formula(atoms)}, periodic: {periodic}"),
-        *_potential_rows(forcefield),
+        *potential_rows(forcefield),
         ("run", f"{job.steps:,} steps of {settings.run.timestep:g} fs = {length:g} ps, "
                 f"{settings.ensemble.name}, {settings.compute.precision}"),
         ("decomposition", decomposition),
@@ -56,7 +56,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         console.print(f"note: {note}", highlight=False, markup=False)
 
 
-def _potential_rows(forcefield: Any) -> list[tuple[str, str]]:
+def potential_rows(forcefield: Any) -> list[tuple[str, str]]:
     """The potential, and of a sum each term below it."""
     record = forcefield.describe()
     rows, terms = [("potential", f"{forcefield.name}, {_cutoff(record)}")], record["terms"]

@@ -9,7 +9,22 @@ from typing import Any
 import typer
 
 from taichimd import __version__
-from taichimd.cli import analyze, build, check, demo, energy, info, kappa, plot, potentials, relax, run
+from taichimd.cli import (
+    analyze,
+    build,
+    check,
+    cssp,
+    demo,
+    energy,
+    info,
+    kappa,
+    lammps,
+    mc,
+    plot,
+    potentials,
+    relax,
+    run,
+)
 from taichimd.core.signals import interrupted
 
 app = typer.Typer(
@@ -18,16 +33,19 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
+app.command()(mc.mc)
 app.command()(relax.relax)
 app.command()(build.build)
 app.command()(analyze.analyze)
 app.command()(kappa.kappa)
+app.command()(lammps.lammps)
 app.command()(plot.plot)
 app.command()(energy.energy)
 app.command()(potentials.potentials)
 app.command()(check.check)
 app.command()(info.info)
 app.command()(demo.demo)
+app.add_typer(cssp.app, name="cssp")
 
 
 def _version(wanted: bool) -> None:

@@ -6,6 +6,8 @@ from typing import Any
 
 MULTIPROCESSORS, CAPABILITY_MAJOR = 16, 75
 """Numbers of the driver's attributes."""
+CONTEXT_OF_POINTER = 1
+"""Number of the attribute of memory that says to which context it belongs."""
 
 
 @cache
@@ -38,3 +40,17 @@ def attribute(number: int) -> int:
         _driver().cuDeviceGet(ctypes.byref(device), 0)
         _driver().cuDeviceGetAttribute(ctypes.byref(value), number, device)
     return value.value
+
+
+def copy(target: int, source: int, size: int, on_device: int, to_host: bool) -> bool:
+    """Copy bytes between addresses of host and device, of which `on_device` is one; whether it was done."""
+    driver, context, before = _driver(), ctypes.c_void_p(0), ctypes.c_void_p(0)
+    address, length = ctypes.c_uint64, ctypes.c_size_t(size)
+    if driver.cuPointerGetAttribute(ctypes.byref(context), CONTEXT_OF_POINTER, address(on_device)):
+        return False
+    if driver.cuCtxPushCurrent_v2(context):
+        return False
+    function = driver.cuMemcpyDtoH_v2 if to_host else driver.cuMemcpyHtoD_v2
+    failed = function(address(target), address(source), length)
+    driver.cuCtxPopCurrent_v2(ctypes.byref(before))
+    return not failed

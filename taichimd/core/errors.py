@@ -35,6 +35,10 @@ class MissingParameterError(TaichimdError, InputError):
     """An element, pair or triple of the structure that the potential does not define."""
 
 
+class SequenceError(TaichimdError, InputError):
+    """A file or a chain of residues that cannot be counted or scored."""
+
+
 class SettingsError(TaichimdError, InputError):
     """An option or a value that makes no sense."""
 

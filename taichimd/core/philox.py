@@ -103,7 +103,7 @@ def uniforms(words: Words) -> NDArray[np.float64]:
 def normals(words: Words) -> NDArray[np.float64]:
     """Independent variates of mean 0 and variance 1, two for each block: (..., 4) words make (..., 2)."""
     u = uniforms(words)
-    radius = np.sqrt(-2.0 * _log(u[..., 0]))
+    radius = np.sqrt(-2.0 * log(u[..., 0]))
     cosine, sine = _cos_sin(u[..., 1] * 6.283185307179586)
     return np.stack([radius * cosine, radius * sine], axis=-1)
 
@@ -165,8 +165,13 @@ class Stream:
             x = float(self.normal()[0])
             v = 1.0 + c * x
             u = self.uniform()
-            if v > 0.0 and _log(u)[0] < 0.5 * x * x + d - d * v**3 + 3.0 * d * _log(np.array([v]))[0]:
+            if v > 0.0 and log(u)[0] < 0.5 * x * x + d - d * v**3 + 3.0 * d * log(np.array([v]))[0]:
                 return d * v * v * v * boost
+
+
+def logarithm(x: float) -> float:
+    """Natural logarithm of a normal number above 0, with the same bits on every processor."""
+    return float(log(np.array([x]))[0])
 
 
 # What follows repeats taichimd.core.math operation by operation, for the arguments that occur here.
@@ -187,8 +192,8 @@ def _eight(x: Any, c: list[float]) -> Any:
     return _four(x, x2, c, 0) + x2 * x2 * _four(x, x2, c, 4)
 
 
-def _log(x: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Natural logarithm of normal numbers above 0."""
+def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Natural logarithm of normal numbers above 0: the bits of NumPy's depend on the processor."""
     m, e = np.frexp(x)
     m, e = m * 2.0, e - 1
     large = m > 1.4142135623730951

@@ -10,3 +10,7 @@ VELOCITY_RESCALING = 2
 """Of the whole system, one step: block 0 holds the normal R_1, the others the gamma variate."""
 CELL = 3
 """Of a barostat, one step: six normals in three blocks."""
+MC_MOVE = 4
+"""Of a trial move of an atom, one sweep: three displacements, and the number that accepts a single move."""
+MC_SWEEP = 5
+"""Of a whole system's trial moves, one sweep."""

@@ -31,6 +31,7 @@ def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
             s = step_view(system, system.groups)
             if closes:
                 program.close_cuts(s)
+                flags.count_pass(s.control)
             flags.open_pass(s.control, loops.going, None, s.ledger)
 
         return open_pass

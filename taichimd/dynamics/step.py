@@ -39,8 +39,7 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     # Langevin counts energy by warps, one thread an atom.
     swaps = (apart or (kicked and not coupling.local)) and not every and unroll % 2 == 0
     drifts_apart = (apart or kicked) and not swaps
-    # Whether a list serves until it lacks a pair, not only until an atom has gone half the skin.
-    to_the_end = variant.loops and not (near_list or groups[0].all_pairs or cell)
+    to_the_end = variant.to_the_end
     dangerous_pairs = dangerous_pairs_functions(variant.backend)
     drift = drift_function(
         coupling, thermostat, program.box, near_list, dangerous_pairs.note if to_the_end else None

@@ -20,6 +20,7 @@ from taichimd.neighbours.control import (
     FROZEN,
     HELD,
     NONE,
+    PASSES,
     REBUILD,
     REMAINING,
     STALE,
@@ -79,6 +80,11 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         return halt
 
     @ti.func
+    def count_pass(control: ti.template()):
+        """Count a pass of which some step can be done. Serial."""
+        control[PASSES] += 1 - over(control)
+
+    @ti.func
     def open_pass(control: ti.template(), going: ti.template(), acting: ti.template(), ledger: ti.template()):
         """Which of the next `unroll` steps are to be done; `going` says whether any is. Or it is a barostat's turn. Serial.
 
@@ -124,6 +130,6 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
             control[REBUILD] = 1
 
     return SimpleNamespace(
-        every=every, sometimes=sometimes, deform=deform, count_step=count_step, open_pass=open_pass, close_pass=close_pass,
-        open_finish=open_finish, limit_age=limit_age,
+        every=every, sometimes=sometimes, deform=deform, count_step=count_step, count_pass=count_pass, open_pass=open_pass,
+        close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
     )  # fmt: skip

@@ -167,11 +167,12 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     else:
 
         @kernel(types, graph=True, **variant.of_pass)
-        def steps(system, outputs, old, loops, dt):
+        def steps(system, outputs, sort, old, loops, dt):
             """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
-            s = step_view(system, views(system, system.atoms.n), dt)
+            s = step_view(system, views(system, system.atoms.n), dt, sort)
             outs = outputs if ti.static(number > 1) else (s.out,)
             cut(forces, s)
+            flags.count_pass(s.control)
             flags.open_pass(s.control, loops.going, None, s.ledger)
             some_steps(s, old.pos, outs)
             bring_back(s, old.pos)

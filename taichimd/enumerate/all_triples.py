@@ -11,9 +11,21 @@ Yaseen, Ji, Li, A load-balancing workload distribution scheme for three-body int
 Comput. (2015).
 """
 
+from functools import cache
 from typing import Any
 
+from taichimd.core.arguments import Number, View, kernel, types_of
 from taichimd.core.runtime import ti
+from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
+from taichimd.enumerate.triple_tiles import (
+    SPREAD,
+    STRENGTHS,
+    WHOLE,
+    Placed,
+    TripletFunction,
+    in_units,
+    store_whole,
+)
 
 
 @ti.func
@@ -90,3 +102,45 @@ def direct_function(visit: Any) -> Any:
 
 BALANCED, DIRECT = "balanced", "direct"
 MAPPINGS = {BALANCED: balanced_function, DIRECT: direct_function}
+
+
+class Given(View):
+    """What a visit reads."""
+
+
+@cache
+def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
+    """Kernel of the energy, `(n, parts, side2, placed, nu, whole)`: a thread for each part of each atom, without tiles.
+
+    Args:
+        function: the energy of a triple.
+        mapping: a name in `MAPPINGS`.
+        n_kinds: species.
+    """
+    types = types_of(ti.f64)
+
+    @ti.func
+    def visit(sums: ti.template(), i, j, k, given: ti.template()):
+        x, y, z = given.placed.pos[i], given.placed.pos[j], given.placed.pos[k]
+        d, e, o = y - x, z - x, z - y
+        a, b, c = d.dot(d), e.dot(e), o.dot(o)
+        if a < given.side2 and b < given.side2 and c < given.side2:
+            strength = given.nu[0]
+            if ti.static(n_kinds > 1):
+                row = given.placed.kind[i] * n_kinds + given.placed.kind[j]
+                strength = given.nu[row * n_kinds + given.placed.kind[k]]
+            coarse, fine = added(sums[0], sums[1], strength * function.alone(a, b, c))
+            sums[0] = coarse
+            sums[1] = fine
+
+    of_thread = MAPPINGS[mapping](visit)
+
+    @kernel(types, n=Number("i32", "atoms"), parts=Number("i32", "threads of an atom"), side2=Number("f64", "square that each side is below, angstrom^2"), placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
+    def energy(n, parts, side2, placed, nu, whole):
+        for thread in range(n * parts):
+            sums = ti.Vector([COARSE, FINE])
+            part, i = ti.cast(thread // n, ti.i64), thread % n
+            of_thread(i, part, ti.cast(parts, ti.i64), n, sums, Given(placed=placed, nu=nu, side2=side2))
+            store_whole(thread % SPREAD, in_units(total_of(sums[0], sums[1])), whole)
+
+    return energy

@@ -4,7 +4,13 @@ from typing import Any
 
 
 class Evaluator:
-    """Evaluates some groups of terms for one system. A subclass has `queue`, and what it knows of the rest."""
+    """Evaluates some groups of terms for one system. A subclass has `queue`, and what it knows of the rest.
+
+    Attributes:
+        jumped: whether somebody else than a step has moved the atoms since the last evaluation.
+    """
+
+    jumped = False
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """Queue an evaluation with lists that are fit, or one that does nothing.

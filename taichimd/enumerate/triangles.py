@@ -14,6 +14,7 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
+from taichimd.enumerate.triple_tiles import Placed
 from taichimd.forcefields.reaxff.lanes import LANES, across, empty, threads_of_row, whole_chunks, with_term
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot, whole_warps
@@ -21,13 +22,6 @@ from taichimd.system.state import Atoms
 
 NUMBERS = 13
 """Sums of an atom: force, energy, virial."""
-
-
-class Placed(Bundle):
-    """Atoms in the order of the user's numbers."""
-
-    pos: Any = Array("double_vec", "n", "positions, angstrom")
-    kind: Any = Array("i32", "n", "number of the species")
 
 
 class Limits(Bundle):

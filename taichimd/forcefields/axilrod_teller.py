@@ -4,6 +4,10 @@ B. M. Axilrod, E. Teller, J. Chem. Phys. 11, 299 (1943). With a = r_ij^2, b = r_
 x = a + b - c, y = a - b + c, z = -a + b + c, which are 2 r r' times the cosines at i, j, k:
 
     u = nu (q^(-3/2) + 3/8 xyz q^(-5/2)),  f_i = 2 (du/da (r_j - r_i) + du/db (r_k - r_i))
+
+With t = b - c, v = b + c - a and g = t^2 - a^2 = -xy, where a belongs to a pair that meets many third atoms:
+
+    u = 3/8 nu q^(-5/2) (8/3 a bc - g v),  du/da = 3/8 nu q^(-5/2) (g (5/2 v/a + 2) - v^2)
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,12 +22,15 @@ from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.triangles import triangle_kernels
+from taichimd.enumerate.triple_forces import gather_kernels
+from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
 from taichimd.forcefields.base import Bound, ForceField
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
+from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
+from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
 
 COLUMNS = ("nu", "cutoff", "product_cutoff")
 UNITS = {"nu": "eV Å^9", "cutoff": "Å", "product_cutoff": "Å"}
@@ -45,12 +52,77 @@ def axilrod_teller(d, e, a, b, c, nu):
     return t + v, 2.0 * (first * d + second * e)
 
 
+@ti.func
+def inverse_fifth(r2):
+    """r^-5 of r^2 > 0, by four operations a step: (1 - e)^(-1/2) to e^3 with e = 1 - r2 y^2.
+
+    The bits of r2 give a first guess to 4 %, as in `core.math.inverse_cube_root`; two steps leave 1e-20.
+    """
+    upper = ti.cast(ti.bit_cast(r2, ti.i64) >> 32, ti.i32)
+    y = ti.bit_cast(ti.cast(_HALF - (upper >> 1), ti.i64) << 32, ti.f64)
+    for _ in ti.static(range(2)):
+        e = 1.0 - r2 * (y * y)
+        y += y * (e * (0.5 + e * (0.375 + e * 0.3125)))
+    y2 = y * y
+    return y2 * y2 * y
+
+
+@ti.func
+def _constants(a):
+    return ti.Vector([a * a, 2.5 / a, (8.0 / 3.0) * a])
+
+
+@ti.func
+def _energy(k, a, b, c, w_b, w_c):
+    v, t = b + c - a, b - c
+    return (k[2] * (b * c) - (t * t - k[0]) * v) * (w_b * w_c)
+
+
+@ti.func
+def _slope(k, a, b, c, w_b, w_c):
+    v, t = b + c - a, b - c
+    return ((t * t - k[0]) * (k[1] * v + 2.0) - v * v) * (w_b * w_c)
+
+
+@ti.func
+def _factor(a, w):
+    return 0.375 * w
+
+
+@ti.func
+def _alone(a, b, c):
+    q, v, t = a * b * c, b + c - a, b - c
+    return ((8.0 / 3.0) * q - (t * t - a * a) * v) * (0.375 * inverse_fifth(q))
+
+
+_HALF = 0x5FE6EB50
+"""Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
+ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
+
+
 @dataclass(frozen=True)
 class _Functions:
     """What is computed: the energy, and how it is added up."""
 
     triple: Any = axilrod_teller
     sums: Any = triangle_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _InTiles(_Functions):
+    """The same of all triples in tiles."""
+
+    slope: Any = _slope
+    tiles: Any = tile_kernels.__wrapped__
+    gather: Any = gather_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _ByProducts(_Functions):
+    """The same of all triples by products of matrices."""
+
+    products: Any = by_products
 
 
 @dataclass(frozen=True)
@@ -71,23 +143,54 @@ class AxilrodTellerTerm(Term):
 
     unbounded: ClassVar[bool] = True
 
+    @property
+    def enumeration(self) -> str:
+        """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
+        return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
+
+    def check_directions(self, pbc: Any) -> None:
+        """See `Term`."""
+        if self.enumeration == MATRIX and any(pbc):
+            raise SettingsError(
+                f"{self.name}: enumeration {MATRIX} is for structures that are not periodic; use "
+                f"{ALL_TRIPLES} with a cutoff, or pbc=False"
+            )
+
+    def strengths(self, species: Sequence[str]) -> Any:
+        """(kinds, kinds, kinds) nu, eV angstrom^9, in the order of the species.
+
+        Raises:
+            MissingParameterError: triples without nu.
+        """
+        rows, n = self.table.values(species, self.name), len(species)
+        return np.reshape([row["nu"] for row in rows], (n, n, n))
+
     def bind(self, species: Sequence[str]) -> list[Bound]:
         """A near list as long as the cutoff, or an empty one, with what evaluates the triples.
 
         Raises:
             MissingParameterError: triples without nu.
         """
-        rows, n = self.table.values(species, self.name), len(species)
-        nu = np.reshape([row["nu"] for row in rows], (n, n, n))
+        nu, n = self.strengths(species), len(species)
         reach = np.full((n, n), -1.0 if isinf(self.cutoff) else self.cutoff)
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
-        evaluator = partial(TriangleEvaluator, axilrod_teller, nu, self.cutoff, rows[0]["product_cutoff"])
-        return [Bound(terms, nothing, nothing, reach, reach, reach, self.name, evaluator=evaluator, span=1)]
+        product_cutoff = next(iter(self.table.rows.values()))["product_cutoff"]
+        given = axilrod_teller, nu, self.cutoff, product_cutoff
+        evaluator: Any = partial(TriangleEvaluator, *given)
+        if self.enumeration == MATRIX:
+            evaluator = partial(MatrixEvaluator, *given)
+        elif self.enumeration == ALL_TRIPLES:
+            evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        reaches = reach, reach, reach
+        return [
+            Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)
+        ]
 
     @cached_property
     def code(self) -> Code:
         """What is computed with the parameters."""
-        return code_of(_Functions())
+        return code_of(self.function)
 
     def describe(self, species: Sequence[str] | None = None) -> dict[str, Any]:
         """The record of this term: a JSON-able dictionary, with None for a cutoff that there is not."""
@@ -103,6 +206,7 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
     cutoff: float | None = None,
     product_cutoff: float | None = None,
     *,
+    enumeration: str = ALL_TRIPLES,
     name: str = "Axilrod-Teller",
     citation: str | None = CITATION,
     source: str | None = None,
@@ -122,6 +226,9 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         cutoff: angstrom; a triple counts if all three sides are below it. None: all triples, of a structure
             that is not periodic.
         product_cutoff: angstrom; a triple counts if the product of its sides is below its cube. None: all do.
+        enumeration: of all triples: "all-triples" in tiles of atoms; "direct", where each atom visits its
+            own; "matrix", forces by products of matrices (on CUDA by PyTorch), which have the library's bits.
+            With a cutoff triples come from a list of neighbours, but for "matrix".
         name: for reports.
         citation: where formula or parameters come from.
         source: the file they come from.
@@ -130,6 +237,10 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         SettingsError: a number that makes no sense, a triple that is given twice, differently, a product
             cutoff without a cutoff.
     """
+    if enumeration not in ENUMERATIONS:
+        raise SettingsError(f"enumeration is '{enumeration}', expected {', '.join(ENUMERATIONS)}")
+    if enumeration == MATRIX and product_cutoff is not None:
+        raise SettingsError(f"{name}: enumeration {MATRIX} has no product_cutoff; use {ALL_TRIPLES}")
     limits = {
         "cutoff": _length("cutoff", cutoff),
         "product_cutoff": _length("product_cutoff", product_cutoff),
@@ -150,8 +261,11 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         rows[elements] = {"nu": float(value), **limits}
     if not rows:
         raise SettingsError(f"{name}: nu has no triple, expected a number or one for each triple of elements")
+    functions = _ByProducts() if enumeration == MATRIX else _Functions()
+    if cutoff is None and enumeration == ALL_TRIPLES:
+        functions = _InTiles()
     term = AxilrodTellerTerm(
-        QUEUED, _Functions(), TripleTable(3, COLUMNS, rows), name,
+        QUEUED, functions, TripleTable(3, COLUMNS, rows), name,
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)

@@ -13,7 +13,15 @@ from taichimd.core.errors import MissingParameterError, PropertyError, SettingsE
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, QUEUED, TRIPLET, Source, Term
-from taichimd.forcefields.terms import AngleTerm, BondOrderTerm, PairTerm, PassesTerm, Terms, TripletTerm
+from taichimd.forcefields.terms import (
+    AngleTerm,
+    BondOrderTerm,
+    PairTerm,
+    PassesTerm,
+    Terms,
+    Triples,
+    TripletTerm,
+)
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 from taichimd.neighbours.control import MOST_GROUPS
 
@@ -38,6 +46,7 @@ class Bound:
         room: of a queued group, makes what a near list asks to grow.
         evaluator: of the first of some queued groups, makes what queues their kernels, of state, near lists,
             outputs, backend; span: how many groups these are.
+        triples: of a queued group that is a sum over triples, what is added up.
     """
 
     terms: Terms
@@ -50,6 +59,7 @@ class Bound:
     room: Any = None
     evaluator: Any = None
     span: int = 0
+    triples: Triples | None = None
 
 
 @dataclass(frozen=True)
@@ -211,6 +221,15 @@ class ForceField:
             f"{self.timestep:g} fs is usual; energy may not be conserved"
             for name, limit in limits
             if limit is not None and timestep > limit
+        ]
+
+    def remarks_on_charges(self) -> list[str]:
+        """That other potentials take no part in an equilibration of charges, if there are others."""
+        others = [term.name for term in self.terms if term.local]
+        return [
+            f"charges follow from {term.name} alone; {', '.join(others)} acts on the same atoms"
+            for term in self.terms
+            if others and not term.local
         ]
 
     def check_heat_current(self) -> None:

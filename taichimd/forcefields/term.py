@@ -91,6 +91,9 @@ class Term:
         """Time step (fs) above which these species need a warning, or None."""
         return None
 
+    def check_directions(self, pbc: Any) -> None:
+        """Refuse periodic directions that the term does not know, by a SettingsError; pbc: (3,) booleans."""
+
     @property
     def code(self) -> Code:
         """What is computed with the parameters: this function and all that it uses."""

@@ -110,6 +110,23 @@ class PassesTerm:
 
 
 @dataclass(frozen=True)
+class Triples:
+    """A sum over triples of atoms whose sides are short enough, for what asks how it changes with one atom.
+
+    Attributes:
+        function: `(d_ij, d_ik, a, b, c, strength) -> (u, f_i)` of the squared sides a = r_ij^2, b = r_ik^2,
+            c = r_jk^2.
+        strengths: (kinds, kinds, kinds).
+        cutoff: that each side is below, angstrom. product_cutoff: whose cube their product is below.
+    """
+
+    function: Any
+    strengths: Any
+    cutoff: float
+    product_cutoff: float
+
+
+@dataclass(frozen=True)
 class ByTuple:
     """Terms done by tuple decomposition: lists of tuples, a thread for each. The others by particle."""
 

@@ -5,11 +5,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core import memory
 from taichimd.core.runtime import ti
 from taichimd.enumerate.evaluator import Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
-from taichimd.enumerate.triangles import Limits, Placed, triangle_kernels
+from taichimd.enumerate.triangles import Limits, triangle_kernels
+from taichimd.enumerate.triple_forces import gather_kernels
+from taichimd.enumerate.triple_tiles import (
+    Placed,
+    TripletFunction,
+    slope_items,
+    tile_kernels,
+)
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
@@ -26,6 +34,11 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
+        tiles: the same energy for loops in tiles, which find the forces of all triangles; None: each atom
+            finds its own.
+
+    Raises:
+        CapacityError: slopes of all pairs do not fit the memory.
     """
 
     def __init__(
@@ -38,32 +51,51 @@ class TriangleEvaluator(Evaluator):
         near: tuple[NearList],
         outputs: tuple[Outputs],
         backend: str,
+        tiles: TripletFunction | None = None,
     ) -> None:
         self._state, self._near, self._outputs = state, near[0], outputs[0]
         self._made_for = function, state.real, backend, len(nu)
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
-        self._placed = None
+        self._placed, self._tiles, n = None, tiles, state.n
         if np.isinf(cutoff):
-            self._placed = Placed(
-                ti.ndarray(ti.types.vector(3, ti.f64), state.n), ti.ndarray(ti.i32, state.n)
-            )
+            self._placed = placed_atoms(n)
+        if self._placed and tiles:
+            items = slope_items(n)
+            self._slope = memory.array(ti.f64, n * n, "slopes of all pairs of atoms", 8 * n * n, _CURE)
+            self._items, self._count = integers(items), len(items)
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
+        state, placed, outputs = self._state, self._placed, self._outputs
         everything, near = triangle_kernels(*self._made_for, want != FORCE)
-        if self._placed:
-            call(everything, self._state, self._placed, self._nu, control, self._outputs, when)
-        else:
-            call(
-                near,
-                self._state,
-                verlet,
-                self._near.near,
-                self._limits,
-                self._nu,
-                control,
-                self._outputs,
-                when,
-            )
+        if not placed:
+            rows = self._near.near
+            call(near, state, verlet, rows, self._limits, self._nu, control, outputs, when)
+            return
+        if not self._tiles or want != FORCE:
+            call(everything, state, placed, self._nu, control, outputs, when)
+        if self._tiles:
+            _, real, backend, n_kinds = self._made_for
+            place, gather, _ = gather_kernels(real, backend)
+            slopes = tile_kernels(self._tiles, backend, n_kinds)[1]
+            call(place, state, placed)
+            call(slopes, state.n, self._count, self._items, placed, self._nu, control, when, self._slope)
+            # Steps and evaluations have the same bits: forces come from here in both.
+            call(gather, state, placed, self._slope, control, outputs, when)
+
+
+_CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
+
+
+def placed_atoms(n: int) -> Placed:
+    """Room for n atoms in the order of the user's numbers."""
+    return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
+
+
+def integers(table: NDArray[np.int32]) -> Any:
+    """A table of whole numbers on the device, flat."""
+    array = ti.ndarray(ti.i32, table.size)
+    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
+    return array

@@ -84,19 +84,21 @@ class BinaryTrajectoryWriter:
             self._file.set_description(DESCRIPTION)
         self._whole = True
 
-    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
-        """Append the present state of the engine as one frame."""
+    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float | None) -> None:
+        """Append the present state of the engine as one frame; without a time there are no momenta."""
         atoms = self._atoms.copy()
         atoms.set_cell(engine.cell)
         atoms.positions = engine.positions()
-        atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
+        if time_ps is not None:
+            atoms.set_momenta(engine.velocities() * np.asarray(engine.masses)[:, None])
         fix(atoms, engine.fixed)
         values = engine.atom_values()
         results: dict[str, Any] = {"energy": float(thermo.potential), "forces": engine.forces()}
         if "charges" in values:
             results["charges"] = values.pop("charges")
         # ASE's format has no columns of one's own.
-        atoms.info = {"step": int(thermo.step), "time_ps": float(time_ps), **values}
+        time = {} if time_ps is None else {"time_ps": float(time_ps)}
+        atoms.info = {"step": int(thermo.step), **time, **values}
         if thermo.stress is not None:
             results["stress"] = np.asarray(thermo.stress)
         if self._per_atom:

@@ -19,6 +19,8 @@ from taichimd.io.files import write_atomically
 from taichimd.system.constraints import fix, fixed_atoms
 
 FORMAT = 1
+METROPOLIS = "metropolis"
+"""What a chain of Monte Carlo says in place of a bath."""
 _META = (
     "step", "settings", "potential_hash", "clock", "last_step", "first_total", "versions", "bath", "ramp",
     "counted_from", "potential",
@@ -79,6 +81,11 @@ class Checkpoint:
     observed: dict[str, Any] = field(default_factory=dict)
     fixed: NDArray[np.bool_] | None = None
     states: dict[str, Array] = field(default_factory=dict)
+
+    @property
+    def of_markov_chain(self) -> bool:
+        """Whether it is of Monte Carlo, and not of molecular dynamics."""
+        return self.bath.get("kind") == METROPOLIS
 
     @property
     def symbols(self) -> list[str]:

@@ -97,7 +97,7 @@ def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict
     before = earlier.get("segments") or [
         *earlier.get("previous_runs", []), {key: earlier[key] for key in _OF_SEGMENT if key in earlier},
     ]  # fmt: skip
-    step, ps = report["first_step"], report["first_ps"]
+    step, ps = report["first_step"], report.get("first_ps")
     kept = []
     for one in before if earlier else []:
         first, last = one.get("first_step", 0), one.get("last_step", 0)

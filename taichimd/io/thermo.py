@@ -55,7 +55,7 @@ class ThermoWriter(AppendedFile):
         if drop_from is not None and path.exists():
             self.columns = _columns_of(path)
         header = ",".join(self.columns) + "\n"
-        super().__init__(path, None if drop_from is None else lambda: _offset_of(path, drop_from), header)
+        super().__init__(path, None if drop_from is None else lambda: offset_of_row(path, drop_from), header)
 
     @property
     def has_cell(self) -> bool:
@@ -117,7 +117,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
 
 
-def _offset_of(path: Path, step: int) -> int:
+def offset_of_row(path: Path, step: int) -> int:
     """Byte offset of the first row at or after `step`, or of a row that a killed run left unfinished."""
     offset = 0
     with open(path, "rb") as file:

@@ -27,6 +27,7 @@ from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile
 
 _PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:forces:R:3"
+_MOMENTA = "momenta:R:3:"
 MOMENTA_UNIT = "sqrt(eV*amu)"
 """ASE's: a mass in amu times a velocity in Å / (Å sqrt(amu/eV)); divided by masses in amu, ASE's velocity."""
 _COLUMNS = {"energy": "energies:R:1", "virial": "virials:R:9"}
@@ -64,13 +65,14 @@ class TrajectoryWriter(AppendedFile):
         flags = " ".join("T" if periodic else "F" for periodic in pbc)
         more = [_COLUMNS[name] for name in self._per_atom] + ["masses:R:1"] * self._own_masses
         self._properties = ":".join([_PROPERTIES, *more])
-        self._pbc = f'pbc="{flags}" momenta_unit="{MOMENTA_UNIT}"'
+        self._pbc = f'pbc="{flags}"'
         super().__init__(path, None if drop_from is None else lambda: offset_of_step(path, drop_from))
 
-    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float) -> None:
-        """Append the present state of the engine as one frame."""
-        momenta = engine.velocities() * np.asarray(engine.masses)[:, None]
-        columns = [engine.positions(), momenta, engine.forces()]
+    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float | None) -> None:
+        """Append the present state of the engine as one frame; without a time there are no momenta."""
+        columns = [engine.positions(), engine.forces()]
+        if time_ps is not None:
+            columns.insert(1, engine.velocities() * np.asarray(engine.masses)[:, None])
         if self._per_atom:
             now = engine.evaluate()
             more = {"energy": now.energies[:, None], "virial": now.virials.reshape(-1, 9)}
@@ -85,7 +87,10 @@ class TrajectoryWriter(AppendedFile):
         if engine.fixed is not None:
             properties += ":move_mask:L:1"
             marks = [" F" if fixed else " T" for fixed in engine.fixed]
-        comment = f"{lattice}Properties={properties} {self._pbc} step={thermo.step} time_ps={time_ps!r}"
+        unit, time = f' momenta_unit="{MOMENTA_UNIT}"', f" time_ps={time_ps!r}"
+        if time_ps is None:
+            properties, unit, time = properties.replace(_MOMENTA, "", 1), "", ""
+        comment = f"{lattice}Properties={properties} {self._pbc}{unit} step={thermo.step}{time}"
         comment += f" energy={float(thermo.potential)!r}"
         if thermo.stress is not None:
             comment += f' stress="{_numbers(np.asarray(thermo.stress)[list(_VOIGT_AS_3X3)])}"'

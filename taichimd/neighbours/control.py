@@ -11,8 +11,8 @@ MOST_GROUPS = 16
 """Groups of terms that a force field may have: each has a near list of its own."""
 (
     REMAINING, DONE, STALE, REBUILD, BLOWN, CUTS, MOST, IMAGE_X, IMAGE_Y, IMAGE_Z, CLOSE, BUILDING, BUILDS,
-    BUILT, FAST, SPARE, HELD, LONGEST,
-) = range(18)  # fmt: skip
+    BUILT, FAST, SPARE, HELD, PASSES, LONGEST,
+) = range(19)  # fmt: skip
 OVERFULL = LONGEST + MOST_GROUPS
 FROZEN = OVERFULL + MOST_GROUPS
 """Steps still to do and done; near lists outdated; Verlet list outdated or unfit; smallest number of an atom
@@ -28,6 +28,8 @@ Atoms that have gone farther than half the skin in this pass (`dangerous_pairs`)
 Whether the last step has left the positions in the spare array.
 
 Whether `evaluate` has nothing to do: with these lists, or because the run is not at its end.
+
+Passes that the host has called and that had steps to do, modulo 2^32.
 
 For each group of terms the longest row of its near list, and whether its lists of tuples have too little room.
 

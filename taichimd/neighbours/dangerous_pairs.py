@@ -14,9 +14,11 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import FAST, REBUILD
+from taichimd.neighbours.search import Sorted
 
 TOLERANCE = 4e-3
 """Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""
+LOOKED_AT = Sorted.only("radius2", "bins", "reach", "periodic", "grid", "starts", "turns", "bin_of", "order")
 LANES = 32
 """Threads that look around one atom."""
 ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}

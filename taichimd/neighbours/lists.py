@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.errors import CapacityError
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.batch_list import BatchList
@@ -19,6 +20,7 @@ from taichimd.neighbours.control import (
     DONE,
     MOST_GROUPS,
     OVERFULL,
+    PASSES,
     REBUILD,
     control_size,
 )
@@ -77,7 +79,7 @@ class Lists:
         self._seen = self.look()
         self.expected = 50.0
         self.age = 0
-        self._pace = float(unroll)
+        self._pace, self._passes = float(unroll), 0
         self._trust = 0
         self.most_age = NEVER
         self._learnt: float | None = None
@@ -133,6 +135,18 @@ class Lists:
         self._set_limits()
         self.outdate()
 
+    def allow(self, move: float) -> None:
+        """Skins that let every atom go so far, angstrom, from where it is when a list is made or cut."""
+        if self.skins.near >= move * (1.0 + 1e-6):
+            return
+        self.skins.inner = 2.0 * move * (1.0 + 1e-3)
+        between = 0.2 * self.cutoff if self.near_list else 0.0
+        self.skins.outer = max(self.skins.outer, self.skins.inner + between)
+        if not self.near_list:
+            self.skins.inner = self.skins.outer
+        self._set_limits()
+        self.outdate()
+
     def due(self) -> bool:
         """Whether `renew` has anything to do."""
         return self._outdated or bool(self._seen[REBUILD])
@@ -145,6 +159,23 @@ class Lists:
         """
         if not self.due():
             return False
+        while True:
+            try:
+                return self._renew(frame)
+            except CapacityError:
+                if self._all_pairs or not self.skins.shrink():
+                    raise
+                self._forget()
+
+    def _forget(self) -> None:
+        """Give rows back, and make all lists anew with the skins as they are."""
+        self.verlet.release()
+        for near in self.near:
+            near.release()
+        self._set_limits()
+        self.outdate()
+
+    def _renew(self, frame: Frame) -> bool:
         seen = self._seen
         if self._all_pairs:
             self._set_lattice(frame)
@@ -176,21 +207,24 @@ class Lists:
     def batches(self, remaining: int) -> int:
         """Kernel calls before the host looks again: until the list will be outdated, by experience.
 
-        A list that lasts longer than others did is asked now and then.
+        A list that lasts longer than others did is asked about after each quarter of its age.
         """
         if self._loops:
             return 1
-        ahead = max(self.expected - self.age, 0.25 * self.expected, self._pace)
+        ahead = max(self.expected - self.age, 0.25 * max(self.expected, self.age), self._pace)
         return max(1, ceil(min(ahead, remaining, 200) / self._pace))
 
-    def count(self, steps: int, calls: int) -> None:
-        """Take note of the steps, and the builds, that some kernel calls have done."""
+    def count(self, steps: int) -> None:
+        """Take note of the steps, and the builds, that the last kernel calls have done."""
         self.age += steps
         if self._seen[BUILDS]:
             self.verlet.builds += int(self._seen[BUILDS])
             self.age = int(self._seen[DONE] - self._seen[BUILT])
-        if steps:
-            self._pace = max(0.5 * (self._pace + steps / calls), 1.0)
+        # Calls behind a list's end have done nothing, and say nothing of the next ones.
+        passes = (int(self._seen[PASSES]) - self._passes) % 2**32
+        self._passes += passes
+        if passes:
+            self._pace = max(0.5 * (self._pace + steps / passes), 1.0)
 
     def statistics(self) -> dict[str, Any]:
         """Figures for reports."""

@@ -10,7 +10,7 @@ from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, requir
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import LONGEST, OVERFULL
 from taichimd.neighbours.limits import limits, limits_size
-from taichimd.neighbours.rows import NearRows, row_width
+from taichimd.neighbours.rows import NearRows, roomy_width, row_width
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.neighbours.tuple_room import PairRows, TupleRoom
@@ -111,9 +111,15 @@ class NearList:
         need = int(seen[LONGEST + self.number])
         if not self.present or need <= self.near.width:
             return False
-        self.near.width = row_width(need + need // 8)
+        self.near.width = roomy_width(need, self._state.n)
         self._reserve()
         return True
+
+    def release(self) -> None:
+        """Give the rows back: the next cut finds how long they must be."""
+        if self.present:
+            self.near.width = row_width(1)
+            self._reserve()
 
     def statistics(self) -> dict[str, Any]:
         """Memory, for reports."""

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.memory import LARGEST
 from taichimd.core.runtime import WARPS, ti
 from taichimd.neighbours.masks import how_many_below
 
@@ -39,6 +40,12 @@ def row_layout(backend: str) -> int:
 def row_width(need: int) -> int:
     """Slots of rows for so many entries: whole chunks."""
     return -(-need // CHUNK) * CHUNK
+
+
+def roomy_width(need: int, n: int) -> int:
+    """Slots of rows of n atoms for so many entries and an eighth more, or as many as an array of the runtime holds."""
+    most = LARGEST // n // CHUNK * CHUNK
+    return max(min(row_width(need + need // 8), most), row_width(need))
 
 
 def places_of(n: int, width: int, layout: int) -> NDArray[np.int64]:

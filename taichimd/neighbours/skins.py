@@ -29,6 +29,14 @@ BOTH_IN_WARPS = Costs(1.0, 0.28, 1.0)
 """The same on a GPU: a warp pays for an entry beyond the cutoff as long as one of its atoms has one within."""
 BOND = Costs(0.1, 0.2, 3.0)
 """Bond-order terms, on which a cut waits less: their near list holds bonds only."""
+QUEUED = Costs(0.15, 0.1, 0.6)
+"""Terms with kernels of their own, such as ReaxFF, whose step costs as much as a build: of its loops the cut of the matrix
+alone reads the near list."""
+MOST_OUTER, MOST_OUTER_OF_QUEUED = 0.8, 0.3
+"""Outer skin over cutoff. A longer one saves a step of queued terms less than a hundredth, and its rows cost memory: of water
+4 kB an atom from 2.5 to 6 angstrom."""
+LEAST_OUTER = 0.05
+"""Outer skin over cutoff below which lists that do not fit the memory are not made shorter."""
 MOST_INNER = 0.14
 """Inner skin over cutoff. Three-body potentials end between shells of neighbours: a near list that reaches
 the next shell is three times as long."""
@@ -51,6 +59,7 @@ class Skins:
         both: whether pair terms have another one. warps: whether a GPU reads it.
         bonds: whether the three-body term is a bond order, of so many atoms that work counts, not waiting.
         fixed: the user's outer skin, or None.
+        queued: whether terms have kernels of their own, beside which lists cost little.
         idle_cut, idle_build: steps' worth of time that a cut and a build cost besides the work: the rest of a
             batch, the host.
     """
@@ -64,9 +73,12 @@ class Skins:
     both: bool = False
     warps: bool = False
     bonds: bool = False
+    queued: bool = False
 
     def __post_init__(self) -> None:
-        self.outer = self.fixed or (0.32 if self.near_list and not self.both else 0.13) * self.cutoff
+        self._most_outer = (MOST_OUTER_OF_QUEUED if self.queued else MOST_OUTER) * self.cutoff
+        first = MOST_OUTER_OF_QUEUED if self.queued else 0.32 if self.near_list and not self.both else 0.13
+        self.outer = self.fixed or first * self.cutoff
         most = MOST_INNER_OF_BONDS if self.bonds else MOST_INNER
         self.inners = np.linspace(0.02, most, 13) * self.cutoff
         self.inner = self.first_inner
@@ -88,11 +100,22 @@ class Skins:
         """How far an atom may have moved since the build when the near list is cut."""
         return 0.5 * (self.outer - self.inner)
 
+    def shrink(self) -> bool:
+        """Take shorter skins from now on, since lists do not fit the memory; whether there are any."""
+        outer = 0.8 * self.outer
+        if self.fixed or outer < LEAST_OUTER * self.cutoff:
+            return False
+        self.outer = self._most_outer = outer
+        self.inner = min(self.inner, 0.6 * outer) if self.near_list else outer
+        return True
+
     def learn(self, steps: int, cuts: int) -> bool:
         """Adapt to a list that lasted some steps and cuts; whether the skins have changed."""
         if steps < 1 or (self.fixed and not self.near_list):
             return False
         outer = np.array([self.fixed]) if self.fixed else np.linspace(0.04, 0.8, 77) * self.cutoff
+        if not self.fixed:
+            outer = np.minimum(outer, self._most_outer)
         if self.near_list:
             outer, inner = (grid.ravel() for grid in np.meshgrid(outer, self.inners))
         else:
@@ -109,7 +132,7 @@ class Skins:
         """Of a step, with lists that outdate as fast as the last ones."""
         both = BOTH_IN_WARPS if self.warps else BOTH
         of_body = BOND if self.bonds else BODY
-        costs = both if self.both else of_body if self.many_body else PAIR
+        costs = QUEUED if self.queued else both if self.both else of_body if self.many_body else PAIR
         covered = _volume(outer / self.cutoff)
         cost = 1.0 + costs.loop * (_volume(inner / self.cutoff) - 1.0)
         if not self.near_list:

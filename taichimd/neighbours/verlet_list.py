@@ -13,7 +13,7 @@ from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
 from taichimd.neighbours.box import Frame, Grid, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
-from taichimd.neighbours.rows import CHUNKED, row_layout, row_width
+from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
 from taichimd.neighbours.search import UNROLL, Search, Sorted
 from taichimd.system.state import State
@@ -208,6 +208,10 @@ class VerletList:
     def _refuse(self, state: State, frame: Frame, atom: int) -> StructureError:
         return StructureError(coincident(state.get("pos"), frame, atom))
 
+    def release(self) -> None:
+        """Give the rows back: the next build makes others."""
+        self.entries, self.width, self._plan_of = None, 0, None
+
     def _reserve_bins(self, n_bins: int) -> None:
         if n_bins <= self._bin_capacity:
             return
@@ -219,7 +223,7 @@ class VerletList:
 
     def _reserve_rows(self, state: State, need: int) -> None:
         """Rows for `need` neighbours and an eighth more."""
-        width = row_width(max(need + need // 8, 4))
+        width = roomy_width(max(need, 4), state.n)
         size = 4 * width * state.n
         what = f"a neighbour list of {state.n} atoms, {need} neighbours each"
         self.entries = None  # what grows does not need both

@@ -269,7 +269,7 @@ class Batch(NotCopied):
             seen = lists.look()
             device.check()
             if calls:
-                lists.count(int(seen[DONE]) - done, calls)
+                lists.count(int(seen[DONE]) - done)
             done = int(seen[DONE])
             self.step = first + 1 + done
             if seen[BLOWN] != NONE:

@@ -12,6 +12,7 @@ from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
+from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
 from taichimd.program.totals import totals
@@ -165,20 +166,41 @@ class Device:
         while self.renew():
             self.lists.look()
 
+    def fit_lists(self, move: float) -> None:
+        """Lists that serve until atoms have gone so far, angstrom, from where they are."""
+        self.lists.allow(move)
+        while True:
+            self.settle()
+            self.system()
+            self.reach.most_near2 = (self.lists.skins.near - move) ** 2
+            self.call(self._run.moved, self._arrays)
+            self.call(self._run.cut_lists, self.system())
+            if not self.lists.look()[REBUILD]:
+                return
+
     def moved(self) -> None:
         """Positions came from outside: outdate the list if they break it."""
         self.forces_known = self.evaluated = self.blown = False
+        self.jumped(True)
         self.call(self._run.moved, self.system())
+
+    def jumped(self, jumped: bool) -> None:
+        """Whether the next evaluation beside a run is of other positions than the last one."""
+        for one in self.evaluators:
+            one.jumped = jumped
 
     # Forces.
 
-    def queue_forces(self, timestep: float = 0.0) -> None:
+    def queue_forces(self, timestep: float = 0.0, want: int = ALL) -> None:
         """Queue one call of `finish`; does not wait for it.
 
         It does nothing with an outdated list or, with a time step, where a run is not at its end.
         """
-        self._queue_groups(END if timestep > 0.0 else ANY_TIME, ALL)
-        self.call(self._run.evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
+        self._queue_groups(END if timestep > 0.0 else ANY_TIME, want)
+        evaluate = self._run.evaluate
+        if want != ALL:
+            evaluate = evaluation_kernels(self._variant.outside_steps, want).evaluate
+        self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
             self.call(self._run.last_kick, self._arrays, timestep)
 
@@ -219,16 +241,17 @@ class Device:
         self.reach.most_near2, self.reach.most_drift2 = self.lists.near2, self.lists.drift2
         return self._arrays
 
-    def finish(self) -> None:
-        """Forces, energies and virials of the present positions."""
+    def finish(self, want: int = ALL) -> None:
+        """Forces, energies and virials of the present positions; with `FORCE` forces alone."""
         while True:
             self.settle()
-            self.queue_forces()
+            self.queue_forces(want=want)
             seen = self.lists.look()
             self.check()
             if not seen[REBUILD]:
                 break
-        self.forces_known = self.evaluated = True
+        self.jumped(False)
+        self.forces_known, self.evaluated = True, want == ALL
 
     def need_forces(self) -> None:
         """Forces of the present positions."""
@@ -271,7 +294,7 @@ class Device:
         """Queue some calls of `steps`."""
         self._loops.builds_allowed, self._loops.most_age = self.lists.builds_allowed, self.lists.most_age
         state = self.state
-        spare: tuple[Any, ...] = (state.spare,)
+        spare: tuple[Any, ...] = self.lists.verlet.sort, state.spare
         if self._variant.loops:
             spare = self.lists.verlet.sort, state.carried, state.spare, state.spare_carried
         each = 1 if self.evaluators else calls

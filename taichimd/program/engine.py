@@ -115,6 +115,8 @@ class Engine(NotCopied):
         check_turns(atoms.positions, frame)
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        for term in forcefield.terms:
+            term.check_directions(self.pbc)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
@@ -210,6 +212,7 @@ class Engine(NotCopied):
                 check_all_pairs(make_frame(cell, self.pbc), self.forcefield.cutoff, many_body=False)
             device.cell.set(cell)
             device.forces_known = device.evaluated = False
+            device.jumped(True)
             # A deformed lattice moves pairs apart in a way the displacement test does not see.
             device.lists.outdate()
         if positions is not None:
@@ -249,6 +252,7 @@ class Engine(NotCopied):
             SettingsError: states of another force field, or of another number of atoms.
         """
         self._state.set_carried(states)
+        self.device.jumped(False)
 
     def bath_state(self) -> dict[str, Any]:
         """What a thermostat remembers from step to step, for a checkpoint; empty in NVE."""
@@ -365,7 +369,7 @@ class Engine(NotCopied):
                 device.check()
                 if calls:
                     device.cell_moved()
-                    lists.count(int(seen[DONE]) - done, calls)
+                    lists.count(int(seen[DONE]) - done)
                 done = int(seen[DONE])
                 self.step = first + 1 + done
                 # First: positions that left physics would not fit a list.

@@ -77,10 +77,13 @@ class Choice:
         idle = (0.5, 6.0) if variant.loops else (0.5 * (unroll - 1), 20.0)
         short = any(bound.terms.short_body for bound in self.bounds)
         bonds = any(bound.terms.bond_order for bound in self.bounds)
+        queued = any(bound.terms.queued for bound in self.bounds)
+        if queued:
+            idle = (0.0, 0.2)
         near_list = groups[0].near_list
         skins = Skins(
             self.cutoff, self.many_body, near_list, self.skin, small * idle[0], small * idle[1],
-            both=short, warps=on_cuda, bonds=bonds and small < 1.0,
+            both=short, warps=on_cuda, bonds=bonds and small < 1.0, queued=queued,
         )  # fmt: skip
         near = [_near_list(state, group, bound) for group, bound in zip(groups, self.bounds, strict=True)]
         return Lists(

@@ -218,8 +218,8 @@ class Member(NotCopied):
         self._check_going()
         self.batch.evaluate()
         if self._extract is None:
-            state = self.batch.device.state
-            kinds = state.kind.to_numpy()[state.sorted_of.to_numpy()][self._part]
+            species = sorted(set(self.symbols))
+            kinds = np.array([species.index(symbol) for symbol in self.symbols], np.int32)
             self._extract = Extract(State(kinds, self.masses, self.precision, self.fixed))
         device = self.batch.device
         take(*self._extract.take(device.state, device.outputs, self._part.start))

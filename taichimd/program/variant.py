@@ -10,6 +10,7 @@ from taichimd.dynamics.coupling import Coupling
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.dangerous_pairs import LOOKED_AT
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import VerletRows
 from taichimd.system.cell import Cells
@@ -96,6 +97,7 @@ class Variant:
         return {
             "system": self.system(),
             "outputs": self.outputs,
+            "sort": LOOKED_AT if self.to_the_end else None,
             "old": Atoms.only("pos"),
             "loops": LoopFlags.only("going"),
             "dt": Number("real", "time step"),
@@ -115,6 +117,11 @@ class Variant:
     def loops(self) -> bool:
         """Whether steps loop on the device."""
         return DEVICE_LOOPS and not (self.queued or self.split)
+
+    @property
+    def to_the_end(self) -> bool:
+        """Whether a list serves until it lacks a pair, not only until an atom has gone half the skin."""
+        return not (self.split or self.near_list or self.groups[0].all_pairs or self.coupling.moves_cell)
 
     @property
     def types(self) -> dict[str, Any]:

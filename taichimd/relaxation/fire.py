@@ -87,6 +87,7 @@ class Fire:
         self._step = 0
         self._force = np.inf
         engine.set_state(velocities=np.zeros((n, 3)))
+        engine.device.jumped(True)
 
     @property
     def running(self) -> bool:
@@ -135,7 +136,7 @@ class Fire:
             engine.device.check()
             energy, _, virial = engine.device.totals()
             look = self._look(energy, virial)
-            lists.count(self._step - before, calls)
+            lists.count(self._step - before)
             # A near list that does not fit its rows lets nothing happen.
             if self._step > before or not self.running:
                 return look

@@ -14,6 +14,13 @@ from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, COLUMNS, read_therm
 
 pytestmark = pytest.mark.runtime("taichi")
 
+LIGHT = """\
+# UNITS: metal
+mixing geometric
+truncation force-shifted
+O O 0.01 2.0 6.0
+H H 0.001 1.0 6.0
+"""
 RUN = "run water.extxyz --potential ffield.water --every 2 --quiet "
 
 
@@ -46,7 +53,7 @@ def test_a_run_and_its_restart(call, folder):
     (term,) = report["potential"]["terms"]
     assert term["options"] == {
         "constants": "lammps", "charge_tolerance": 1e-6, "net_charge": 0.0, "lammps_forces": False,
-            "tables": True,
+            "tables": True, "charges": "converged", "matrix_precision": "float64",
     }  # fmt: skip
     norm = "sqrt(sum of r^2/eta)/|b|, for s and for t"
     assert term["charge_norm"] == report["statistics"]["charges"]["norm"] == norm
@@ -63,6 +70,14 @@ def test_a_barostat_a_long_step_and_binary_frames(call, folder):
     assert any(
         "time step of 0.6 fs: ReaxFF ffield.water with hydrogen needs 0.5 fs or less" in n for n in notes
     )
+
+
+def test_another_potential_beside_it_is_said(call, folder):
+    (folder / "light.lj").write_text(LIGHT)
+    code, _, err = call(RUN + "--potential light.lj --steps 2 --output both")
+    assert (code, err) == (0, "")
+    notes = json.loads((folder / "both" / "run.json").read_text())["notes"]
+    assert "charges follow from ReaxFF ffield.water alone; light.lj acts on the same atoms" in notes
 
 
 def test_another_file_in_a_restart_is_named(call, folder):

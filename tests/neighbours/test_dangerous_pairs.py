@@ -6,11 +6,8 @@ from ase import units
 from ase.build import bulk
 
 from taichimd import testing
-from taichimd.core import runtime
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
-
-pytestmark = pytest.mark.skipif(not runtime.DEVICE_LOOPS, reason="only loops on the device look for pairs")
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 STEP, SKIN = 4.0 * units.fs, 0.5

@@ -332,6 +332,35 @@ def test_lists_beyond_the_free_memory_are_refused_before_they_are_made(monkeypat
             Engine(dense, load_forcefield("Si.tersoff"), backend="cpu").forces()
 
 
+def test_rows_that_do_not_fit_an_array_get_shorter_skins(monkeypatch):
+    """No bit depends on that; without any skin there is an error."""
+    atoms, argon = bulk("Ar", cubic=True) * 5, LennardJones(epsilon=0.0104, sigma=3.405, cutoff=6.0)
+    atoms.rattle(0.1, seed=1)
+    free = Engine(atoms, argon, backend="cpu")
+    forces, skin = free.forces(), free.device.lists.skins.outer
+
+    def limited(slots):
+        for module in (memory, rows):
+            monkeypatch.setattr(module, "LARGEST", slots * len(atoms))
+        engine = Engine(atoms, argon, backend="cpu")
+        return engine.forces(), engine.device.lists
+
+    found, lists = limited(48)
+    np.testing.assert_array_equal(found, forces)
+    assert lists.skins.outer < skin
+    assert lists.verlet.width <= 48
+    with pytest.raises(CapacityError, match="an array holds at most 4000 numbers"):
+        limited(8)
+
+
+def test_queued_terms_have_short_skins():
+    """Rows of 10 angstrom and a skin of 6 cost more memory than time is saved."""
+    skins = Skins(10.0, many_body=False, queued=True)
+    for _ in range(20):
+        skins.learn(60, 3)
+    assert 1.0 < skins.outer <= 3.0
+
+
 def test_near_lists_of_bond_orders_hold_bonds_alone():
     """Their loops do something for every entry: shorter lists that outdate sooner cost less."""
 

@@ -22,7 +22,7 @@ SCREEN = 80  # lines
 def folder(tmp_path, monkeypatch):
     """A copy, so that the committed pictures stay as they are."""
     for file in EXAMPLES.iterdir():
-        if file.suffix in (".py", ".toml", ".extxyz"):
+        if file.suffix in (".py", ".toml", ".extxyz", ".csv"):
             shutil.copy(file, tmp_path)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -106,6 +106,10 @@ def test_silica_glass_is_a_network(script, folder, monkeypatch):
     assert number(out, "angle O-Si-O     highest at") == pytest.approx(109, abs=3)
     assert number(out, "O around Si") == pytest.approx(4.0, abs=0.1)
     assert len(ase.io.read(folder / "silica-glass" / "glass.extxyz", ":")) == 20
+
+
+def test_native_labels_score_lower_than_shuffled_ones(script):
+    assert "native lowest in 9 of 10 chains" in script("protein_labels.py")
 
 
 @pytest.mark.long

@@ -54,9 +54,23 @@ def evaluations(case, optimiser):
     return str(of("relaxation", "cases", case, "optimisers", optimiser, "evaluations"))
 
 
+def demonstrated(reference, kind):
+    found = of("cssp_demonstration", "results", reference, "singlets + doublets + triplets", kind)
+    return f"{found['z']:.2f} ({100 * found['native_lowest']:.0f} %)".replace("-", "−")
+
+
+def scored(row, method):
+    return f"{of('cssp_speed_cpu', 'results')[row]['ms'][method]:.2f}"
+
+
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
+CSSP = "docs/howto/cssp.md"
 NUMBERS = [
+    (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
+    (CSSP, "| independent | singlets + doublets + t", lambda: demonstrated("independent", "shuffled")),
+    (CSSP, "| fifty chains", lambda: scored(1, "forward")),
+    (CSSP, "| 100 chains of 200 | 15 |", lambda: scored(9, "windows")),
     (PHYSICS, "| Tersoff silicon, 1,000 atoms | 1 |", lambda: nve_drift("tersoff-si-1000", 7)),
     (PHYSICS, "| argon, 4,000 atoms, truncated", lambda: nve_drift("lj-argon-4000-truncated", 7)),
     (

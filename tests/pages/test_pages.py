@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from ase import Atoms
 from fake_engine import fake  # noqa: F401  (a fixture)
+from oracle import require_lammps
 from pages import PAGES, ROOT, blocks, run_blocks, text_of
 
 from taichimd.app.settings import SETTINGS
@@ -60,6 +61,9 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_every_block_runs_in_turn(page, folder, capsys, request):
+    if page == "docs/howto/lammps.md":
+        require_lammps()
+        pytest.importorskip("mpi4py")
     if page in WITHOUT_ENGINE:
         request.getfixturevalue("fake")
     run_blocks(page, capsys)

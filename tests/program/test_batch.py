@@ -191,8 +191,8 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
         Batch([one], forcefield, ensembles=BerendsenNPT(300.0))
     with pytest.raises(SettingsError, match="all-pairs"):
         Batch([one], LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs"))
-    monkeypatch.setattr(memory, "_free_host", lambda: 100_000)
-    monkeypatch.setattr(memory, "_free_cuda", lambda: 100_000)
+    monkeypatch.setattr(memory, "_free_host", lambda: 10_000)
+    monkeypatch.setattr(memory, "_free_cuda", lambda: 10_000)
     with pytest.raises(CapacityError, match=r"a batch of 99 systems, 792 atoms .*; about \d+ systems"):
         Batch([one] * 99, forcefield)
 

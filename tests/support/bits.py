@@ -206,6 +206,24 @@ def reaxff_steps():
     return [engine.positions(), engine.velocities(), found.forces, found.energies, found.virials]
 
 
+def monte_carlo():
+    """Moves of single atoms and of the volume, then of all atoms, of argon with Axilrod-Teller."""
+    from taichimd import AxilrodTeller
+    from taichimd.sampling.chain import MonteCarlo
+
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0) + AxilrodTeller(nu=45.69, cutoff=5.0)
+    found = []
+    for kind, move in (("single", 0.3), ("all", 0.01)):
+        atoms = bulk("Ar", cubic=True, a=5.6).repeat(5)
+        atoms.rattle(0.3, seed=2)
+        chain = MonteCarlo(
+            atoms, forcefield, temperature=90.0, pressure=0.01, kind=kind, move=move, backend="cpu"
+        )
+        chain.advance(20)
+        found += [chain.positions(), chain.cell, np.array([chain.energy, chain.moves.accepted])]
+    return found
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -219,6 +237,7 @@ SYSTEMS = {
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
     "npt-scr": functools.partial(barostat, "npt-scr"),
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
+    "monte-carlo": monte_carlo,
     "chains": chains,
     "reaxff": reaxff,
     "reaxff-steps": reaxff_steps,

@@ -29,6 +29,7 @@ MVV2E = 1.0364269e-4
 REQUIRE = "TAICHIMD_REQUIRE_LAMMPS"
 """Set where a test that compares with LAMMPS must not be skipped."""
 WITHOUT = "no LAMMPS to compare with"
+WITHOUT_STRUCTURES = "TAICHIMD_REAXFF_DATA names no folder with the structures of Kylasa et al. 2014"
 
 
 @dataclass(frozen=True)
@@ -255,7 +256,12 @@ def create_atoms(lmp, atoms: Atoms, velocities: np.ndarray, box: Box, elements: 
         raise RuntimeError(f"LAMMPS kept {created} of {n_atoms} atoms")
 
 
-def _run(atoms, velocities, elements, potential, n_steps, timestep) -> Reference:
+def lammps_attached(atoms: Atoms, attach, *, n_steps: int, timestep: float) -> Reference:
+    """As `lammps_nve`, with forces from what `attach(lmp, elements)` puts in the place of a pair style."""
+    return _run(atoms, atoms.get_velocities(), unique_elements(atoms), (), n_steps, timestep, attach)
+
+
+def _run(atoms, velocities, elements, potential, n_steps, timestep, attach=None) -> Reference:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if lammps_reason():
         raise RuntimeError(lammps_reason())
@@ -270,6 +276,8 @@ def _run(atoms, velocities, elements, potential, n_steps, timestep) -> Reference
         # Creation folds atoms into the box without counting it in the image flags.
         folded = atoms.positions @ box.rotation.T - _unfolded(lmp, box)
         shifts = np.rint(folded @ np.linalg.inv(box.cell)) @ box.cell
+        if attach:
+            attach(lmp, elements)
         for command in (
             *potential,
             "compute each all pe/atom",

@@ -109,7 +109,8 @@ def _ints(values):
 class Bench:
     """A system on the device with its charges."""
 
-    def __init__(self, system, skin=0.0, memory=None, parameters=PARAMETERS, **options):
+    def __init__(self, system, skin=0.0, memory=None, parameters=PARAMETERS, stored="f64", **options):
+        options["stored"] = getattr(ti, stored)
         self.system, self._lists = system, (skin, memory)
         self.state, self.near, self.shifts, self.bits = on_device(system, skin, memory)
         self.charges = Charges(self.state, parameters, system.kinds, "cpu", row_layout("cpu"), **options)

@@ -5,6 +5,7 @@
 FOLDER has the systems of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343 (2014), which
 are no part of the repository: water_300.pdb, water_6540.pdb, ffield.water, silica_6000.pdb and ffield-bio.
 Each case is a process of its own: velocities of 300 K, some steps first, then the median of five timed runs.
+`--million 3` adds water of at least three million atoms.
 """
 
 import argparse
@@ -14,46 +15,88 @@ import statistics
 import subprocess
 import sys
 import time
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
 from pathlib import Path
 from typing import Any
 
 SETTLE = 60
 """Steps before the first timed run."""
+EXTENDED, ROUNDED = {"charges": "extended-lagrangian"}, {"matrix_precision": "float32"}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Structure, copies along each direction, steps of a timed run, tolerance, fs, options of ReaxFF."""
+
+    structure: str
+    copies: tuple[int, int, int]
+    steps: int
+    tolerance: float = 1e-6
+    timestep: float = 0.25
+    options: dict[str, str] = field(default_factory=dict)
+
+
+WATER, SILICA = "water_6540.pdb", "silica_6000.pdb"
+ONE, TWO, THREE, EIGHT = (1, 1, 1), (2, 2, 2), (3, 3, 3), (8, 8, 8)
+PAPER = {"tolerance": 1e-10, "timestep": 0.1}
 CASES = {
-    # name: (structure, copies along each direction, charge tolerance, time step in fs, steps of a timed run)
-    "water 6,540": ("water_6540.pdb", 1, 1e-6, 0.25, 200),
-    "water 52,320": ("water_6540.pdb", 2, 1e-6, 0.25, 60),
-    "water 176,580": ("water_6540.pdb", 3, 1e-6, 0.25, 20),
-    "silica 6,000": ("silica_6000.pdb", 1, 1e-6, 0.25, 200),
-    "silica 48,000": ("silica_6000.pdb", 2, 1e-6, 0.25, 60),
-    "silica 162,000": ("silica_6000.pdb", 3, 1e-6, 0.25, 20),
-    "water 6,540, paper": ("water_6540.pdb", 1, 1e-10, 0.1, 200),
-    "water 52,320, paper": ("water_6540.pdb", 2, 1e-10, 0.1, 60),
-    "silica 6,000, paper": ("silica_6000.pdb", 1, 1e-10, 0.1, 200),
-    "silica 48,000, paper": ("silica_6000.pdb", 2, 1e-10, 0.1, 60),
-    "silica 3,072,000": ("silica_6000.pdb", 8, 1e-6, 0.25, 3),
+    "water 6,540": Case(WATER, ONE, 200),
+    "water 52,320": Case(WATER, TWO, 60),
+    "water 176,580": Case(WATER, THREE, 20),
+    "silica 6,000": Case(SILICA, ONE, 200),
+    "silica 48,000": Case(SILICA, TWO, 60),
+    "silica 162,000": Case(SILICA, THREE, 20),
+    "water 6,540, paper": Case(WATER, ONE, 200, **PAPER),
+    "water 52,320, paper": Case(WATER, TWO, 60, **PAPER),
+    "silica 6,000, paper": Case(SILICA, ONE, 200, **PAPER),
+    "silica 48,000, paper": Case(SILICA, TWO, 60, **PAPER),
+    "silica 3,072,000": Case(SILICA, EIGHT, 3),
+    "water 6,540, extended": Case(WATER, ONE, 200, options=EXTENDED),
+    "water 52,320, extended": Case(WATER, TWO, 60, options=EXTENDED),
+    "water 6,540, float32": Case(WATER, ONE, 200, options=ROUNDED),
+    "water 52,320, float32": Case(WATER, TWO, 60, options=ROUNDED),
+    "water 52,320, both": Case(WATER, TWO, 60, options=EXTENDED | ROUNDED),
 }
-BITS = {"water 300": ("water_300.pdb", 100), "silica 6,000": ("silica_6000.pdb", 20)}
-"""Structure and steps after which positions, forces and charges are compared."""
+SMALL = "water_300.pdb"
+BITS = {
+    "water 300": Case(SMALL, ONE, 100),
+    "silica 6,000": Case(SILICA, ONE, 20),
+    "water 300, extended": Case(SMALL, ONE, 100, options=EXTENDED),
+    "water 300, float32": Case(SMALL, ONE, 100, options=ROUNDED),
+}
+"""After the steps positions, velocities, forces and charges are compared."""
+
+
+def millions(number: float) -> Case:
+    """Water of so many million atoms, or a few more."""
+    most, choices = number * 1e6 / 6540, product(range(1, 24), repeat=3)
+    copies = min((c for c in choices if prod(c) >= most), key=lambda c: (prod(c), max(c)))
+    return Case(WATER, copies, 3)
 
 
 def main() -> None:
     """Parse the command line; run the cases, or one of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cases", nargs="+", default=list(CASES))
+    parser.add_argument("--cases", nargs="*", default=list(CASES))
     parser.add_argument("--bits", nargs="*", default=list(BITS))
     parser.add_argument("--backend", default="cuda", choices=["cuda", "cpu"])
+    parser.add_argument("--million", type=float, help="also measure water of so many million atoms")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--one", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.million:
+        CASES["water million"] = millions(options.million)
+        options.cases.append("water million")
     if options.one:
         print(json.dumps(measure(options)), flush=True)
     else:
         run_all(options)
 
 
-def engine_of(data: Path, name: str, copies: int, tolerance: float, backend: str) -> Any:
+def engine_of(data: Path, case: Case, backend: str) -> Any:
     """An engine with velocities of 300 K."""
     import numpy as np
     from ase.io import read
@@ -62,12 +105,12 @@ def engine_of(data: Path, name: str, copies: int, tolerance: float, backend: str
     from taichimd.core.units import KB
     from taichimd.forcefields.reaxff.forcefield import ReaxFF
 
-    atoms = read(data / name).repeat((copies,) * 3)
+    atoms = read(data / case.structure).repeat(case.copies)
     masses = atoms.get_masses()[:, None]
     velocities = np.random.default_rng(1).standard_normal((len(atoms), 3)) * np.sqrt(KB * 300.0 / masses)
     atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
-    ffield = data / ("ffield.water" if "water" in name else "ffield-bio")
-    return Engine(atoms, ReaxFF(ffield, charge_tolerance=tolerance), backend=backend)
+    ffield = data / ("ffield-bio" if case.structure == SILICA else "ffield.water")
+    return Engine(atoms, ReaxFF(ffield, charge_tolerance=case.tolerance, **case.options), backend=backend)
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
@@ -79,15 +122,20 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     kind, _, name = options.one.partition(":")
     began = time.perf_counter()
     if kind == "bits":
-        structure, steps = BITS[name]
-        engine = engine_of(options.data, structure, 1, 1e-6, options.backend)
-        engine.advance(steps, 0.25 * FS)
+        case = BITS[name]
+        engine = engine_of(options.data, case, options.backend)
+        engine.advance(case.steps, case.timestep * FS)
         found = engine.evaluate()
         charges = engine.device.evaluators[0].charges.charges()
         data = b"".join(a.tobytes() for a in (engine.positions(), engine.velocities(), found.forces, charges))
-        return {"sha256": hashlib.sha256(data).hexdigest(), "steps": steps, "runtime": dict(runtime.info())}
-    structure, copies, tolerance, timestep, steps = CASES[name]
-    engine = engine_of(options.data, structure, copies, tolerance, options.backend)
+        return {
+            "sha256": hashlib.sha256(data).hexdigest(),
+            "steps": case.steps,
+            "runtime": dict(runtime.info()),
+        }
+    case = CASES[name]
+    steps, timestep = case.steps, case.timestep
+    engine = engine_of(options.data, case, options.backend)
     engine.evaluate()
     engine.synchronize()
     start = time.perf_counter() - began
@@ -102,7 +150,8 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
     statistics_of = engine.statistics()
     return {
         "atoms": engine.n_atoms,
-        "charge_tolerance": tolerance,
+        "charge_tolerance": case.tolerance,
+        "options": case.options,
         "timestep_fs": timestep,
         "ms_per_step": statistics.median(each),
         "each_ms": each,
@@ -110,7 +159,13 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
         "iterations": engine.device.evaluators[0].charges.statistics().iterations,
         "temperature_K": engine.thermo().temperature,
         "outer_skin_A": statistics_of["outer_skin_A"],
+        "inner_skin_A": statistics_of["inner_skin_A"],
         "neighbours_max": statistics_of["neighbours_max"],
+        "bytes_per_atom": {
+            name: round(size / engine.n_atoms)
+            for name, size in statistics_of.items()
+            if name.endswith("_bytes")
+        },
         "device_memory_MiB": memory_used(),
         "runtime": dict(runtime.info()),
     }
@@ -130,8 +185,10 @@ def run_all(options: argparse.Namespace) -> None:
     from validation import common
 
     def one(what: str, backend: str) -> dict[str, Any]:
+        more = ["--million", str(options.million)] if options.million else []
         command = [sys.executable, "-m", "validation.reaxff.speed", "--data", str(options.data)]
-        done = subprocess.run([*command, "--one", what, "--backend", backend], capture_output=True, text=True)
+        command += ["--one", what, "--backend", backend, *more]
+        done = subprocess.run(command, capture_output=True, text=True)
         line = next((text for text in reversed(done.stdout.splitlines()) if text.startswith("{")), None)
         if line is None:
             return {"failed": done.stderr.strip().splitlines()[-1:]}

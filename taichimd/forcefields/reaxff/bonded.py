@@ -4,7 +4,7 @@ from functools import cache
 from typing import Any
 
 from taichimd.core.arguments import Number, View, kernel, types_of
-from taichimd.core.memory import FEWER, array
+from taichimd.core.memory import FEWER, array, bytes_of, require
 from taichimd.core.runtime import ti
 from taichimd.enumerate.outputs import Outputs
 from taichimd.forcefields.reaxff.angles import angles_function
@@ -19,7 +19,7 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
 from taichimd.system.state import Atoms
 
-FIRST_WIDTH = 8
+FIRST_WIDTH = 2
 STEP_OF_WIDTH = 2
 
 
@@ -97,6 +97,11 @@ class Bonded:
         """The kernel, for forces alone or with energies and virials."""
         return bonded_kernel(*self._made_for, everything, self._lammps_forces)
 
+    def memory(self) -> int:
+        """Bytes on the device."""
+        b = self.bonds
+        return bytes_of(b.count, b.partner, b.twin, b.half, b.atom, b.ends, b.terms)
+
     def _reserve(self) -> None:
         bonds = self.bonds
         rows = bonds.places = self._n * bonds.width
@@ -104,6 +109,7 @@ class Bonded:
         what = f"the bonds of {self._n} atoms, {bonds.width} each"
         # What grows does not need both.
         bonds.partner = bonds.twin = bonds.half = bonds.ends = None
+        require(size, max(len(HALF), ENDS * bonds.width) * rows, what, FEWER)
         bonds.partner = array(ti.i32, rows, what, size, FEWER)
         bonds.twin = array(ti.i32, rows, what, size, FEWER)
         bonds.half = array(ti.f64, len(HALF) * rows, what, size, FEWER)

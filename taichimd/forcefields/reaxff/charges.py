@@ -11,15 +11,18 @@ from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import DEVICE_LOOPS, blocks_for, grid, literals, ti
 from taichimd.forcefields.reaxff.dots import PIECES
+from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
 from taichimd.forcefields.reaxff.options import COUPLING, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MOST as MOST_CLOSE
 from taichimd.forcefields.reaxff.precondition import Close
 from taichimd.forcefields.reaxff.solver import (
+    ASTRAY,
     FROZEN,
     GOING,
     INDEFINITE,
+    MOST_ASTRAY,
     NORM2,
     ROUNDS,
     SOLVED,
@@ -66,7 +69,7 @@ class Solve:
     Attributes:
         iterations: of conjugate gradients, for both solutions together.
         mean_iterations: of all solves so far.
-        residuals: sqrt(sum of r^2/eta)/|b| of s and of t.
+        residuals: sqrt(sum of r^2/eta)/|b| of s and of t; of a single iteration that before it.
         solved: whether both are within the tolerance.
     """
 
@@ -89,6 +92,7 @@ class Charges:
         net_charge: sum of all charges, e.
         most_iterations: for one solve.
         stored: type of the matrix on the device, ti.f64 or ti.f32; None: f64.
+        extended: whether steps take the charges of an extended Lagrangian.
 
     Raises:
         SettingsError: a tolerance or a number of iterations out of range; a hardness that is not positive.
@@ -112,6 +116,7 @@ class Charges:
         net_charge: float = 0.0,
         most_iterations: int = MOST_ITERATIONS,
         stored: Any = None,
+        extended: bool = False,
     ) -> None:
         check_tolerance(tolerance)
         if most_iterations < 1:
@@ -126,7 +131,7 @@ class Charges:
         self.stored = stored or ti.f64
         n, both = state.n, ti.types.vector(2, ti.f64)
         self._blocks = blocks_for(8 * n)
-        self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout)
+        self._kernels = solver_kernels(state.real, self.stored, len(chi), backend, near_layout, extended)
         self._calls = FIRST_CALLS
         self.charge = ti.ndarray(state.real, n)
         self.charge.fill(0.0)
@@ -138,7 +143,8 @@ class Charges:
             coupling=COUPLING,
             inverse_gamma3=_on_device(parameters.inverse_gamma3),
         )
-        self.past = Past(**{name: state.carry(f"charges {name}", shown=False) for name in Past.fields})
+        history = Auxiliary if extended else Past
+        self.past = history(**{name: state.carry(f"charges {name}", shown=False) for name in history.fields})
         self._vectors = Vectors(*(ti.ndarray(both, n) for _ in Vectors.fields))
         self.close = Close(
             reach=min(CLOSE, parameters.cutoff / 2),
@@ -151,14 +157,15 @@ class Charges:
         self._norms = sqrt(float((counts * chi * chi).sum())), sqrt(float(n))
         limits = [(tolerance * norm) ** 2 for norm in self._norms]
         self.progress = Progress(
-            flags=ti.ndarray(ti.i32, 4),
+            flags=ti.ndarray(ti.i32, 5),
             scalars=ti.ndarray(both, 5),
             partial=ti.ndarray(ti.types.vector(6, ti.f64), PIECES),
             limit_s=limits[0],
             limit_t=limits[1],
+            looser2=(MOST_ASTRAY / tolerance) ** 2,
             most=most_iterations,
         )
-        self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0], np.int32))
+        self.progress.flags.from_numpy(np.array([FROZEN, 0, 0, 0, 0], np.int32))
         self._going = ti.ndarray(ti.i32, ())
         self.matrix = Matrix(width=0, count=ti.ndarray(ti.i32, n))
         threads, chunks = loop_ends(n, backend)
@@ -185,7 +192,7 @@ class Charges:
         matrix.values = array(self.stored, rows, what, size, FEWER)
 
     def queue(
-        self, near: NearRows, shifts: Any, shift_bits: int, control: Any, frozen: int, stepping: bool
+        self, near: NearRows, shifts: Any, shift_bits: int, control: Any, frozen: int, stepping: int
     ) -> None:
         """Queue a solve at the present positions; does not wait for it.
 
@@ -195,14 +202,14 @@ class Charges:
             shift_bits: low bits of an entry that hold the code.
             control: words on the device.
             frozen: the word of control that says, if it is not 0, that there is nothing to do.
-            stepping: whether this is the next step: the last solution becomes a past one.
+            stepping: what the evaluation is (`history`): in a step the last solution becomes a past one.
 
         Raises:
             CapacityError: the matrix does not fit the memory.
         """
         self.reserve(near)
         self.matrix.shift_bits = shift_bits
-        start = self.past, control, frozen, int(stepping)
+        start = self.past, control, frozen, stepping
         with literals(self._state.real), grid(self._blocks):
             if DEVICE_LOOPS:
                 self._kernels.solve(
@@ -238,7 +245,7 @@ class Charges:
             # One iteration finds that nothing is left to do; two more for steps that need them.
             self._calls = -(-(int(iterations) + 2) // ROUNDS)
         elif status != FROZEN:
-            message = self._message(status == INDEFINITE)
+            message = self._message(status)
             flags = self.progress.flags.to_numpy()
             flags[STATUS] = FROZEN
             self.progress.flags.from_numpy(flags)
@@ -247,10 +254,10 @@ class Charges:
 
     def statistics(self) -> Solve:
         """How the last solve went. Waits for it."""
-        status, iterations, solves, total = (int(flag) for flag in self.progress.flags.to_numpy())
+        status, iterations, solves, total, once = (int(flag) for flag in self.progress.flags.to_numpy())
         norms2 = self.progress.scalars.to_numpy()[NORM2]
         s, t = (sqrt(max(float(g), 0.0)) / norm for g, norm in zip(norms2, self._norms, strict=True))
-        return Solve(max(iterations - 1, 0), total / max(solves, 1), (s, t), status == SOLVED)
+        return Solve(max(iterations - 1 + once, 0), total / max(solves, 1), (s, t), status == SOLVED)
 
     def charges(self) -> Values:
         """(n) e, in the user's order, from the last solve."""
@@ -262,10 +269,15 @@ class Charges:
         close = self.close.count, self.close.entries, self.close.factors, self.close.diagonal
         return bytes_of(*vars(v).values(), *close, matrix.count, matrix.entries, matrix.values, self.charge)
 
-    def _message(self, indefinite: bool) -> str:
+    def _message(self, status: int) -> str:
         found = self.statistics()
         worst = max(found.residuals)
-        if indefinite:
+        if status == ASTRAY:
+            return (
+                f"the charges of the extended Lagrangian have left the solution: residual {worst:.1e}, expected less than "
+                f'{MOST_ASTRAY}; use a smaller time step or charges="converged"'
+            )
+        if status == INDEFINITE:
             return (
                 f"the charge matrix is not positive definite (iteration {found.iterations}, residual {worst:.1e}, "
                 f"charge_tolerance {self._tolerance:.1e}): atoms are too close to each other; look for overlapping atoms "

@@ -14,6 +14,7 @@ from taichimd.forcefields.reaxff.arrays import GO, HELD, MOST_BONDS, STATUS, STA
 from taichimd.forcefields.reaxff.bond_table import BondReader, BondTable
 from taichimd.forcefields.reaxff.bonded import Bonded
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
+from taichimd.forcefields.reaxff.history import BESIDE, JUMP, STEP
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import CONSTANTS, INTERVALS, NORM, Options
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
@@ -117,6 +118,8 @@ class ReaxEvaluator(Evaluator):
             row_layout(backend),
             tolerance=options.charge_tolerance,
             net_charge=options.net_charge,
+            stored=ti.f32 if options.matrix_precision == "float32" else ti.f64,
+            extended=options.charges == "extended-lagrangian",
         )
         form = Form(parameters.shielded, parameters.wall, parameters.lg)
         exponent, constants = general["p_vdW1"], CONSTANTS[options.constants]
@@ -141,9 +144,8 @@ class ReaxEvaluator(Evaluator):
             bonded.kernel(all_of_it), state, verlet, near.near, bonded.bonds, self._tables, control, self._status,
             first, when, near.number,
         )  # fmt: skip
-        self.charges.queue(
-            self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, when != ANY_TIME
-        )
+        kind = STEP if when != ANY_TIME else JUMP if self.jumped else BESIDE
+        self.charges.queue(self._near[1].near, verlet.shifts, verlet.shift_bits, self._status, HELD, kind)
         if not DEVICE_LOOPS:
             self.charges.settle()
         call(_hold, self.charges.progress, control, self._status)
@@ -177,7 +179,9 @@ class ReaxEvaluator(Evaluator):
                 "last_residuals": list(found.residuals),
                 "tolerance": self._tolerance,
                 "norm": NORM,
-            }
+            },
+            "charges_memory_bytes": self.charges.memory(),
+            "bonds_memory_bytes": self._bonded.memory(),
         }
 
     def charge_iterations(self) -> int:

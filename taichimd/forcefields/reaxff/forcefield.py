@@ -137,6 +137,8 @@ def ReaxFF(  # noqa: N802
     net_charge: float = 0.0,
     lammps_forces: bool = False,
     tables: bool = True,
+    charges: str = "converged",
+    matrix_precision: str = "float64",
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -155,15 +157,18 @@ def ReaxFF(  # noqa: N802
         lammps_forces: repeat LAMMPS's forces, which are no gradient where a light atom has a pi bond to a heavy one.
         tables: take van der Waals and Coulomb terms of pairs from look-up tables, whose errors are those of rounding;
             else evaluate the formulas.
+        charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from auxiliary charges that
+            move in time beside the atoms.
+        matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are float64.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
-        SettingsError: constants that are none, a tolerance out of range.
+        SettingsError: constants, charges or a precision that are none, a tolerance out of range.
     """
     path = library.find(file)
     ffield, options = (
         read_ffield(path),
-        Options(constants, charge_tolerance, net_charge, lammps_forces, tables),
+        Options(constants, charge_tolerance, net_charge, lammps_forces, tables, charges, matrix_precision),
     )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})

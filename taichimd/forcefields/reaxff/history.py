@@ -7,7 +7,8 @@ With constant time steps, the polynomial of order k - 1 through k past values ha
 The solution s of H s = -chi uses up to four past steps, t of H t = -1 up to three: t changes less.
 
 Place 0 holds the newest solution. A step first moves all solutions by one place; so an evaluation that is repeated at the same
-positions has the same guess, and the same bits.
+positions has the same guess, and the same bits. Where atoms have jumped, as between two calls of a calculator, the guess is the last
+solution, and those before it are forgotten.
 """
 
 from typing import Any
@@ -15,6 +16,8 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle
 from taichimd.core.runtime import ti
 
+BESIDE, STEP, JUMP = range(3)
+"""What an evaluation is: repeated beside a run, a step, or one at other positions."""
 ORDER_S, ORDER_T = 4, 3
 """Past solutions that the guess takes at most."""
 
@@ -22,7 +25,9 @@ ORDER_S, ORDER_T = 4, 3
 class Past(Bundle):
     """Solutions of past steps, a state of the atoms, in spatial order."""
 
-    solved: Any = Array("real", "n", "how many solutions there are, the newest one included, up to 5")
+    solved: Any = Array(
+        "real", "n", "how many solutions there are, the newest one included, up to 5; after a jump -1"
+    )
     s0: Any = Array("real", "n", "newest s, e")
     s1: Any = Array("real", "n", "that of the step before, e")
     s2: Any = Array("real", "n", "two steps before, e")
@@ -61,17 +66,22 @@ def move_on(i, past: ti.template()):
 
 @ti.func
 def guess(i, cold_s, cold_t, stepping, past: ti.template()):
-    """First s and t of atom i; `stepping`: 1 if this is a step, 0 if an evaluation beside it."""
+    """First s and t of atom i, and that the solve goes on to the tolerance; `stepping`: what the evaluation is."""
     known = ti.cast(past.solved[i], ti.i32)
-    if stepping == 1:
+    if stepping == STEP:
         move_on(i, past)
-        known = ti.min(known + 1, ORDER_S + 1)
-    known = ti.max(known, 1)
+        known = ti.min(ti.abs(known) + 1, ORDER_S + 1)
+    elif stepping == JUMP and known != 0:
+        move_on(i, past)
+        known = -1
+    if known == 0:
+        known = 1
     past.solved[i] = known
     s, t = cold_s, cold_t
-    if known > 1:
-        s = ti.cast(extrapolated(known - 1, past.s1[i], past.s2[i], past.s3[i], past.s4[i]), ti.f64)
+    if known != 1:
+        orders = ti.max(known - 1, 1)
+        s = ti.cast(extrapolated(orders, past.s1[i], past.s2[i], past.s3[i], past.s4[i]), ti.f64)
         t = ti.cast(
-            extrapolated(ti.min(known - 1, ORDER_T), past.t1[i], past.t2[i], past.t3[i], past.t3[i]), ti.f64
+            extrapolated(ti.min(orders, ORDER_T), past.t1[i], past.t2[i], past.t3[i], past.t3[i]), ti.f64
         )
-    return s, t
+    return s, t, 0

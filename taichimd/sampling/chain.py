@@ -1,0 +1,376 @@
+"""Metropolis Monte Carlo of one system.
+
+A trial configuration x' is accepted with the probability min(1, exp(a)); else the old one x counts once more:
+
+    displacement:  a = -(E' - E)/kT
+    volume:        a = -(E' - E + p (V' - V))/kT + (N + 1) ln(V'/V), ln V' uniform, same fractions of the cell
+
+N. Metropolis et al., J. Chem. Phys. 21, 1087 (1953), doi:10.1063/1.1699114; D. Frenkel and B. Smit,
+Understanding Molecular Simulation, 2nd ed. (2002), sections 3.1 and 5.4.
+
+Decisions on moves of the whole system are taken on the host, with random numbers and logarithms of
+`core.philox`: they have the same bits everywhere.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.matrix3 import determinant
+from taichimd.core.philox import Stream, blocks, logarithm, uniforms
+from taichimd.core.runtime import ti
+from taichimd.core.streams import MC_MOVE, MC_SWEEP
+from taichimd.forcefields.base import ForceField
+from taichimd.io.checkpoint import METROPOLIS
+from taichimd.program.engine import Engine
+from taichimd.program.results import Array, Thermo
+from taichimd.program.totals import stress_of
+from taichimd.sampling.local_energy import locals_of
+from taichimd.sampling.proposals import proposals
+from taichimd.sampling.singles import SingleMoves
+
+ALL, SINGLE = "all", "single"
+TARGET = 0.4
+"""Acceptance that step sizes are tuned to."""
+WINDOW = {ALL: 40, SINGLE: 5}
+"""Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
+MOST_VOLUME_STEP = 0.3
+MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
+"""Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
+are of the board."""
+
+
+@dataclass(frozen=True)
+class Sampled(Thermo):
+    """Totals at one sweep.
+
+    The kinetic energy is its mean 3NkT/2; the pressure is NkT/V and the part of the virial.
+
+    Attributes:
+        acceptance, volume_acceptance: accepted parts of the trial moves since their sizes last changed; None
+            before the first.
+        move: largest displacement along an axis, angstrom.
+    """
+
+    acceptance: float | None = None
+    volume_acceptance: float | None = None
+    move: float = 0.0
+
+
+@dataclass
+class Rate:
+    """Trial moves of one kind.
+
+    Attributes:
+        size: of the largest one.
+        tried, accepted: how many, since the size last changed.
+    """
+
+    size: float
+    tried: int = 0
+    accepted: int = 0
+
+    def count(self, accepted: int, tried: int = 1) -> None:
+        """Add some."""
+        self.tried += tried
+        self.accepted += accepted
+
+    def tune(self, most: float) -> None:
+        """Another size, towards the target, and count anew."""
+        if self.tried:
+            factor = self.accepted / self.tried / TARGET
+            self.size = min(self.size * min(max(factor, 0.5), 1.5), most)
+        self.tried = self.accepted = 0
+
+    @property
+    def acceptance(self) -> float | None:
+        """Accepted part; None before the first."""
+        return self.accepted / self.tried if self.tried else None
+
+
+@dataclass
+class Check:
+    """The running energy beside a full evaluation: how often compared, and the largest difference (eV)."""
+
+    times: int = 0
+    largest: float = 0.0
+
+
+class MonteCarlo(Engine):
+    """Samples the canonical or the isothermal-isobaric ensemble.
+
+    `Simulation.from_engine` runs it as it does an engine.
+
+        >>> from ase.build import bulk
+        >>> from taichimd.sampling.chain import MonteCarlo
+        >>> argon = MonteCarlo(bulk("Ar", cubic=True, a=5.4) * 2, "Ar.lj", temperature=80.0, move=0.02)
+        >>> argon.advance(10)
+        >>> argon.step, argon.moves.tried
+        (10, 10)
+
+    Args:
+        atoms: the structure; velocities play no part. Fixed atoms (`fixed`) stay in place.
+        forcefield: as for `Engine`; not one with charges or other states of the atoms.
+        temperature: K.
+        pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant.
+        kind: of moves: "all" atoms together, or "single" ones, one after the other.
+        move: largest displacement along an axis, angstrom.
+        volume_move: largest change of ln V.
+        equilibration: sweeps at the start in which step sizes are tuned.
+        seed: of all random numbers.
+        backend, precision, decomposition, fixed: as for `Engine`.
+
+    Raises:
+        SettingsError: a force field whose energy is no function of the positions, a pressure without a volume
+            or with fixed atoms.
+        StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
+
+    Attributes:
+        moves, volume_moves: `Rate`. check: `Check`.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        forcefield: ForceField | str | Sequence[Any],
+        *,
+        temperature: float,
+        pressure: float | None = None,
+        kind: str = ALL,
+        move: float = 0.1,
+        volume_move: float = 0.01,
+        equilibration: int = 0,
+        seed: int = 1,
+        backend: str = "auto",
+        precision: str = "float64",
+        decomposition: str = "auto",
+        fixed: NDArray[np.bool_] | None = None,
+    ) -> None:
+        from taichimd.forcefields.load import load_forcefield
+
+        potential = load_forcefield(forcefield)
+        potential.check_bounded()
+        check_ensemble(potential, atoms, pressure, fixed)
+        super().__init__(
+            atoms, potential, backend=backend, precision=precision, decomposition=decomposition, fixed=fixed
+        )
+        if self._state.carried:
+            raise refused(potential)
+        self.temperature, self.kind, self.seed = temperature, kind, seed
+        self.pressure = None if pressure is None else pressure * units.GPA
+        self.equilibration = equilibration
+        self.moves, self.volume_moves, self.check = Rate(move), Rate(volume_move), Check()
+        self._free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
+        self._before = ti.ndarray(self._state.vec, self.n_atoms)
+        self._kernels = proposals(self._state.real)
+        self._energy: float | None = None
+        self._singles = self._single_moves() if kind == SINGLE else None
+        heights = self.device.cell.frame.heights[self.pbc]
+        self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
+
+    @property
+    def energy(self) -> float:
+        """Running potential energy, eV: that of the start and all accepted changes."""
+        if self._energy is None:
+            self._energy = self._evaluated()
+        return self._energy
+
+    def advance(self, n_steps: int, timestep: float = 1.0) -> None:
+        """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
+
+        There is no time.
+        """
+        for _ in range(n_steps):
+            self._sweep(Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11))
+            self.step += 1
+            if self.step <= self.equilibration:
+                self._tune()
+
+    def thermo(self) -> Sampled:
+        """Totals of the present configuration."""
+        energy = self.energy
+        self.device.need_outputs()
+        _, _, virial = self.device.totals()
+        kinetic, volume, pressure = 1.5 * self._free * self._kt, self.volume, None
+        if volume is not None:
+            pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * volume) / units.GPA
+        stress = stress_of(virial, self.cell) if self.pbc.all() else None
+        return Sampled(
+            self.step, energy, kinetic, self.temperature, pressure, volume, stress, None, None,
+            self.moves.acceptance, self.volume_moves.acceptance, self.moves.size,
+        )  # fmt: skip
+
+    def compare(self) -> float:
+        """Running energy less that of a full evaluation, eV."""
+        difference = self.energy - self._evaluated()
+        self.check.times += 1
+        self.check.largest = max(self.check.largest, abs(difference))
+        return difference
+
+    def bath_state(self) -> dict[str, Any]:
+        """What the chain remembers besides positions and cell, for a checkpoint."""
+        rates = {"moves": vars(self.moves), "volume_moves": vars(self.volume_moves)}
+        return {"kind": METROPOLIS, "energy": self.energy} | {name: dict(one) for name, one in rates.items()}
+
+    def set_state(self, *, bath: dict[str, Any] | None = None, **state: Any) -> None:
+        """As `Engine.set_state`; `bath` is what `bath_state` returned."""
+        super().set_state(**state)
+        self._energy = None
+        if bath is not None:
+            self._energy = float(bath["energy"])
+            self.moves, self.volume_moves = Rate(**bath["moves"]), Rate(**bath["volume_moves"])
+
+    def warm_up(self) -> float:
+        """Compile what a full evaluation needs; returns the seconds it took."""
+        begin = time.perf_counter()
+        _ = self.energy
+        self.compile_seconds += time.perf_counter() - begin
+        return time.perf_counter() - begin
+
+    def _single_moves(self) -> SingleMoves | None:
+        bounds = self.forcefield.bind(sorted(set(self.symbols)))
+        terms = locals_of(bounds)
+        if terms is None or self._all_pairs or not np.isfinite(self.forcefield.cutoff):
+            return None
+        return SingleMoves(self.device, bounds, terms, self.forcefield.cutoff, self.backend)
+
+    @property
+    def _kt(self) -> float:
+        return float(units.KB * self.temperature)
+
+    def _evaluated(self) -> float:
+        return self.device.evaluate()[0]
+
+    def _sweep(self, uniform: Array) -> None:
+        if self.kind == ALL:
+            self._move_all(float(uniform[MOVE]))
+        elif (singles := self._incremental()) is not None:
+            before, beta = self.energy, 1.0 / self._kt
+            change, accepted = singles.sweep(uniform[BOARD:], self.moves.size, beta, self.seed, self.step)
+            self._energy = before + change
+            self.moves.count(accepted, self._free)
+        else:
+            self._move_each()
+        if self.pressure is not None:
+            self._change_volume(float(uniform[VOLUME]), float(uniform[VOLUME_MOVE]))
+
+    def _incremental(self) -> SingleMoves | None:
+        """What knows the change of the energy with one atom; None where only a full evaluation tells.
+
+        That is so where a term does not say it, and in a cell in which an atom is in range of its own image.
+        """
+        heights = self.device.cell.frame.heights[self.pbc]
+        wide = not len(heights) or heights.min() > self.forcefield.cutoff
+        return self._singles if wide else None
+
+    def _move_each(self) -> None:
+        """A trial move of each free atom, with a full evaluation each."""
+        chances = uniforms(blocks(self.seed, np.arange(self.n_atoms), self.step, MC_MOVE, 1, 1))[:, 0, 1]
+        for atom in range(self.n_atoms) if self.fixed is None else np.flatnonzero(~self.fixed).tolist():
+            self._displace(float(chances[atom]), atom)
+
+    def _move_all(self, uniform: float) -> None:
+        self._displace(uniform, -1)
+
+    def _displace(self, uniform: float, only: int) -> None:
+        old = self.energy
+        self._propose(self._kernels.displace, self.moves.size, self.seed, self.step, only)
+        new = self._trial_energy()
+        accepted = logarithm(uniform) < -(new - old) / self._kt
+        self.moves.count(accepted)
+        self._decide(accepted, new)
+
+    def _change_volume(self, change: float, uniform: float) -> None:
+        old, cell = self.energy, self.cell
+        log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
+        factor = _exponential(log_ratio / 3.0)
+        self._propose(self._kernels.scale, factor)
+        self._set_cell(cell * factor)
+        new = self._trial_energy()
+        before, after = abs(determinant(cell)), abs(determinant(cell * factor))
+        work = new - old + (self.pressure or 0.0) * (after - before)
+        accepted = logarithm(uniform) < -work / self._kt + (self.n_atoms + 1) * log_ratio
+        self.volume_moves.count(accepted)
+        if not accepted:
+            self._set_cell(cell)
+        self._decide(accepted, new)
+
+    def _set_cell(self, cell: Array) -> None:
+        self.device.cell.set(cell)
+        self.device.lists.outdate()
+
+    def _propose(self, kernel: Any, *numbers: Any) -> None:
+        self.device.launch(kernel, self._state, self._before, *numbers)
+        self.device.moved()
+
+    def _trial_energy(self) -> float:
+        """Of the trial configuration, eV; infinity where atoms are on top of each other."""
+        try:
+            return self._evaluated()
+        except StructureError:
+            self.device.lists.outdate()
+            return np.inf
+
+    def _decide(self, accepted: bool, energy: float) -> None:
+        if accepted:
+            self._energy = energy
+        else:
+            self.device.launch(self._kernels.restore, self._state, self._before)
+            self.device.moved()
+
+    def _tune(self) -> None:
+        last = self.step == self.equilibration
+        if last or self.step % WINDOW[self.kind] == 0:
+            self.moves.tune(self._most_move)
+        if last or self.step % WINDOW[ALL] == 0:
+            self.volume_moves.tune(MOST_VOLUME_STEP)
+
+
+def check_ensemble(
+    forcefield: ForceField, atoms: Atoms, pressure: float | None, fixed: NDArray[np.bool_] | None
+) -> None:
+    """Refuse what cannot be sampled.
+
+    Raises:
+        SettingsError: charges; a pressure without a volume, with fixed atoms, or with all pairs.
+    """
+    if forcefield.charged:
+        raise refused(forcefield)
+    if pressure is None:
+        return
+    if not atoms.pbc.all():
+        raise SettingsError(
+            "ensemble = npt: the structure is not periodic in three directions; expected ensemble = nvt"
+        )
+    if fixed is not None and fixed.any():
+        raise SettingsError(
+            "ensemble = npt: volume moves would move fixed atoms; expected nvt, or no fixed atoms"
+        )
+    if forcefield.enumeration != "neighbours":
+        raise SettingsError(
+            "ensemble = npt: volume moves need neighbour lists; give the force field the enumeration "
+            '"neighbours"'
+        )
+
+
+def refused(forcefield: ForceField) -> SettingsError:
+    """Of a force field that keeps states of the atoms."""
+    return SettingsError(
+        f"{forcefield.name} keeps charges or other states of the atoms from step to step; Monte Carlo needs "
+        "an energy that depends on positions alone: expected another potential, or taichimd run"
+    )
+
+
+def _exponential(x: float) -> float:
+    """exp(x) of a small x in plain arithmetic, with the same bits on every processor."""
+    total = 1.0
+    for k in range(16, 0, -1):
+        total = 1.0 + x / k * total
+    return total

@@ -1,0 +1,51 @@
+"""Trial configurations of all atoms together, and the way back."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.random import uniform2
+from taichimd.core.runtime import ti
+from taichimd.core.streams import MC_MOVE
+from taichimd.system.state import Atoms
+
+BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, angstrom")
+
+
+@cache
+def proposals(real: Any) -> Any:
+    """Kernels `displace`, `scale`, `restore`. A spatial sort between two of them does no harm.
+
+    Args:
+        real: ti.f64 or ti.f32, of the atoms.
+    """
+    types = types_of(real)
+    atoms_of = Atoms.only("n", "pos", "ident")
+
+    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, most=Number("real", "largest displacement along an axis, angstrom"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"), only=Number("i32", "number of the atom that moves; -1: all do"))  # fmt: skip
+    def displace(atoms, before, most, seed, sweep, only):
+        """Move free atoms, each within a cube of side 2 `most` around it."""
+        for i in range(atoms.n):
+            atom, x = atoms.ident[i], atoms.pos[i]
+            before[atom] = x
+            if atoms.inverse_mass[i] > 0.0 and (only < 0 or only == atom):
+                u, v = uniform2(seed, atom, sweep, MC_MOVE, 0)
+                w, _ = uniform2(seed, atom, sweep, MC_MOVE, 1)
+                atoms.pos[i] = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+
+    @kernel(types, atoms=atoms_of, before=BEFORE, factor=Number("real", "of all lengths"))
+    def scale(atoms, before, factor):
+        """Positions in a cell that is so much larger, at the same fractional coordinates."""
+        for i in range(atoms.n):
+            x = atoms.pos[i]
+            before[atoms.ident[i]] = x
+            atoms.pos[i] = factor * x
+
+    @kernel(types, atoms=atoms_of, before=BEFORE)
+    def restore(atoms, before):
+        """Positions before the trial."""
+        for i in range(atoms.n):
+            atoms.pos[i] = before[atoms.ident[i]]
+
+    return SimpleNamespace(displace=displace, scale=scale, restore=restore)

@@ -1,0 +1,57 @@
+"""What a Monte Carlo run is told, in the user's units, and checked."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, FiniteFloat
+
+from taichimd.app import setting_types as types
+from taichimd.app.declared import Settings, setting
+from taichimd.app.setting_types import Values, mistake
+from taichimd.app.settings import shared
+
+OnePressure = Annotated[FiniteFloat, Values("a number (GPa)", "GPa", option=float)]
+VolumeMove = Annotated[
+    float, Field(gt=0, le=1.0), Values("a number above 0, at most 1 (change of ln V)", option=float)
+]
+SomeSweeps = Annotated[
+    int, Field(ge=0, le=types.MOST_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
+]
+
+
+@dataclass(frozen=True)
+class MCSettings(Settings):
+    """Settings of a Monte Carlo run. `taichimd mc --help` says what each means.
+
+    Raises:
+        SettingsError: a value that makes no sense, or settings of another ensemble.
+    """
+
+    structure: types.Structure | None = setting(
+        None, "Structure file that ASE reads, checkpoint or folder of a run"
+    )
+    restart: types.Restart | None = shared("restart")
+    potential: types.Potential | None = shared("potential")
+    ensemble: Literal["nvt", "npt"] = setting("nvt", "What is held constant besides the atoms")
+    temperature: types.Kelvin = setting(300.0, "Temperature")
+    pressure: OnePressure = setting(0.0, "Pressure, of npt")
+    sweeps: types.Steps | None = setting(None, "Sweeps of this run, behind the equilibration")
+    equilibration: SomeSweeps = setting(0, "Sweeps before them, in which step sizes are tuned")
+    moves: Literal["all", "single"] = setting("all", "What moves in a trial")
+    move: types.Angstrom = setting(0.1, "Largest displacement along x, y and z, at the start")
+    volume_move: VolumeMove = setting(0.01, "Largest change of ln V, at the start")
+    seed: types.Seed = setting(1, "Seed of all random numbers")
+    output: types.Folder = setting("taichimd-mc", "Folder for the results, of a restart its own")
+    every: types.Steps = setting(100, "Sweeps between rows of the table")
+    frames: Literal["extxyz", "traj", "none"] = shared("frames")
+    frames_every: types.Steps | None = setting(None, "Sweeps between frames; default those of --every")
+    checkpoint_interval: types.Seconds = shared("checkpoint_interval")
+    overwrite: types.Flag = shared("overwrite")
+    backend: types.Backend = shared("backend")
+    precision: types.Precision = shared("precision")
+    decomposition: types.Decomposition = shared("decomposition")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.ensemble == "nvt" and self.pressure != 0.0:
+            raise mistake(f"pressure = {self.pressure:g}: the ensemble nvt has none; expected ensemble = npt")

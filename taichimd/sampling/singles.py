@@ -1,0 +1,140 @@
+"""Trial moves of single atoms, cell by cell of a board, with what each changes of the energy."""
+
+from functools import cache
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.arguments import Array, Number, View, kernel, types_of
+from taichimd.core.math import log
+from taichimd.core.random import uniform2
+from taichimd.core.runtime import WARPS, ti
+from taichimd.core.streams import MC_MOVE
+from taichimd.forcefields.base import Bound
+from taichimd.forcefields.reaxff.lanes import across, empty
+from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
+from taichimd.program.device import Device
+from taichimd.sampling.board import Board, Boards, corner_of
+from taichimd.sampling.local_energy import Local, change_function
+from taichimd.system.state import Atoms
+
+
+class _Given(View):
+    """What sums over neighbours read."""
+
+
+@cache
+def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str) -> Any:
+    """Kernel: a trial move of each atom in the cells of one colour. Launch: one thread, or warp, per cell.
+
+    Args:
+        terms: of the energy.
+        n_kinds: species.
+        real: type of positions.
+        term: of what is computed from distances.
+        backend: "cuda" or "cpu".
+    """
+    layout, number = row_layout(backend), len(terms)
+    many = WARP if backend == "cuda" and WARPS else 1
+    changes = [change_function(one, n_kinds, real, term, layout, many) for one in terms]
+    rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
+    # Of triples: squares of the cutoff and of the product's cube, then strengths.
+    tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
+    taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
+
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=Board.only("grid", "cell_of", "members", "starts", "gain", "accepted"), size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), most=Number("real", "largest displacement along an axis, angstrom"), beta=Number("f64", "1/kT, 1/eV"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, size, colour, most, beta, seed, sweep):
+        g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size)
+        threads = size
+        if ti.static(many > 1):
+            threads = whole_warps(size * many)
+        for thread in range(threads):
+            place, lane, first = thread // many, thread % many, size * colour
+            cell = first + place
+            gain, accepted = ti.cast(0.0, ti.f64), 0
+            for m in range(board.starts[cell], board.starts[cell + 1]):
+                i = board.members[m]
+                if atoms.inverse_mass[i] > 0.0:
+                    x = atoms.pos[i]
+                    u, v = uniform2(seed, atoms.ident[i], sweep, MC_MOVE, 0)
+                    w, chance = uniform2(seed, atoms.ident[i], sweep, MC_MOVE, 1)
+                    y = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                    leaves = corner_of(y, board) - corner_of(x, board)
+                    if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
+                        sums = empty(1)
+                        for k in ti.static(range(number)):
+                            changes[k](sums, i, lane, x, y, first, g, k)
+                        change = across(sums, 1, many)[0]
+                        if ti.cast(log(chance), ti.f64) < -beta * change:
+                            # All threads of a warp write the same: each finds it in the next move.
+                            atoms.pos[i] = y
+                            gain += change
+                            accepted += 1
+            if lane == 0:
+                board.gain[cell] = gain
+                board.accepted[cell] = accepted
+
+    return move
+
+
+class SingleMoves:
+    """Sweeps of single moves of one system.
+
+    Args:
+        device: the system.
+        bounds: its terms with their parameters. terms: how their energy changes.
+        cutoff: range of the energy, angstrom.
+        backend: "cuda" or "cpu".
+    """
+
+    def __init__(
+        self, device: Device, bounds: tuple[Bound, ...], terms: tuple[Local, ...], cutoff: float, backend: str
+    ) -> None:
+        state = device.state
+        self._device, self._boards = device, Boards(state, cutoff)
+        self._kernel = single_moves(terms, bounds[0].terms.n_kinds, state.real, state.term, backend)
+        self._tables = tuple(
+            _numbers(bound) if local.triple else state.table(bound.pair_table)
+            for bound, local in zip(bounds, terms, strict=True)
+        )
+
+    def sweep(
+        self, uniform: NDArray[np.float64], most: float, beta: float, seed: int, sweep: int
+    ) -> tuple[float, int]:
+        """A trial move of each free atom.
+
+        Args:
+            uniform: 11 random numbers: shifts of the board, and the order of its colours.
+            most: largest displacement along an axis, angstrom.
+            beta: 1/kT, 1/eV.
+            seed: of the random numbers.
+            sweep: number of the sweep.
+
+        Returns:
+            Change of the energy, eV, and accepted moves.
+        """
+        device, boards = self._device, self._boards
+        device.fit_lists(sqrt(3.0) * most)
+        lists = device.lists
+        boards.place(device.cell.frame, uniform[:3], device.call)
+        rows = tuple(one.near if lists.near_list else lists.verlet for one in lists.near)
+        for colour in np.argsort(uniform[3:]).tolist():
+            if colour in boards.colours:
+                device.launch(
+                    self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, boards.size, colour,
+                    most, beta, seed, sweep,
+                )  # fmt: skip
+        gain, accepted = boards.results()
+        device.moved()
+        return fsum(gain.tolist()), accepted
+
+
+def _numbers(bound: Bound) -> Any:
+    """Limits and strengths of triples on the device."""
+    triples = bound.triples
+    numbers = np.concatenate([[triples.cutoff**2, triples.product_cutoff**6], np.ravel(triples.strengths)])
+    array = ti.ndarray(ti.f64, len(numbers))
+    array.from_numpy(numbers)
+    return array

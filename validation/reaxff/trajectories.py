@@ -1,0 +1,197 @@
+"""Table 7 and figure 6 of the paper: energies of ReaxFF through NVT runs, and their bits on CPU and GPU.
+
+    python -m validation.reaxff.trajectories --data FOLDER --backend cpu --out cpu.json
+    python -m validation.reaxff.trajectories --compare cpu.json cuda.json --out reaxff_same_energies.json
+
+FOLDER as in `validation.reaxff.systems`. The thermostat is that of Bussi, whose random numbers are
+functions of seed and step. Energies of all terms are kept every so many steps, a hash of positions,
+velocities, forces and charges at some. `--compare` divides differences of energies by the standard
+deviation of the term through the run, as the paper does.
+"""
+
+import argparse
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from validation import common
+from validation.reaxff.systems import SETTINGS, engine_of, state_of
+
+CASES = {
+    # name: (system, settings, constants, steps)
+    "water 300": ("water 300", "paper", "lammps", 100_000),
+    "silica 192": ("silica 192", "paper", "lammps", 100_000),
+    "water 6,540": ("water 6,540", "paper", "lammps", 1_000),
+    "silica 6,000": ("silica 6,000", "paper", "lammps", 1_000),
+    "water 6,540, long": ("water 6,540", "today", "lammps", 20_000),
+    "silica 6,000, long": ("silica 6,000", "today", "lammps", 20_000),
+    "water 6,540, long, consistent": ("water 6,540", "today", "consistent", 10_000),
+    "water 300, thousand": ("water 300", "today", "lammps", 1_000),
+}
+SNAPSHOTS = (0, 100, 1_000, 10_000, 100_000)
+SAMPLES = 200
+"""Of the energies of one run, about."""
+FEW_ATOMS = 400
+"""Positions are kept of so many."""
+GROUPS = {
+    "bond": ("bond",),
+    "over and undercoordination": ("over and undercoordination",),
+    "lone pair": ("lone pair",),
+    "angle and coalition": ("angle", "penalty", "coalition"),
+    "hydrogen bond": ("hydrogen bond",),
+    "torsion and conjugation": ("torsion", "conjugation"),
+    "van der Waals": ("van der Waals",),
+    "Coulomb": ("Coulomb",),
+    "polarisation": ("polarisation",),
+}
+"""Rows of the paper's table."""
+
+
+def main() -> None:
+    """Parse the command line; run the cases, or compare two files."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--backend", default="cpu", choices=["cuda", "cpu"])
+    parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
+    parser.add_argument("--steps", type=int, default=100_000, help="at most")
+    parser.add_argument("--quick", action="store_true", help="the smallest system, 100 steps")
+    parser.add_argument("--compare", nargs=2, type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    if options.compare:
+        both = [json.loads(path.read_text()) for path in options.compare]
+        report = {"files": [path.name for path in options.compare], "cases": compare(*both)}
+        common.write_json(options.out, report)
+        show(report)
+        return
+    from taichimd.core import runtime
+
+    runtime.start(options.backend)
+    report = {**common.provenance(), "cases": {}}
+    if options.quick:
+        options.cases, options.steps = ["silica 192"], 100
+    for name in options.cases:
+        for found in run(name, options):
+            report["cases"][name] = found
+            common.write_json(options.out, report)
+        print(f"{name}: {found['ms_per_step']:.3f} ms/step, {conserved(found['samples'])}", flush=True)
+
+
+def run(name: str, options: argparse.Namespace) -> Any:
+    """What is known of a run, after each snapshot."""
+    from taichimd.dynamics.thermostats.bussi import Bussi
+    from taichimd.units import FS
+
+    system, settings, constants, steps = CASES[name]
+    steps = min(steps, options.steps)
+    timestep, tolerance = SETTINGS[settings]
+    bath = Bussi(300.0, coupling_time=100.0, seed=1)
+    engine = engine_of(options.data, system, tolerance, options.backend, bath, constants=constants)
+    every = max(steps // SAMPLES, 1)
+    snapshots: dict[int, Any] = {}
+    samples: dict[str, Any] = {
+        "step": [],
+        "temperature_K": [],
+        "total_eV": [],
+        "conserved_eV": [],
+        "terms_eV": {},
+    }
+    found = {
+        "system": system, "atoms": engine.n_atoms, "constants": constants,
+        "timestep_fs": timestep, "charge_tolerance": tolerance, "steps": steps,
+        "snapshots": snapshots, "samples": samples,
+    }  # fmt: skip
+    engine.evaluate()
+    began, step = time.perf_counter(), 0
+    stops = {*range(0, steps + 1, every), *(stop for stop in SNAPSHOTS if stop <= steps)}
+    for stop in sorted(stops):
+        if stop > step:
+            engine.advance(stop - step, timestep * FS)
+            step = stop
+        if stop % every == 0:
+            take(samples, engine)
+        if stop in SNAPSHOTS or stop == steps:
+            snapshots[stop] = {"terms_eV": engine.energy_terms(), "sha256": state_of(engine)}
+            if engine.n_atoms <= FEW_ATOMS and stop == 1_000:
+                snapshots[stop]["positions_A"] = engine.positions()
+        if stop in SNAPSHOTS or stop % (20 * every) == 0 or stop == steps:
+            found["ms_per_step"] = 1e3 * (time.perf_counter() - began) / max(stop, 1)
+            yield found
+
+
+def take(samples: dict[str, Any], engine: Any) -> None:
+    """Energies of now."""
+    thermo = engine.thermo()
+    samples["step"].append(thermo.step)
+    samples["temperature_K"].append(round(thermo.temperature, 3))
+    samples["total_eV"].append(round(thermo.potential + thermo.kinetic, 7))
+    samples["conserved_eV"].append(round(thermo.conserved, 7))
+    for term, energy in engine.energy_terms().items():
+        samples["terms_eV"].setdefault(term, []).append(round(energy, 7))
+
+
+def conserved(samples: dict[str, Any]) -> str:
+    """How the conserved quantity has changed."""
+    values = np.array(samples["conserved_eV"])
+    return f"conserved quantity {values[-1] - values[0]:+.2e} eV over {samples['step'][-1]} steps"
+
+
+def compare(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
+    """Of each case that both have: equality of states, differences of energies over standard deviations."""
+    found = {}
+    for name in a["cases"].keys() & b["cases"].keys():
+        one, two = a["cases"][name], b["cases"][name]
+        longer = max((one, two), key=lambda case: len(case["samples"]["step"]))["samples"]["terms_eV"]
+        deviations = {row: float(np.std(sum_of(longer, terms))) for row, terms in GROUPS.items()}
+        steps = {}
+        for step in sorted(one["snapshots"].keys() & two["snapshots"].keys(), key=int):
+            x, y = one["snapshots"][step], two["snapshots"][step]
+            apart = {
+                row: abs(float(sum_of(x["terms_eV"], terms) - sum_of(y["terms_eV"], terms)))
+                for row, terms in GROUPS.items()
+            }
+            steps[step] = {
+                "same_state": x["sha256"] == y["sha256"],
+                "over_deviation": {
+                    row: d / deviations[row] for row, d in apart.items() if deviations[row] > 0.0
+                },
+            }
+            if "positions_A" in x and "positions_A" in y:
+                steps[step]["max_dx_A"] = float(abs(np.array(x["positions_A"]) - y["positions_A"]).max())
+        found[name] = {
+            **{key: one[key] for key in ("system", "atoms", "timestep_fs", "charge_tolerance")},
+            "backends": [report["runtime"]["backend"] for report in (a, b)],
+            "devices": [common.device(report) for report in (a, b)],
+            "runtimes": [report["runtime"]["runtime"] for report in (a, b)],
+            "deviations_eV": deviations,
+            "at": steps,
+        }  # fmt: skip
+    return found
+
+
+def sum_of(terms: dict[str, Any], names: tuple[str, ...]) -> Any:
+    """Sum of some terms."""
+    return sum(np.array(terms[name]) for name in names)
+
+
+def show(report: dict[str, Any]) -> None:
+    """One line for each comparison."""
+    rows = [
+        (
+            name,
+            step,
+            at["same_state"],
+            f"{max(at['over_deviation'].values(), default=0.0):.1e}",
+            at.get("max_dx_A", ""),
+        )
+        for name, case in report["cases"].items()
+        for step, at in case["at"].items()
+    ]
+    print(common.table(rows, ("case", "steps", "same bits", "largest difference/deviation", "max dx (A)")))
+
+
+if __name__ == "__main__":
+    main()

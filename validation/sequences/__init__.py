@@ -1,0 +1,1 @@
+"""Scores of residue sequences (CSSP)."""

@@ -1,0 +1,90 @@
+"""How long do 1,000 steps of 3,375 atoms take, without a cutoff and with half a box; by which forces?
+
+    python -m validation.triples.dynamics --backend cuda --out FILE
+
+Lennard-Jones and Axilrod-Teller. The paper (Yaseen, Ji, Li 2015) has 11.57 hours without a cutoff and 1.91
+hours with half a box, on a Tesla C2070.
+"""
+
+import argparse
+from functools import partial
+from math import comb
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from taichimd import Simulation
+from taichimd.core.runtime import start
+from validation import common
+from validation.triples.systems import argon, drop, half_box, seconds, triple_sum
+
+PAPER = {"no cutoff": 11.57 * 3600, "half box": 1.91 * 3600}
+"""Seconds of 1,000 steps."""
+
+
+def run(side: int, forcefield: Any, steps: int, backend: str) -> dict[str, Any]:
+    """Steps of a drop that begins cold."""
+    simulation = Simulation(drop(side), forcefield, timestep=2.0, temperature=30.0, seed=1, backend=backend)
+    before = simulation.thermo()
+    simulation.run(max(2, steps // 50))
+    simulation.thermo()
+    begun = perf_counter()
+    simulation.run(steps)
+    after = simulation.thermo()
+    took = perf_counter() - begun
+    drift = after.potential + after.kinetic - before.potential - before.kinetic
+    return {"steps": steps, "seconds": took, "seconds_per_1000_steps": 1000 * took / steps, "drift_eV": drift}
+
+
+def main() -> None:
+    """Measure, write, print."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--backend", default="auto")
+    parser.add_argument("--steps", type=int, default=1000)
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_dynamics.json")
+    parser.add_argument("--quick", action="store_true", help="small and short, as for a CPU")
+    parser.add_argument("--ways", nargs="+", help="of them, some")
+    chosen = parser.parse_args()
+    backend = start(chosen.backend)
+    side, steps = (7, 10) if chosen.quick else (15, chosen.steps)
+    ways = {
+        "no cutoff, all-triples": (None, "all-triples", steps),
+        "no cutoff, matrix": (None, "matrix", steps),
+        "no cutoff, direct": (None, "direct", max(2, steps // 20)),
+        "half box": (half_box(side), "all-triples", steps),
+    }
+    found = {}
+    for name, (cutoff, enumeration, number) in ways.items():
+        if chosen.ways and name not in chosen.ways:
+            continue
+        try:
+            found[name] = run(side, argon(cutoff, enumeration), number, backend)
+        except Exception as error:  # one way that fails leaves the others
+            found[name] = {"error": f"{type(error).__name__}: {error}"}
+    took = seconds(partial(triple_sum(side, backend).part))
+    energy = {"seconds": took, "gigatriples_per_second": comb(side**3, 3) / took / 1e9}
+    common.write_json(
+        chosen.out,
+        common.provenance()
+        | {"atoms": side**3, "runs": found, "energy": energy, "paper_seconds_per_1000_steps": PAPER},
+    )
+    print(f"{side**3} atoms; energy: {took:.4g} s, {energy['gigatriples_per_second']:.3g} Gtriple/s")
+    print(
+        common.table(
+            [
+                [
+                    name,
+                    *(
+                        f"{one[key]:.4g}" if key in one else one["error"]
+                        for key in ("seconds_per_1000_steps", "drift_eV")
+                    ),
+                ]
+                for name, one in found.items()
+            ],
+            ["forces", "s per 1,000 steps", "drift, eV"],
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()
