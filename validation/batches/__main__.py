@@ -125,7 +125,7 @@ def speed(ensemble: str, options: argparse.Namespace) -> dict[str, float]:
 
     forcefield = load_forcefield("Si.tersoff")
     side, n = round(options.systems ** (1 / 3)), options.systems
-    if side**3 != n:
+    if side**3 != n or n == 1:
         raise SystemExit(f"--systems {n}: expected a cube of a whole number, such as 8, 27 or 64")
     small = [silicon(5, number + 1, 600.0) for number in range(n)]
     runs: dict[str, Any] = {
