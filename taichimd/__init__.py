@@ -11,6 +11,9 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "TaichiMD": "taichimd.calculator",
     "Engine": "taichimd.program.engine",
+    "Batch": "taichimd.program.batch",
+    "BatchCalculators": "taichimd.batch_calculators",
+    "evaluate_many": "taichimd.batch_calculators",
     "Simulation": "taichimd.app.simulation",
     "Observer": "taichimd.app.observer",
     "Sampler": "taichimd.app.observer",

@@ -7,6 +7,8 @@ from taichimd.app.outputs import TrajectoryFile as TrajectoryFile
 from taichimd.app.progress import ProgressObserver as ProgressObserver
 from taichimd.app.simulation import Simulation as Simulation
 from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
+from taichimd.batch_calculators import BatchCalculators as BatchCalculators
+from taichimd.batch_calculators import evaluate_many as evaluate_many
 from taichimd.calculator import TaichiMD as TaichiMD
 from taichimd.dynamics.ensembles import NVE as NVE
 from taichimd.dynamics.ensembles import Berendsen as Berendsen
@@ -30,6 +32,7 @@ from taichimd.forcefields.reaxff.forcefield import ReaxFF as ReaxFF
 from taichimd.forcefields.stillinger_weber import StillingerWeber as StillingerWeber
 from taichimd.forcefields.tersoff import Tersoff as Tersoff
 from taichimd.forcefields.vashishta import Vashishta as Vashishta
+from taichimd.program.batch import Batch as Batch
 from taichimd.program.engine import Engine as Engine
 from taichimd.program.triple_energy import triple_energy as triple_energy
 from taichimd.relaxation.relax import relax as relax

@@ -94,6 +94,8 @@ class TaichiMD(CopiedCalculator):
         decomposition: str = "auto",
     ) -> None:
         self._engine: Engine | None = None
+        # A `BatchCalculators`, and which of its images this is, where a launch evaluates several.
+        self._shared: tuple[Any, int] | None = None
         self._forcefield: Any = None
         self._virials: NDArray[np.float64] | None = None
         # What the engine was last set to; only cell, numbers and periodic directions are looked at.
@@ -163,7 +165,11 @@ class TaichiMD(CopiedCalculator):
         """Forget results and engine; what it held on the device is freed."""
         super().reset()
         self._virials = None
-        self._engine = None
+        self._engine = self._shared = None
+
+    def join(self, batch: Any, number: int, forcefield: Any) -> None:
+        """From now on evaluate image `number` of a `BatchCalculators`; copies do not."""
+        self._shared, self._forcefield = (batch, number), forcefield
 
     def check_state(self, atoms: Atoms, tol: float = 1e-15) -> list[str]:
         """What changed since the last calculation: ASE's answer, many times sooner on large systems.
@@ -262,7 +268,7 @@ class TaichiMD(CopiedCalculator):
         """
         from taichimd.program.energy_terms import energy_terms
 
-        return energy_terms(_bare(self._subject(atoms)), self.forcefield, **self._options)
+        return energy_terms(bare(self._subject(atoms)), self.forcefield, **self._options)
 
     def get_heat_current(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
         """J = d/dt sum_i r_i E_i, potential and kinetic part together (`program.heat`), not per volume.
@@ -317,6 +323,8 @@ class TaichiMD(CopiedCalculator):
         except BaseException:
             # Half-set device state must not be what the next call starts from, after Ctrl-C neither.
             self._engine = None
+            if self._shared is not None:
+                self._shared[0].forget()
             raise
         energy, forces = float(found.energy), np.array(found.forces, dtype=np.float64)
         require_finite(energy, forces, list(subject.symbols))
@@ -357,6 +365,10 @@ class TaichiMD(CopiedCalculator):
         """The engine with its state at `atoms`: the one we have if it can be moved there, else a new one."""
         from taichimd.program.engine import Engine
 
+        if self._shared is not None:
+            batch, number = self._shared
+            member: Engine = batch.member(number, atoms)
+            return member
         engine, held = self._engine, self._held
         if (
             engine is not None
@@ -371,13 +383,12 @@ class TaichiMD(CopiedCalculator):
             return engine
         # Dropped before its successor is built, so that the device never holds both.
         engine = self._engine = self._held = None
-        bare = _bare(atoms)
-        self._engine = Engine(bare, self.forcefield, **self._options)
-        self._held = bare
+        self._held = bare(atoms)
+        self._engine = Engine(self._held, self.forcefield, **self._options)
         return self._engine
 
 
-def _bare(atoms: Atoms) -> Atoms:
+def bare(atoms: Atoms) -> Atoms:
     """The structure alone: masses, momenta and constraints must not matter, or caching were wrong."""
     return Atoms(atoms.numbers, atoms.get_positions(), cell=atoms.cell.array, pbc=atoms.pbc)
 

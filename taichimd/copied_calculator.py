@@ -12,6 +12,7 @@ class CopiedCalculator(Calculator):
     _virials: Any
     _engine: Any
     _held: Any
+    _shared: Any
 
     @property
     def forcefield(self) -> Any:
@@ -51,7 +52,7 @@ class CopiedCalculator(Calculator):
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the engine, and but the force field where the parameters can load it again."""
         state = self.__dict__.copy()
-        state["_engine"] = state["_held"] = None
+        state["_engine"] = state["_held"] = state["_shared"] = None
         if self._by_name:
             state["_forcefield"] = None
         return state
@@ -68,7 +69,7 @@ class CopiedCalculator(Calculator):
         twin.atoms = None if self.atoms is None else self.atoms.copy()
         twin.results = {k: v.copy() if isinstance(v, np.ndarray) else v for k, v in self.results.items()}
         twin._virials = None if self._virials is None else self._virials.copy()
-        twin._engine = twin._held = None
+        twin._engine = twin._held = twin._shared = None
         return twin
 
     def __copy__(self) -> Any:

@@ -60,7 +60,13 @@ class ChargeError(TaichimdError, SCFError):
 
 
 class CapacityError(TaichimdError, CalculationFailed):
-    """A list that does not fit the device's memory, or sums that do not fit their numbers."""
+    """A list that does not fit the device's memory, or sums that do not fit their numbers.
+
+    Attributes:
+        part: what fits over what was asked for; None if that is not known.
+    """
+
+    part: float | None = None
 
 
 class AnalysisError(TaichimdError, InputError):

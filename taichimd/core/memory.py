@@ -41,11 +41,11 @@ def require(size: int, numbers: int, what: str, cure: str, limit: int | None = N
         CapacityError: more numbers than 32 bits count, or more bytes than the limit.
     """
     if numbers > LARGEST:
-        raise CapacityError(_message(what, size, f"an array holds at most {LARGEST} numbers", cure))
+        raise _refused(what, size, f"an array holds at most {LARGEST} numbers", cure, LARGEST / numbers)
     most = most_bytes(limit)
     if most is not None and size > most:
         kind = "limit" if limit is not None else f"{SHARE:.0%} of the free memory:"
-        raise CapacityError(_message(what, size, f"{kind} {_gib(most)}", cure))
+        raise _refused(what, size, f"{kind} {_gib(most)}", cure, most / size)
 
 
 def bytes_of_number(dtype: Any) -> int:
@@ -68,6 +68,12 @@ def array(dtype: Any, n: int, what: str, size: int, cure: str) -> Any:
         return ti.ndarray(dtype, max(n, 1))
     except (MemoryError, RuntimeError) as error:
         raise CapacityError(_message(what, size, str(error), cure)) from error
+
+
+def _refused(what: str, size: int, why: str, cure: str, part: float) -> CapacityError:
+    error = CapacityError(_message(what, size, why, cure))
+    error.part = part
+    return error
 
 
 def _message(what: str, size: int, why: str, cure: str) -> str:

@@ -56,14 +56,30 @@ class Bath:
         sums = 1 + 3 * self.coupling.driven
         if self.moves_cell:
             sums = 2 * baro.parts_of(self.coupling.control, self.coupling.axes)
-        self.ledger = ti.ndarray(ti.i64, at.SLOT + sums * (at.SLOTS + 1))
-        self.bath = ti.ndarray(ti.f64, baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
-        values, ledger = np.zeros(self.bath.shape[0]), np.zeros(self.ledger.shape[0], np.int64)
+        values = np.zeros(baro.BATH_SIZE if self.moves_cell else at.BATH_SIZE)
+        ledger = np.zeros(at.ledger_size(sums), np.int64)
         values[at.FREEDOM], values[at.TOTAL_MASS] = self.freedom, masses.sum()
         values[at.DRIVE : at.DRIVE + 3] = driving_force or (0.0, 0.0, 0.0)
         ensemble.fill(values, ledger)
-        self.bath.from_numpy(values)
-        self.ledger.from_numpy(ledger)
+        self._begin(values, ledger)
+
+    def _begin(self, values: Array, ledger: NDArray[np.int64]) -> None:
+        self.ledger, self.bath = ti.ndarray(ti.i64, len(ledger)), ti.ndarray(ti.f64, len(values))
+        self._write(values, ledger)
+
+    # The arrays as the device has them, and others in their place; where these are, a batch says in another way.
+
+    def _values(self) -> Array:
+        return np.asarray(self.bath.to_numpy())
+
+    def _ledger(self) -> NDArray[np.int64]:
+        return np.asarray(self.ledger.to_numpy())
+
+    def _write(self, values: Array | None = None, ledger: NDArray[np.int64] | None = None) -> None:
+        if values is not None:
+            self.bath.from_numpy(values)
+        if ledger is not None:
+            self.ledger.from_numpy(ledger)
 
     def check_sums(self, virial: float, twice_kinetic: float) -> None:
         """Refuse what the sums of a barostat, whole numbers of 64 bits, do not hold.
@@ -92,7 +108,7 @@ class Bath:
             return None
         if self.coupling.local:
             return self._given() * 2.0**-at.ENERGY_BITS
-        return self.ensemble.received(self.bath.to_numpy(), self.freedom)
+        return self.ensemble.received(self._values(), self.freedom)
 
     def leave(self, step: int) -> None:
         """The step counter goes from this step to another one, which a barostat may take for one in which it has acted.
@@ -103,7 +119,7 @@ class Bath:
             self._cell.rest()
 
     def _given(self) -> int:
-        return int(self.ledger.to_numpy()[at.SLOT :].sum())
+        return int(self._ledger()[at.SLOT :].sum())
 
     def state(self) -> dict[str, Any]:
         """What a restart needs besides the settings: JSON-able, and exact."""
@@ -111,7 +127,7 @@ class Bath:
         if self.coupling.local:
             return {**whose, "ledger": self._given()}
         if self.coupling.whole:
-            values = self.bath.to_numpy()
+            values = self._values()
             found = {**whose, "bath": values[at.STATE].tolist()}
             if self.moves_cell:
                 found["cell"] = [*self._cell.state(), *values[baro.STATE].tolist()]
@@ -134,15 +150,15 @@ class Bath:
                 f"{self.ensemble.identity[1:]}: begin a new one"
             )
         if self.coupling.local:
-            ledger = self.ledger.to_numpy()
+            ledger = self._ledger()
             ledger[at.SLOT :] = 0
             ledger[at.SLOT] = state["ledger"]
-            self.ledger.from_numpy(ledger)
+            self._write(ledger=ledger)
         elif self.coupling.whole:
-            values = self.bath.to_numpy()
+            values = self._values()
             values[at.STATE] = state["bath"]
             if self.moves_cell:
                 of_barostat = len(values[baro.STATE])
                 values[baro.STATE] = state["cell"][-of_barostat:]
                 self._cell.set_state(state["cell"][:-of_barostat])
-            self.bath.from_numpy(values)
+            self._write(values)

@@ -10,3 +10,10 @@ class BathArrays(Bundle):
 
     ledger: Any = Array("i64", "see `Bath`", "seed, numbers of steps, sums of energies in units of 2^-36 eV")
     bath: Any = Array("f64", "see `Bath`", "parameters and state; of a barostat the cell, too")
+
+
+class BatchBathArrays(BathArrays):
+    """The same of all systems, one after the other."""
+
+    system: Any = Array("i32", "n", "system of the atom at a place")
+    firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")

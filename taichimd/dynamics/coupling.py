@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import SettingsError
+from taichimd.dynamics.batch_coupling import of_each_system
 from taichimd.dynamics.ensembles import NVE, Barostat, BerendsenNPT, Ensemble
 
 
@@ -17,6 +18,7 @@ class Coupling:
     Attributes:
         kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
         driven: whether there is a driving force.
+        batch: whether each of several systems has a bath of its own.
     """
 
     kind: type[Ensemble] = NVE
@@ -24,6 +26,7 @@ class Coupling:
     axes: str = ""
     period: int = 1
     driven: bool = False
+    batch: bool = False
 
     @property
     def none(self) -> bool:
@@ -59,7 +62,7 @@ class Coupling:
         """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
         if self.moves_cell:
             return Coupling(BerendsenNPT, "isotropic", "xyz")
-        return Coupling(driven=self.driven)
+        return Coupling(driven=self.driven, batch=self.batch and self.driven)
 
 
 def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> Coupling:
@@ -88,4 +91,5 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 @cache
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
     """Device functions of a thermostat or barostat."""
-    return coupling.kind.device_functions(coupling, real, by_slot)
+    functions = coupling.kind.device_functions(coupling, real, by_slot)
+    return of_each_system(functions, real) if coupling.batch else functions

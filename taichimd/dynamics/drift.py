@@ -5,6 +5,7 @@ from typing import Any
 from taichimd.core.runtime import ti
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats.layout import OPENS
+from taichimd.dynamics.thermostats.ledger import counters
 from taichimd.neighbours.control import BLOWN, REBUILD, STALE
 
 
@@ -30,7 +31,14 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         move = dt * v
         if ti.static(coupling.local):
             new = thermostat.refresh(
-                i, n, v, s.ledger[OPENS] + ahead, s.atoms.ident[i], s.atoms.inverse_mass[i], s.ledger, s.bath
+                i,
+                n,
+                v,
+                counters(s.ledger)[OPENS] + ahead,
+                s.atoms.ident[i],
+                s.atoms.inverse_mass[i],
+                s.ledger,
+                s.bath,
             )
             move = (0.5 * dt) * v + (0.5 * dt) * new
             s.atoms.vel[i] = new

@@ -39,7 +39,11 @@ def close_function(
             for k in range(2 * thermostat.parts):
                 if s.control[at] == 0:
                     thermostat.collect(k, s.ledger)
-        if s.control[at] == 0:
+        if ti.static(coupling.batch):
+            for k in range(s.bath.firsts.shape[0]):
+                if s.control[at] == 0:
+                    thermostat.rescale(k, s.dt, s.ledger.ledger[thermostats.OPENS] + (ahead - 1), s.bath)
+        elif s.control[at] == 0:
             if ti.static(on_gpu):
                 # Read at once and written at once: one thread that waits for memory again and again is slow.
                 own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
@@ -54,7 +58,7 @@ def close_function(
                     box.shift(i, s.n, s.shift_bits, s.shifts, s.cells)
                 atoms = s.atoms
                 kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
-                v = thermostat.rescaled(atoms.vel[i], s.bath) + kick
+                v = thermostat.rescaled(i, atoms.vel[i], s.bath) + kick
                 atoms.vel[i] = v
                 drift(i, v, ahead, 1, s, atoms.pos, at + 1)
             flags.count_step(i, s.control, at)

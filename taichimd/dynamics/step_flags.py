@@ -11,6 +11,7 @@ from taichimd.core.runtime import ti
 from taichimd.dynamics.barostats.layout import RAN_AWAY
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
+from taichimd.dynamics.thermostats.ledger import counters
 from taichimd.neighbours.control import (
     BLOWN,
     BUILT,
@@ -93,14 +94,14 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         halt, left = halted(control), control[REMAINING]
         if ti.static(not coupling.none):
             # Once for all steps of the pass: in their loops one atom counts DONE while others read.
-            opens = ledger[FIRST] + control[DONE] + 1
+            opens = counters(ledger)[FIRST] + control[DONE] + 1
             if ti.static(sometimes):
                 before = thermostat.until_due(opens)
                 acts = (1 - halt) & ti.cast(before == 0, ti.i32)
                 control[FROZEN + unroll + 1] = 1 - acts
                 control[FROZEN + unroll + 2] = 0
                 left = ti.min(left, before)
-            ledger[OPENS] = opens
+            counters(ledger)[OPENS] = opens
         control[FAST] = 0
         for s in ti.static(range(unroll)):
             control[FROZEN + s] = halt | ti.cast(s >= left, ti.i32)

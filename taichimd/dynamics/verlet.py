@@ -32,6 +32,7 @@ from taichimd.core.runtime import ti
 from taichimd.dynamics.split_pass import split_pass
 from taichimd.dynamics.step import step_functions
 from taichimd.dynamics.thermostats.layout import FIRST, OPENS
+from taichimd.dynamics.thermostats.ledger import counters
 from taichimd.neighbours.control import (
     BLOWN,
     BUILDING,
@@ -46,7 +47,7 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
-from taichimd.neighbours.search import Search, Sorted
+from taichimd.neighbours.search import Search
 from taichimd.program.compiled import compiled_groups, step_view
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.variant import LoopFlags, System, Variant
@@ -91,8 +92,8 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         s.control[BUILT] = 0
         s.control[BLOWN] = NONE
         if ti.static(not coupling.none):
-            s.ledger[FIRST] = first
-            s.ledger[OPENS] = first
+            counters(s.ledger)[FIRST] = first
+            counters(s.ledger)[OPENS] = first
         if ti.static(coupling.local):
             thermostat.prepare(dt, s.ledger, s.bath)
         deforming = 0
@@ -113,7 +114,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
 
     elif variant.loops:
 
-        @kernel(types, graph=True, system=variant.system(), outputs=variant.outputs, sort=Sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
+        @kernel(types, graph=True, system=variant.system(), outputs=variant.outputs, sort=search.sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
         def steps(system, outputs, sort, own, old, old_own, loops, dt):
             """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
             s = step_view(system, views(system, system.atoms.n), dt, sort)

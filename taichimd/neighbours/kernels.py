@@ -16,7 +16,7 @@ from taichimd.neighbours.control import CLOSE, CONTROL, IMAGE_X, LONGEST, MOST, 
 from taichimd.neighbours.inner_search import LEFT
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
-from taichimd.neighbours.search import Search, Sorted, search_functions
+from taichimd.neighbours.search import Search, search_functions
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 
@@ -46,22 +46,22 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
     fill_rows = find.fill_rows
 
     @ti.func
-    def bin_of(x, grid: ti.template(), bins: ti.template(), periodic: ti.template()):
+    def bin_of(x, grid: ti.template(), at: ti.template(), bins: ti.template(), periodic: ti.template()):
         """Number of the bin of a position, and the whole turns that fold it into the cell.
 
-        `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
+        From `at` on `grid` holds the frame's vectors (rows 0-2), its inverse (3-5), origin (6) and bins per unit (7).
         """
-        fractional = x[0] * grid[3] + x[1] * grid[4] + x[2] * grid[5]
+        fractional = x[0] * grid[at + 3] + x[1] * grid[at + 4] + x[2] * grid[at + 5]
         index = 0
         turn = ivec(0)
         for a in ti.static(range(3)):
-            f = fractional[a] - grid[6][a]
+            f = fractional[a] - grid[at + 6][a]
             if periodic[a] != 0:
                 whole = ti.floor(f)
                 turn[a] = ti.cast(whole, ti.i32)
                 f -= whole
             # Clamped as a real number: far strays would overflow an integer.
-            c = ti.cast(ti.min(ti.max(f * grid[7][a], 0.0), bins[a] - 1.0), ti.i32)
+            c = ti.cast(ti.min(ti.max(f * grid[at + 7][a], 0.0), bins[a] - 1.0), ti.i32)
             index = index * bins[a] + c
         return index, turn
 
@@ -90,7 +90,7 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
         for a in ti.static(range(3)):
             control[IMAGE_X + a] = 0
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), rows=VerletRows, control=CONTROL, sort=Sorted)
+    @kernel(types, atoms=Atoms.only("n", "ident"), rows=VerletRows, control=CONTROL, sort=how.sorted)
     def refill(atoms, rows, control, sort):
         """Fill again, into rows that have grown."""
         forget(control)
@@ -111,7 +111,10 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
         # Ends of loops are worked out here: elsewhere each costs a GPU a kernel of one thread.
         scanning, searching = scan_ends(n_bins), find.end_for(n)
         for i in range(n):
-            b, t = bin_of(atoms.pos[i], sort.grid, sort.bins, sort.periodic)
+            ground = find.ground_of(i, sort)
+            b, t = bin_of(atoms.pos[i], sort.grid, ground.grid, ground.bins, ground.periodic)
+            if ti.static(how.batch):
+                b += ground.first_bin
             sort.turns_in[i] = t
             sort.bin_in[i] = b
             # How many came to the bin before it; where bins of sorted atoms will stand is free until then.
@@ -143,15 +146,13 @@ def list_kernels(real: Any, how: Search, layout: int, carried: int = 0) -> Any:
             sort.sorted_of[mine] = at
             sort.turns[at] = t
             sort.bin_of[at] = b
-            find.fold(
-                at, n, x - (t[0] * sort.grid[0] + t[1] * sort.grid[1] + t[2] * sort.grid[2]), t, sort.folded
-            )
+            find.fold(at, n, x - find.corner(t, find.ground_of(at, sort), sort), t, sort.folded)
             rows.built_at[at] = x
         fill_rows(n, searching, rows, control, atoms.ident, sort)
 
     @kernel(
         types, graph=True, atoms=Atoms, own=more, old=SPARE_ATOMS, old_own=more, rows=VerletRows, control=CONTROL,
-        sort=Sorted,
+        sort=how.sorted,
     )  # fmt: skip
     def build(atoms, own, old, old_own, rows, control, sort):
         """Sort the atoms in space and fill the list. Launch: one thread per atom or bin."""

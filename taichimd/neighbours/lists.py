@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import CapacityError
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
+from taichimd.neighbours.batch_list import BatchList
 from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
@@ -71,7 +72,7 @@ class Lists:
         self._state, self.near, self.skins = state, groups, skins
         self._all_pairs = all_pairs
         self.cutoff, self.near_list, self._loops = cutoff, near_list, loops
-        self.verlet = VerletList(state, long_rows=long_rows)
+        self.verlet = (BatchList if state.batch else VerletList)(state, long_rows=long_rows)
         self.control = ti.ndarray(ti.i32, control_size(unroll))
         self._outdated = True
         self.control.fill(0)

@@ -11,7 +11,7 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import Array, Bundle, Number, Selection, View, device_helper
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
 from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
@@ -33,23 +33,39 @@ class Search:
         together: the threads of a chunk share an atom; for rows in chunks.
         alike: all atoms have one inverse mass: the sort before leaves these where they are.
         one_species: likewise the numbers of the species, which kernels then may lack.
+        batch: there are several systems, each with bins and images of its own.
     """
 
     real: Any
     together: bool = False
     alike: bool = False
     one_species: bool = False
+    batch: bool = False
+
+    @property
+    def sorted(self) -> Selection:
+        """What of `Sorted` its kernels take."""
+        return Sorted.only(*(name for name in Sorted.fields if self.batch or name not in OF_BATCH))
+
+
+OF_BATCH = ("system", "layouts")
+"""Arrays of `Sorted` that only a batch has."""
+BINS, REACH, PERIODIC = 0, 3, 6
+FIRST_BIN, FIRST_CODE, LAYOUT = 9, 10, 11
+"""In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a layout."""
 
 
 class Sorted(Bundle):
     """Where atoms are in space: what the sort leaves for the search. `VerletList` makes the arrays."""
 
     radius2: Any = Number("real", "square of the radius of the search, angstrom^2")
-    bins: Any = Number("ivec", "bins along each vector of the frame")
+    bins: Any = Number("ivec", "bins along each vector of the frame; of a batch all bins in one row")
     reach: Any = Number("ivec", "bins to visit on each side")
     periodic: Any = Number("ivec", "1 along periodic directions")
     most_image: Any = Number("ivec", "largest image along each vector that codes hold")
-    grid: Any = Array("vec", "8", "vectors of the frame, their inverse, origin of the bins, bins per unit")
+    grid: Any = Array(
+        "vec", "8 systems", "vectors of the frame, their inverse, origin of the bins, bins per unit"
+    )
     starts: Any = Array("i32", "bins + 1", "first atom of each bin")
     folded: Any = Array("searched", "3 (n + 4)", "positions to compare, angstrom")
     turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
@@ -60,6 +76,19 @@ class Sorted(Bundle):
     order: Any = Array("i32", "n", "atoms bin by bin, in any order")
     turns_in: Any = Array("ivec", "n", "`turns` before the sort")
     bin_in: Any = Array("i32", "n", "`bin_of` before the sort")
+    system: Any = Array("i32", "n", "system of the atom at a place, which no sort changes")
+    layouts: Any = Array(
+        "i32", "LAYOUT systems", "bins, reach, periodic directions and places of each system"
+    )
+
+
+class Ground(View):
+    """Where the bins and the images of an atom's system are, among those of a batch.
+
+    Attributes:
+        bins, reach, periodic: as those of `Sorted`. grid: where the system's vectors begin in `Sorted.grid`.
+        first_bin, first_code: number of bins, and of positive codes of images, of the systems before.
+    """
 
 
 @cache
@@ -75,6 +104,43 @@ def search_functions(how: Search, layout: int) -> Any:
     alone = layout == CHUNKED and not together
     ivec = ti.types.vector(3, ti.i32)
     bits = ti.i32 if search == ti.f32 else ti.i64
+
+    @ti.func
+    def of_layout(i, at: ti.template(), sort: ti.template()):
+        """A number of the layout of atom i's system."""
+        return sort.layouts[LAYOUT * sort.system[i] + at]
+
+    @ti.func
+    def three_of_layout(i, at: ti.template(), sort: ti.template()):
+        return ivec(of_layout(i, at, sort), of_layout(i, at + 1, sort), of_layout(i, at + 2, sort))
+
+    @ti.func
+    def grid_of(i, sort: ti.template()):
+        return 8 * sort.system[i]
+
+    @device_helper
+    def ground_of(i: Any, sort: Any) -> Ground:
+        """The `Ground` of atom i, at the compilation of a kernel."""
+        if not how.batch:
+            return Ground(
+                bins=sort.bins, reach=sort.reach, periodic=sort.periodic, grid=0, first_bin=0, first_code=0
+            )
+        threes = {"bins": BINS, "reach": REACH, "periodic": PERIODIC}
+        return Ground(
+            grid=grid_of(i, sort),
+            first_bin=of_layout(i, FIRST_BIN, sort),
+            first_code=of_layout(i, FIRST_CODE, sort),
+            **{name: three_of_layout(i, at, sort) for name, at in threes.items()},
+        )
+
+    @ti.func
+    def corner(cells, ground: ti.template(), sort: ti.template()):
+        """The vector to a cell of the lattice."""
+        return (
+            cells[0] * sort.grid[ground.grid]
+            + cells[1] * sort.grid[ground.grid + 1]
+            + cells[2] * sort.grid[ground.grid + 2]
+        )
 
     @ti.func
     def fold(at, n, x, turn, folded: ti.template()):
@@ -97,18 +163,24 @@ def search_functions(how: Search, layout: int) -> Any:
         return ti.cast(ti.bit_cast(x[2], bits), ti.i32)
 
     @ti.func
-    def image_code(image, most_image):
-        """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits."""
-        return (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
+    def image_code(image, most_image, ground: ti.template()):
+        """Linear code of an image, 0 for none; lists hold it modulo 2^shift_bits.
+
+        In a batch each system has codes of its own, which stand in the same order.
+        """
+        code = (image[0] * (2 * most_image[1] + 1) + image[1]) * (2 * most_image[2] + 1) + image[2]
+        if ti.static(how.batch):
+            code += ti.select(code > 0, ground.first_code, ti.select(code < 0, -ground.first_code, 0))
+        return code
 
     @ti.func
     def entry_of(
-        j, i, odd, cells, code, shift_bits, most_image, turns: ti.template(), control: ti.template()
-    ):
+        j, i, odd, cells, code, shift_bits, most_image, ground: ti.template(), turns: ti.template(), control: ti.template()
+    ):  # fmt: skip
         """The entry of j in the row of i, found so many cells away; `odd`, if one of them may have left the cell."""
         if odd & 1 == 1:
             image = cells - (turns[j] - turns[i])
-            code = image_code(image, most_image)
+            code = image_code(image, most_image, ground)
             for a in ti.static(range(3)):
                 if ti.abs(image[a]) > most_image[a]:
                     ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
@@ -169,7 +241,7 @@ def search_functions(how: Search, layout: int) -> Any:
         return hits, odd
 
     @ti.func
-    def visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template(), box: ti.template()):  # fmt: skip
+    def visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, ground: ti.template(), sort: ti.template(), box: ti.template()):  # fmt: skip
         """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then.
 
         And how many of them have been sent on, where there is staged writes. All 32 threads of a warp call it then.
@@ -184,7 +256,9 @@ def search_functions(how: Search, layout: int) -> Any:
                 while hits != 0 and (ti.static(not alone) or found - written < RING):
                     j = base + lowest(hits)
                     hits = without_lowest(hits)
-                    entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, sort.turns, control)
+                    entry = entry_of(
+                        j, i, odd, cells, code, shift_bits, most_image, ground, sort.turns, control
+                    )
                     if ti.static(alone):
                         put(box, found, entry)
                     elif found < width:
@@ -196,7 +270,7 @@ def search_functions(how: Search, layout: int) -> Any:
         return found, written
 
     @ti.func
-    def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, sort: ti.template()):  # fmt: skip
+    def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, ground: ti.template(), sort: ti.template()):  # fmt: skip
         """The same by the threads that share the atom. All 32 of a warp call it, with nothing to do for some."""
         own = i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
         low = code & ((1 << shift_bits) - 1)
@@ -214,7 +288,7 @@ def search_functions(how: Search, layout: int) -> Any:
             if (near & (odd | ti.cast(r2 < ti.cast(CLOSEST2, search), ti.i32))) == 1:
                 if r2 < ti.cast(CLOSEST2, search):
                     ti.atomic_min(control[CLOSE], ident[i])
-                entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, sort.turns, control)
+                entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, ground, sort.turns, control)
             if (near & ti.cast(place < width, ti.i32)) == 1:
                 entries[slot(i, place, n, width, layout)] = entry
             found += more
@@ -239,7 +313,7 @@ def search_functions(how: Search, layout: int) -> Any:
         return ivec(x, y, z)
 
     @ti.func
-    def stretch(place, last, low_z, high_z, bins, periodic, starts: ti.template()):
+    def stretch(place, last, low_z, high_z, bins, periodic, ground: ti.template(), starts: ti.template()):
         """Where a piece of a column begins and ends among the sorted atoms, and how many cells away it is.
 
         Bins that follow each other along z are one stretch.
@@ -248,16 +322,20 @@ def search_functions(how: Search, layout: int) -> Any:
         base, end = 0, 0
         if place[0] <= last[0] and (sx == 0 or periodic[0] != 0) and (sy == 0 or periodic[1] != 0):
             row = ((place[0] - sx * bins[0]) * bins[1] + place[1] - sy * bins[1]) * bins[2]
+            if ti.static(how.batch):
+                row += ground.first_bin
             base = starts[row + ti.max(low_z - sz * bins[2], 0)]
             end = starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
         return base, end, ivec(sx, sy, sz)
 
     @ti.func
-    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, sort: ti.template(), box: ti.template()):  # fmt: skip
+    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, ground: ti.template(), sort: ti.template(), box: ti.template()):  # fmt: skip
         """Fill the row of atom i; how many entries were found. Where threads work together all 32 of a warp call it."""
         limit2 = ti.cast(radius2, search)
         x = folded_at(i, n, sort.folded)
         b = sort.bin_of[i]
+        if ti.static(how.batch):
+            b -= ground.first_bin
         home = home_of(b, bins)
         low_z, high_z = home[2] - reach[2], home[2] + reach[2]
         if periodic[2] == 0:
@@ -268,22 +346,20 @@ def search_functions(how: Search, layout: int) -> Any:
         if not does:
             first[0] = last[0] + 1
         place = first
-        base, end, cells = stretch(place, last, low_z, high_z, bins, periodic, sort.starts)
+        base, end, cells = stretch(place, last, low_z, high_z, bins, periodic, ground, sort.starts)
         found, written = 0, 0
         while is_left(place[0] <= last[0], alone or together):
             # Where the next one begins is read along with this one.
             place = following(place, first, last)
-            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, bins, periodic, sort.starts)
+            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, bins, periodic, ground, sort.starts)  # fmt: skip
             offset, code = -x, 0
             if cells[0] != 0 or cells[1] != 0 or cells[2] != 0:
-                offset += ti.cast(
-                    cells[0] * sort.grid[0] + cells[1] * sort.grid[1] + cells[2] * sort.grid[2], search
-                )
-                code = image_code(cells, most_image)
+                offset += ti.cast(corner(cells, ground, sort), search)
+                code = image_code(cells, most_image, ground)
             if ti.static(together):
-                found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, sort)  # fmt: skip
+                found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, ground, sort)  # fmt: skip
             else:
-                found, written = visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries, control, ident, most_image, sort, box)  # fmt: skip
+                found, written = visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries, control, ident, most_image, ground, sort, box)  # fmt: skip
             base, end, cells = next_base, next_end, next_cells
         if ti.static(alone):
             send(box, found, written, 1, n, width, entries, layout)
@@ -332,7 +408,7 @@ def search_functions(how: Search, layout: int) -> Any:
                     if does:
                         i = sort.order[thread]
                     of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
-                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, sort, Outbox(ring, thread, i))  # fmt: skip
+                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, None, sort, Outbox(ring, thread, i))  # fmt: skip
                     if does:
                         take(i, found, rows.count, control)
         else:
@@ -341,7 +417,8 @@ def search_functions(how: Search, layout: int) -> Any:
                 does = thread < n * threads
                 if does or ti.static(together):
                     of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
-                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, sort, None)  # fmt: skip
+                    ground = ground_of(i, sort)
+                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, ground.bins, ground.reach, ground.periodic, sort.most_image, ground, sort, None)  # fmt: skip
                     if does and thread % threads == 0:
                         take(i, found, rows.count, control)
         if n > 0:
@@ -353,4 +430,6 @@ def search_functions(how: Search, layout: int) -> Any:
             control[STALE] = 1
             control[CUTS] = 0
 
-    return SimpleNamespace(fold=fold, end_for=end_for, fill_rows=fill_rows)
+    return SimpleNamespace(
+        fold=fold, end_for=end_for, fill_rows=fill_rows, ground_of=ground_of, corner=corner
+    )

@@ -11,7 +11,7 @@ from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.memory import FEWER, array, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
-from taichimd.neighbours.box import Frame, make_grid
+from taichimd.neighbours.box import Frame, Grid, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
@@ -37,7 +37,7 @@ class VerletList:
         shift_bits: low bits of an entry that hold the image code.
         shifts: the image vectors T by code, angstrom; codes of -T are negative, modulo their number.
         built_at: positions at the last build. builds: how many there were.
-        search: how it is compiled. sort: where atoms are in space.
+        chunked: whether rows are in chunks. search: how it is compiled. sort: where atoms are in space.
     """
 
     def __init__(self, state: State, long_rows: bool = False) -> None:
@@ -47,8 +47,9 @@ class VerletList:
         self.builds = 0
         n = state.n
         ivec = ti.types.vector(3, ti.i32)
-        together = self.layout == CHUNKED and (long_rows or n < ENOUGH)
-        self.search = Search(state.real, together, state.alike, state.one_species)
+        self.chunked = self.layout == CHUNKED
+        together = self.chunked and (long_rows or n < ENOUGH)
+        self.search = Search(state.real, together, state.alike, state.one_species, state.batch)
         self.count = ti.ndarray(ti.i32, n)
         self.built_at = ti.ndarray(state.vec, n)
         self.entries: Any = None
@@ -122,33 +123,52 @@ class VerletList:
         n = state.n
         # Only directions without periodicity need to know where the atoms are.
         positions = None if frame.pbc.all() else state.get("pos")
-        reach = radius + self._choose(state, frame, positions, radius)
+        reach = radius + self._choose(state, self.error_of(frame, positions, radius))
         grid = make_grid(frame, positions, n, reach, self.search.together)
         self._reserve_bins(int(np.prod(grid.bins)))
-        per_unit = grid.bins / grid.extent
-        values = np.vstack([frame.vectors, frame.inverse, grid.origin, per_unit]).astype(state.numpy_real)
-        if not np.array_equal(values, self._grid_values):
-            self.sort.grid.from_numpy(values)
-            self._grid_values = values
-        images = np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
-        self._set_images(np.maximum(self.most_image, images), n)
+        self.set_grid(self.grid_values(frame, grid), state)
+        self._set_images(np.maximum(self.most_image, self.images_of(frame, grid)), n)
         self._set_shifts(frame, state.numpy_real)
         if self.width == 0:
-            self._reserve_rows(state, _guess(state, frame, reach))
+            self._reserve_rows(state, guess(n, frame, reach))
         self.sort.radius2 = reach * reach
         for name, numbers in {"bins": grid.bins, "reach": grid.reach, "periodic": frame.pbc}.items():
             setattr(self.sort, name, ti.Vector([int(k) for k in numbers]))
         self._plan_of = frame, radius, self.most_image
 
-    def _choose(
-        self, state: State, frame: Frame, positions: NDArray[np.float64] | None, radius: float
-    ) -> float:
-        """Choose the type of the positions that the search compares; by how much distances may be wrong."""
+    @staticmethod
+    def grid_values(frame: Frame, grid: Grid) -> NDArray[np.float64]:
+        """(8, 3): rows of `Sorted.grid`."""
+        return np.vstack([frame.vectors, frame.inverse, grid.origin, grid.bins / grid.extent])
+
+    def set_grid(self, values: NDArray[np.float64], state: State) -> None:
+        """Put them on the device, if they are others."""
+        values = values.astype(state.numpy_real)
+        if not np.array_equal(values, self._grid_values):
+            self.sort.grid.from_numpy(values)
+            self._grid_values = values
+
+    @staticmethod
+    def images_of(frame: Frame, grid: Grid) -> NDArray[np.int64]:
+        """(3,) largest image along each vector that a search from within the cell finds."""
+        return np.where(frame.pbc, np.maximum(-(-grid.reach // grid.bins), 1), 0)
+
+    @staticmethod
+    def error_of(frame: Frame, positions: NDArray[np.float64] | None, radius: float) -> float:
+        """By how much distances of positions in float32 may be wrong, angstrom."""
         size = float(np.linalg.norm(frame.vectors[frame.pbc], axis=1).sum()) + radius
         if positions is not None:
             size += float(np.abs(positions).max())
         # Some roundings of coordinates that large, each by half a unit of 24 bits, and a bit that means something else.
-        error = 16 * 2.0**-24 * size
+        return 16 * 2.0**-24 * size
+
+    def _choose(self, state: State, error: float) -> float:
+        """Choose the type of the positions that the search compares; by how much distances may be wrong.
+
+        Args:
+            state: the atoms.
+            error: of float32.
+        """
         real, error = (ti.f32, error) if error < LARGEST_ERROR else (state.real, 0.0)
         room = 3 * (state.n + UNROLL)
         if real != self.search.real or self.sort.folded.shape[0] != room:
@@ -176,7 +196,7 @@ class VerletList:
             CapacityError: more entries than memory or 32-bit entries can hold.
         """
         if seen[CLOSE] != NONE:
-            raise StructureError(_coincident(state, frame, int(seen[CLOSE])))
+            raise self._refuse(state, frame, int(seen[CLOSE]))
         if seen[MOST] > self.width:
             self._reserve_rows(state, int(seen[MOST]))
         images = seen[IMAGE_X : IMAGE_Z + 1].astype(np.int64)
@@ -184,6 +204,9 @@ class VerletList:
         with literals(state.real):
             self._kernels(state).refill(state, self, control, self.sort)
         self._set_shifts(frame, state.numpy_real)
+
+    def _refuse(self, state: State, frame: Frame, atom: int) -> StructureError:
+        return StructureError(coincident(state.get("pos"), frame, atom))
 
     def release(self) -> None:
         """Give the rows back: the next build makes others."""
@@ -218,38 +241,51 @@ class VerletList:
                 "entries; wrap the positions into the cell (after a long run: begin a new one with its last frame "
                 "wrapped), or use fewer atoms"
             )
+        self._keep_images(most, shift_bits)
+
+    def _keep_images(self, most: NDArray[np.int64], shift_bits: int) -> None:
         self.most_image, self.sort.most_image = most, ti.Vector(most.tolist())
         self.shift_bits = shift_bits
 
-    def _set_shifts(self, frame: Frame, real: Any) -> None:
+    def all_images(self) -> NDArray[np.int64]:
+        """(codes, 3): the images, in the order of their codes."""
         grids = np.meshgrid(*[np.arange(-m, m + 1) for m in self.most_image], indexing="ij")
-        images = np.stack(grids, axis=-1).reshape(-1, 3)
-        # Term by term, so that T and -T are exact negatives of each other.
+        return np.stack(grids, axis=-1).reshape(-1, 3)
+
+    @staticmethod
+    def vectors_of(images: NDArray[np.int64], frame: Frame) -> NDArray[np.float64]:
+        """(codes, 3) angstrom. Term by term, so that T and -T are exact negatives of each other."""
         v = frame.vectors
+        return np.asarray(images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2])
+
+    def _set_shifts(self, frame: Frame, real: Any) -> None:
+        images = self.all_images()
         shifts = np.zeros((1 << self.shift_bits, 3), real)
         # In the middle stands no image, which has code 0; what is before it wraps around to the end.
         codes = np.arange(len(images)) - len(images) // 2
-        shifts[codes] = images[:, :1] * v[0] + images[:, 1:2] * v[1] + images[:, 2:] * v[2]
+        shifts[codes] = self.vectors_of(images, frame)
+        self._keep_shifts(shifts)
+
+    def _keep_shifts(self, shifts: NDArray[Any]) -> None:
         if np.array_equal(shifts, self._shift_values):
             return
         self._shift_values = shifts
         if self.shifts is None or self.shifts.shape[0] != len(shifts):
-            vec = ti.types.vector(3, ti.f32 if real == np.float32 else ti.f64)
+            vec = ti.types.vector(3, ti.f32 if shifts.dtype == np.float32 else ti.f64)
             self.shifts = ti.ndarray(vec, len(shifts))
         self.shifts.from_numpy(shifts)
 
 
-def _guess(state: State, frame: Frame, radius: float) -> int:
+def guess(n: int, frame: Frame, radius: float) -> int:
     """Mean number of neighbours at the system's density: a first width, never a limit."""
     if not frame.pbc.all():
         return 16
     volume = abs(float(np.linalg.det(frame.vectors)))
-    return int(4.19 * radius**3 * state.n / volume) + 8
+    return int(4.19 * radius**3 * n / volume) + 8
 
 
-def _coincident(state: State, frame: Frame, atom: int) -> str:
-    """Name the partner of an atom that has another one on top of it."""
-    x = state.get("pos")
+def coincident(x: NDArray[np.float64], frame: Frame, atom: int) -> str:
+    """Name the partner of an atom that has another one on top of it, of positions x (n, 3)."""
     d = x - x[atom]
     fractional = d @ frame.inverse
     d = (fractional - np.where(frame.pbc, np.round(fractional), 0)) @ frame.vectors

@@ -7,6 +7,7 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, Selection, View, device_helper, kernel
 from taichimd.core.runtime import ti
+from taichimd.dynamics.bath_arrays import BatchBathArrays
 from taichimd.dynamics.coupling import coupling_functions
 from taichimd.dynamics.moving_cell import cell_functions
 from taichimd.dynamics.step_flags import pass_functions
@@ -44,10 +45,13 @@ class StepView(View):
 def step_view(system: Any, groups: Any, dt: Any = 0, sort: Any = None) -> StepView:
     """A `StepView` of a kernel's arguments, at its compilation."""
     atoms, verlet, bath = system.atoms, system.verlet, system.bath
+    ledger, values = (
+        (bath, bath) if isinstance(bath, BatchBathArrays) else (bath and bath.ledger, bath and bath.bath)
+    )
     return StepView(
         n=atoms.n, dt=dt, reach=system.reach, atoms=atoms, shifts=verlet.shifts, shift_bits=verlet.shift_bits,
-        listed_at=system.listed_at, control=system.control, ledger=bath and bath.ledger,
-        bath=bath and bath.bath, cells=system.cells, sort=sort, groups=groups, out=Outputs(force=atoms.force),
+        listed_at=system.listed_at, control=system.control, ledger=ledger,
+        bath=values, cells=system.cells, sort=sort, groups=groups, out=Outputs(force=atoms.force),
     )  # fmt: skip
 
 

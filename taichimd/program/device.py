@@ -311,6 +311,14 @@ class Device:
             self.call(self._run.tally_virial, self.system(), self._total, self._group_outputs, n)
         self.call(self._run.close_step, self.state, self.bath, self.cell.arrays, n, timestep, step - 1)
 
+    def warm_up(self, step: int) -> None:
+        """Compile what a run from a step on needs; changes nothing."""
+        self.need_outputs()
+        self.step_batch(1.0)
+        if self.bath.coupling.whole:
+            self.close_step(0, step, 1.0)
+        ti.sync()
+
     def launch(self, kernel: Any, *args: Any) -> None:
         """Queue a kernel that may move atoms: what was known of the forces is void."""
         self.forces_known = self.evaluated = False

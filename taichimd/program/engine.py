@@ -388,11 +388,7 @@ class Engine(NotCopied):
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""
         begin = time.perf_counter()
-        self.device.evaluate()
-        self.device.step_batch(1.0)
-        if self._bath.coupling.whole:
-            self.device.close_step(0, self.step, 1.0)
-        ti.sync()
+        self.device.warm_up(self.step)
         seconds = time.perf_counter() - begin
         self.compile_seconds += seconds
         return seconds

@@ -20,7 +20,12 @@ def of_step(engine: Any, atom: int) -> BlowUpError:
     if atom == RAN_AWAY:
         what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
         return exploded(engine.step, what, 0, CURE_OF_CELLS)
-    jump, x = engine.device.reach.most_step2**0.5, engine.positions()[atom].round(3).tolist()
+    return of_jump(engine, atom, engine.device.reach.most_step2**0.5)
+
+
+def of_jump(engine: Any, atom: int, jump: float) -> BlowUpError:
+    """The error of a step in which an atom went farther than `jump`, angstrom."""
+    x = engine.positions()[atom].round(3).tolist()
     moved = f"moved by more than {jump:.2f} angstrom in one step, to {x}"
     return exploded(engine.step, f"atom {atom} ({engine.symbols[atom]}) {moved}", atom)
 

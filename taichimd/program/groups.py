@@ -30,6 +30,7 @@ class Choice:
         backend: "cuda" or "cpu".
         all_pairs: visit all pairs instead of neighbours.
         skin: the user's outer skin, angstrom, or None.
+        batch: whether there may be several systems, for which pair forces read near lists.
     """
 
     bounds: tuple[Bound, ...]
@@ -37,6 +38,7 @@ class Choice:
     backend: str
     all_pairs: bool
     skin: float | None
+    batch: bool = False
 
     @property
     def many_body(self) -> bool:
@@ -53,7 +55,7 @@ class Choice:
         passes = any(bound.terms.passes for bound in self.bounds)
         several = len(self.bounds) > 1 or self.many_body or passes or any(self.by_tuple)
         pairs_do = self.backend != "cuda" or n_atoms < NO_NEAR_LIST
-        near_list = not self.all_pairs and (several or (pairs_do and self.skin is None))
+        near_list = not self.all_pairs and (several or self.batch or (pairs_do and self.skin is None))
         return tuple(
             Group(
                 bound.terms,

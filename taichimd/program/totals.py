@@ -45,11 +45,15 @@ class Pieces(Bundle):
     velocity: Any = Number("double_vec", "velocities count relative to this one")
     first: Any = Number("i32", "where in `sums` the results begin")
     sums: Any = Array("f64", "pieces columns", "the results, piece by piece")
+    bounds: Any = Array("i32", "pieces + 1", "of a batch: the user's numbers at which pieces begin")
+
+
+OF_ONE = Pieces.only(*(name for name in Pieces.fields if name != "bounds"))
 
 
 @cache
-def piece_sums(real: Any, what: str) -> Any:
-    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms."""
+def piece_sums(real: Any, what: str, batch: bool = False) -> Any:
+    """Kernel: sums of the COLUMNS of `what` over pieces of PIECE atoms; in a `batch` each of one system."""
     columns = COLUMNS[what]
 
     @ti.func
@@ -78,17 +82,30 @@ def piece_sums(real: Any, what: str) -> Any:
 
     add = {"totals": add_totals, "heat": add_heat, "stress": add_stress}[what]
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=Pieces)
+    @ti.func
+    def add_piece(b, first, last, atoms: ti.template(), of: ti.template()):  # type: ignore[valid-type]
+        total = ti.Vector.zero(ti.f64, columns)
+        for k in range(first, last):
+            i = of.sorted_of[k]
+            v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
+            inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
+            add(total, i, v, inverse, v.dot(v) / (2 * inverse), of)
+        for c in ti.static(range(columns)):
+            of.sums[of.first + b * columns + c] = total[c]
+
+    if batch:
+
+        @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=Pieces)
+        def add_up_each(atoms, of):
+            for b in range(of.bounds.shape[0] - 1):
+                add_piece(b, of.bounds[b], of.bounds[b + 1], atoms, of)
+
+        return add_up_each
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "inverse_mass"), of=OF_ONE)
     def add_up(atoms, of):
         for b in range((atoms.n + PIECE - 1) // PIECE):
-            total = ti.Vector.zero(ti.f64, columns)
-            for k in range(b * PIECE, ti.min(atoms.n, b * PIECE + PIECE)):
-                i = of.sorted_of[k]
-                v = ti.cast(atoms.vel[i], ti.f64) - of.velocity
-                inverse = ti.max(ti.cast(atoms.inverse_mass[i], ti.f64), LEAST_INVERSE_MASS)
-                add(total, i, v, inverse, v.dot(v) / (2 * inverse), of)
-            for c in ti.static(range(columns)):
-                of.sums[of.first + b * columns + c] = total[c]
+            add_piece(b, b * PIECE, ti.min(atoms.n, b * PIECE + PIECE), atoms, of)
 
     return add_up
 
@@ -157,6 +174,30 @@ def _sums(state: State, energy: Any, virial: Any, what: str) -> list[float]:
     queue_sums(state, energy, virial, what, sums)
     found = sums.to_numpy().reshape(pieces, columns)
     return [fsum(found[:, c]) for c in range(columns)]
+
+
+class BatchSums:
+    """Sums over the atoms of each system of a batch, with the bits that they have alone."""
+
+    def __init__(self, state: State) -> None:
+        self._state = state
+        pieces = -(-state.sizes // PIECE)
+        starts = [first + PIECE * np.arange(own) for first, own in zip(state.firsts, pieces, strict=True)]
+        bounds = np.array([*np.concatenate(starts), state.n], np.int32)
+        self._ends, self._bounds = np.cumsum(pieces), ti.ndarray(ti.i32, len(bounds))
+        self._bounds.from_numpy(bounds)
+
+    def of(self, what: str, energy: Any, virial: Any) -> NDArray[np.float64]:
+        """(systems, COLUMNS) sums of `what`."""
+        state, columns = self._state, COLUMNS[what]
+        sums = ti.ndarray(ti.f64, int(self._ends[-1]) * columns)
+        rest = ti.Vector(LABORATORY.velocity, dt=ti.f64)
+        with literals(state.real):
+            piece_sums(state.real, what, batch=True)(
+                state, Pieces(state.sorted_of, energy, virial, rest, 0, sums, self._bounds)
+            )
+        found = np.split(sums.to_numpy().reshape(-1, columns), self._ends[:-1])
+        return np.array([[fsum(column) for column in own.T.tolist()] for own in found])
 
 
 def totals(state: State, energy: Any, virial: Any) -> tuple[float, float, NDArray[np.float64]]:

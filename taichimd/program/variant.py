@@ -5,7 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
-from taichimd.dynamics.bath_arrays import BathArrays
+from taichimd.dynamics.bath_arrays import BatchBathArrays, BathArrays
 from taichimd.dynamics.coupling import Coupling
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
@@ -136,7 +136,9 @@ class Variant:
     @property
     def bath(self) -> type[Bundle] | None:
         """The arrays of what acts besides forces, if something does."""
-        return None if self.coupling.none and not self.coupling.driven else BathArrays
+        if self.coupling.none and not self.coupling.driven:
+            return None
+        return BatchBathArrays if self.coupling.batch else BathArrays
 
     def system(self, **others: Any) -> Selection:
         """What a kernel of all groups takes of `System`; `others` in place of some of it."""

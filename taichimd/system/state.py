@@ -4,6 +4,7 @@ The user's order survives as `ident` (the user's number of the atom at a sorted 
 inverse); everything that leaves this class is in the user's order.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -63,9 +64,13 @@ class State:
         pos, vel, force: n vectors (angstrom, angstrom per internal time, eV/angstrom), sorted order.
         inverse_mass: n reals, 1/amu. kind: n species numbers. ident: user's number of each place.
         sorted_of: place of each user's number.
+        sizes, firsts: number of atoms of each system, and its first atom; a batch has several systems.
+            The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
+        system: of a batch, number of the system of each place.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
+        batch: whether there may be several systems.
         alike, one_species: whether all have one inverse mass; whether all are of one species.
         real, term: types of these quantities, and of what force fields compute from distances.
     """
@@ -83,10 +88,18 @@ class State:
         masses: NDArray[np.float64],
         precision: str,
         fixed: NDArray[np.bool_] | None = None,
+        sizes: Sequence[int] | None = None,
     ) -> None:
         self.real, self.numpy_real = PRECISIONS[precision]
         self.term, self._numpy_term = TERM_PRECISIONS[precision]
         self.n = n = len(kinds)
+        self.sizes = np.array([n] if sizes is None else sizes, np.int64)
+        self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.batch = sizes is not None
+        self.system: Any = None
+        if self.batch:
+            self.system = ti.ndarray(ti.i32, n)
+            self.system.from_numpy(np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes))
         self.vec = vec = ti.types.vector(3, self.real)
         self.types = types_of(self.real, self.term)
         self.spare = Atoms()

@@ -45,7 +45,14 @@ LAYERS = [
     ],
     ["program.device", "program.decomposition", "program.explosion"],
     ["program.accepted"],
-    ["program.engine", "program.energy_terms", "forcefields.check", "forcefields.ends"],
+    [
+        "program.engine",
+        "program.batch",
+        "program.member",
+        "program.energy_terms",
+        "forcefields.check",
+        "forcefields.ends",
+    ],
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.board",
@@ -75,7 +82,9 @@ LAYERS = [
     ["app.driver"],
     ["copied_calculator", "testing", "lammps"],
     ["math", "units", "errors"],
-    ["calculator", "ase_plugin", "cli"],
+    ["calculator"],
+    ["batch_calculators"],
+    ["ase_plugin", "cli"],
     ["__main__"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

@@ -59,7 +59,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
         cells.drift[ONLY] = drift
 
     @ti.func
-    def rescaled(v, bath: ti.template()):
+    def rescaled(i, v, bath: ti.template()):
         return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
 
     functions = SimpleNamespace(

@@ -91,7 +91,7 @@ class Ensemble:
         """
         from taichimd.dynamics.thermostats.system import system_functions
 
-        return system_functions(cls.factor_function(), real, by_slot, coupling.driven)
+        return system_functions(cls.factor_function(), real, by_slot, coupling)
 
 
 class NVE(Ensemble):

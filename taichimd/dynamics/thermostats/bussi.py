@@ -10,7 +10,7 @@ and A8.) No state but the account of the energy received: total energy less that
 from typing import Any, ClassVar
 
 from taichimd.dynamics.thermostats.base import Thermostat
-from taichimd.dynamics.thermostats.layout import COUPLING, FREEDOM, RECEIVED, SEED
+from taichimd.dynamics.thermostats.layout import COUPLING, FREEDOM, RECEIVED
 
 _ATTEMPTS = 60
 """Of which each succeeds with more than 95 %: the last is never reached."""
@@ -39,6 +39,7 @@ class Bussi(Thermostat):
         from taichimd.core.random import normal2, uniform2
         from taichimd.core.runtime import ti
         from taichimd.core.streams import VELOCITY_RESCALING
+        from taichimd.dynamics.thermostats.ledger import seed_of
 
         @ti.func
         def gamma(shape, seed, step):
@@ -64,7 +65,7 @@ class Bussi(Thermostat):
 
         @ti.func
         def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
-            seed = ledger[SEED]
+            seed = seed_of(ledger)
             freedom = bath[FREEDOM]
             c = exp(-time / bath[COUPLING])
             normal, _ = normal2(seed, GLOBAL, interval, VELOCITY_RESCALING, 0)

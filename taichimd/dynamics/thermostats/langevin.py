@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import Any, ClassVar
 
 from taichimd.dynamics.thermostats.base import Thermostat
-from taichimd.dynamics.thermostats.layout import COUPLING, OWN_PARAMETERS, SEED
+from taichimd.dynamics.thermostats.layout import COUPLING, OWN_PARAMETERS
 
 KEPT, NOISE = OWN_PARAMETERS, OWN_PARAMETERS + 1
 """In the array `bath`: c and sqrt(1 - c^2)."""
@@ -43,7 +43,7 @@ class Langevin(Thermostat):
         from taichimd.core.random import normal3
         from taichimd.core.runtime import in_double, ti
         from taichimd.core.streams import LANGEVIN
-        from taichimd.dynamics.thermostats.ledger import kinetic_energy, target
+        from taichimd.dynamics.thermostats.ledger import kinetic_energy, seed_of, target
 
         of_all = super().device_functions(coupling, real, by_slot)
 
@@ -57,7 +57,7 @@ class Langevin(Thermostat):
         @ti.func
         def refresh(i, n, v, interval, atom, inverse_mass, ledger: ti.template(), bath: ti.template()):
             """Friction and noise on one atom (O): its new velocity."""
-            noise = normal3(ledger[SEED], atom, interval, LANGEVIN)
+            noise = normal3(seed_of(ledger), atom, interval, LANGEVIN)
             kt = ti.cast(target(interval + 1, bath), real)
             new = (
                 ti.cast(bath[KEPT], real) * v

@@ -8,6 +8,13 @@ partial sums of energies in units of 2^-ENERGY_BITS eV: of Langevin what the bat
 host adds them up), of the others the kinetic energy of one step; of barostats several sums."""
 SLOTS = 64
 """Sums that run side by side, so that atoms do not wait for each other."""
+
+
+def ledger_size(sums: int) -> int:
+    """Length of a ledger of so many sums."""
+    return SLOT + sums * (SLOTS + 1)
+
+
 ENERGY_BITS = 36
 """Sums of up to 2^27 eV; a larger energy of one atom counts as 2^26 eV: that run is about to be stopped."""
 

@@ -7,17 +7,45 @@ factor has the same bits on any number of threads.
 from types import SimpleNamespace
 from typing import Any
 
+from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import WARPS, ti
 from taichimd.dynamics.thermostats.layout import (  # fmt: skip
     END,
     ENERGY_BITS,
     RAMP_FIRST,
     RAMP_STEPS,
+    SEED,
     SLOT,
     SLOTS,
     START,
 )
 from taichimd.system.state import LEAST_INVERSE_MASS
+
+
+class OwnLedger(View):
+    """The ledger of one system of a batch, at the compilation of a kernel.
+
+    Attributes:
+        array: ledgers of all systems. start: where the system's begins. seed: of its noise.
+    """
+
+
+@device_helper
+def counters(ledger: Any) -> Any:
+    """Where the numbers of steps stand: in the ledger, or the first one of `BatchBathArrays`."""
+    return getattr(ledger, "ledger", ledger)
+
+
+@ti.func
+def _seed_in(ledger: ti.template()):
+    return ledger[SEED]
+
+
+@device_helper
+def seed_of(ledger: Any) -> Any:
+    """Seed of the noise."""
+    return ledger.seed if isinstance(ledger, OwnLedger) else _seed_in(ledger)
+
 
 WARP_SLOTS = 16
 """Of the slots those in use where the threads of a warp add up first: fewer for one thread to collect."""
@@ -82,6 +110,25 @@ def sum_functions(by_slot: bool) -> Any:
                 total += ledger[SLOT + k * SLOTS + a * (used // 8) + b]
         for a in range(used):
             ledger[SLOT + k * SLOTS + a] = ti.cast(0, ti.i64)
+        return total
+
+    return SimpleNamespace(count=count, empty_slots=empty_slots)
+
+
+def batch_sum_functions() -> Any:
+    """The same of an `OwnLedger`."""
+
+    @ti.func
+    def count(i, n, k: ti.template(), energy, ledger: ti.template()):
+        ti.atomic_add(ledger.array[ledger.start + SLOT + k * SLOTS + i % SLOTS], _units(energy))
+
+    @ti.func
+    def empty_slots(k, ledger: ti.template()):
+        total = ti.cast(0, ti.i64)
+        for a in range(SLOTS):
+            at = ledger.start + SLOT + k * SLOTS + a
+            total += ledger.array[at]
+            ledger.array[at] = ti.cast(0, ti.i64)
         return total
 
     return SimpleNamespace(count=count, empty_slots=empty_slots)

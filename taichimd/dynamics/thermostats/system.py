@@ -12,7 +12,7 @@ from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.core.runtime import in_double, ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
-from taichimd.dynamics.thermostats.ledger import kinetic_energy, sum_functions, target
+from taichimd.dynamics.thermostats.ledger import batch_sum_functions, kinetic_energy, sum_functions, target
 from taichimd.system.state import Atoms
 
 
@@ -52,21 +52,22 @@ def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> An
         if n > 0:
             of.rescale(dt, interval, bath.ledger, bath.bath, cells)
         for i in range(n):
-            atoms.vel[i] = of.rescaled(atoms.vel[i], bath.bath)
+            atoms.vel[i] = of.rescaled(i, atoms.vel[i], bath.bath)
 
     return close_step
 
 
-def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any:
+def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> Any:
     """Device functions of an ensemble; those that it does not need are never called.
 
     Args:
         factor: `Ensemble.factor_function` of it.
         real: ti.f64 or ti.f32, of the atoms.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
-        driven: whether a driving force moves the centre of mass, which is to rest.
+        coupling: `Coupling`; with a driving force, the centre of mass is brought to rest.
     """
-    sums = sum_functions(by_slot)
+    driven = coupling.driven
+    sums = batch_sum_functions() if coupling.batch else sum_functions(by_slot)
     count, empty_slots, factor = sums.count, sums.empty_slots, guarded(factor)
 
     @ti.func
@@ -100,7 +101,7 @@ def system_functions(factor: Any, real: Any, by_slot: bool, driven: bool) -> Any
         return ti.cast(virial, real).transpose() @ pull
 
     @ti.func
-    def rescaled(v, bath: ti.template()):
+    def rescaled(i, v, bath: ti.template()):
         new = v
         if ti.static(driven):
             for a in ti.static(range(3)):

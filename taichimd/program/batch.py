@@ -1,0 +1,386 @@
+"""Many systems on the device at once: one `Device` for all, for each a `Member`, which is like an `Engine`.
+
+The atoms of all systems stand one system after the other. Lists hold no pair of two systems, and sums are
+those of each system: nothing else knows that there are several (docs/decisions, 022).
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from numpy.typing import NDArray
+
+from taichimd.core.errors import CapacityError, SettingsError, StructureError, TaichimdError
+from taichimd.core.runtime import start, ti
+from taichimd.dynamics.batch_bath import BatchBath
+from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.forcefields.base import ForceField
+from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
+from taichimd.program import explosion
+from taichimd.program.accepted import accepted
+from taichimd.program.decomposition import by_tuple, choose
+from taichimd.program.device import Device
+from taichimd.program.groups import Choice
+from taichimd.program.member import Member
+from taichimd.program.results import Array, NotCopied
+from taichimd.program.totals import BatchSums
+from taichimd.system.cell import Cell
+from taichimd.system.checks import (
+    check_atoms,
+    check_digits,
+    check_images,
+    check_neighbours,
+    check_options,
+    check_steps,
+    check_turns,
+)
+from taichimd.system.constraints import check_fixed
+from taichimd.system.state import State
+
+
+class BatchCell:
+    """Cells of all systems, at rest; a `Cell` for the `Device`.
+
+    Attributes:
+        cells: of each system. arrays: none, since no kernel moves a cell.
+    """
+
+    arrays = None
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        self.cells = list(cells)
+        self.renew()
+
+    def renew(self) -> None:
+        """Take other lattices."""
+        self.frame: Any = tuple(cell.frame for cell in self.cells)
+
+
+class Batch(NotCopied):
+    """Evaluates and integrates several sets of atoms under one force field, in the same kernels.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import Batch, load_forcefield
+        >>> silicon = bulk("Si", cubic=True)
+        >>> batch = Batch([silicon, silicon.repeat(2)], load_forcefield("Si.sw"))
+        >>> [round(member.evaluate().energy, 2) for member in batch.members]
+        [-34.69, -277.54]
+
+    Each system has the bits that it has alone: no pair, sum or random number knows of another system.
+
+    Args:
+        systems: as for `Engine`; their elements may differ.
+        forcefield: for all.
+        backend, precision, skin, decomposition: as for `Engine`.
+        ensembles: one for each system, or one for all; NVE if None. One class, and no barostat.
+        fixed: of each system, as for `Engine`.
+
+    Raises:
+        StructureError, MissingParameterError, SettingsError: as for `Engine`; the message names the system.
+        SettingsError: no systems, a potential with charges or without lists, ensembles of several kinds.
+        BackendError: the backend cannot be started.
+        CapacityError: they do not fit the memory; the message says how many would.
+
+    Attributes:
+        members: the systems. step: steps done. alive: numbers of the systems that go on.
+    """
+
+    def __init__(
+        self,
+        systems: Sequence[Atoms],
+        forcefield: ForceField | Sequence[Any],
+        *,
+        backend: str = "auto",
+        precision: str = "float64",
+        skin: float | None = None,
+        ensembles: Ensemble | Sequence[Ensemble] | None = None,
+        decomposition: str = "auto",
+        fixed: Sequence[NDArray[np.bool_] | None] | None = None,
+    ) -> None:
+        if not systems:
+            raise SettingsError("a batch of no systems: give one structure or more")
+        check_options(precision, skin)
+        self.forcefield = forcefield = _listed(accepted(forcefield, precision, decomposition, False))
+        self.precision, self.n_systems = precision, len(systems)
+        self.backend = start(backend)
+        for number, atoms in enumerate(systems):
+            with named(number):
+                check_atoms(atoms)
+        kinds_of_all = [tuple(sorted(set(atoms.symbols))) for atoms in systems]
+        for kinds in dict.fromkeys(kinds_of_all):
+            with named(kinds_of_all.index(kinds)):
+                forcefield.bind(list(kinds))
+        species = sorted(set().union(*kinds_of_all))
+        bounds = forcefield.bind(species)
+        many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
+        cells, held = [], []
+        for number, atoms in enumerate(systems):
+            with named(number):
+                cells.append(Cell(atoms.cell.array, atoms.pbc.copy()))
+                check_turns(atoms.positions, cells[-1].frame)
+                check_digits(atoms.positions, precision)
+                check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
+                check_neighbours(forcefield.list_cutoff, many_body, cells[-1].frame, atoms.positions)
+                held.append(check_fixed(None if fixed is None else fixed[number], len(atoms)))
+        self.decomposition = choose(decomposition, [bound.terms for bound in bounds], False, self.backend)
+        masses = [atoms.get_masses().astype(float) for atoms in systems]
+        self._state = state = State(
+            np.concatenate([[species.index(s) for s in atoms.symbols] for atoms in systems]).astype(np.int32),
+            np.concatenate(masses),
+            precision,
+            _joined(_mask(held[k], len(atoms)) for k, atoms in enumerate(systems)),
+            sizes=[len(atoms) for atoms in systems],
+        )
+        each = list(ensembles) if isinstance(ensembles, Sequence) else [ensembles or NVE()] * len(systems)
+        self._bath = BatchBath(each, masses, cells, held, state)
+        self._cell = BatchCell(cells)
+        state.set("pos", np.concatenate([atoms.positions for atoms in systems]))
+        state.set("vel", _joined(_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))
+        self._sums = BatchSums(state)
+        self._seen: dict[str, Any] = {}
+        self.step = 0
+        self.alive = list(range(len(systems)))
+        chosen = tuple(by_tuple(self.decomposition, bound.terms) for bound in bounds)
+        choice = Choice(
+            bounds, chosen, self.backend, False, None if skin is None else float(skin), batch=True
+        )
+        with self._all_that_fit():
+            self.device = Device(state, choice, self._bath, cell=self._cell)  # type: ignore[arg-type]
+        self.members = [
+            Member(self, number, atoms, one, self._bath.members[number], cells[number], held[number])
+            for number, (atoms, one) in enumerate(zip(systems, each, strict=True))
+        ]
+        # Where a system is put that has left physics: any place that makes sense.
+        self._sane = [atoms.positions.copy() for atoms in systems]
+
+    @contextmanager
+    def _all_that_fit(self) -> Iterator[None]:
+        """Say how many systems would fit, if not all do."""
+        try:
+            yield
+        except CapacityError as error:
+            if error.part is None:
+                raise
+            fit = int(self.n_systems * error.part)
+            raise CapacityError(
+                f"a batch of {self.n_systems} systems, {self._state.n} atoms in all: {error}; about {fit} "
+                "systems of this size fit at a time"
+            ) from error
+
+    def part(self, number: int) -> slice:
+        """Where the atoms of a system stand."""
+        first = int(self._state.firsts[number])
+        return slice(first, first + int(self._state.sizes[number]))
+
+    # What members ask for. Read once for all of them, until something changes.
+
+    def seen(self, name: str, read: Callable[[], Any]) -> Any:
+        """What `read` returns, once for each state."""
+        if name not in self._seen:
+            self._seen[name] = read()
+        return self._seen[name]
+
+    def forget(self) -> None:
+        """The state has changed."""
+        self._seen.clear()
+        self._bath.forget()
+
+    def vectors(self, name: str) -> Array:
+        """(n, 3) of all systems: "pos", "vel" or "force"."""
+        if name == "force":
+            self.device.need_forces()
+        return np.asarray(self.seen(name, lambda: self._state.get(name)))
+
+    def outputs(self) -> tuple[Array, Array]:
+        """(n,) energies and (n, 3, 3) virials, eV, of all systems."""
+
+        def read() -> tuple[Array, Array]:
+            self.evaluate()
+            order = self._state.sorted_of.to_numpy()
+            energies, virials = (array.to_numpy() for array in self.device.outputs)
+            return energies[order].astype(float), virials.reshape(-1, 3, 3)[order].astype(float)
+
+        found: tuple[Array, Array] = self.seen("outputs", read)
+        return found
+
+    def sums(self, what: str) -> Array:
+        """(systems, columns) of `program.totals`."""
+
+        def read() -> Array:
+            self.evaluate()
+            return self._sums.of(what, *self.device.outputs)
+
+        return np.asarray(self.seen(f"sums {what}", read))
+
+    def evaluate(self) -> None:
+        """Energies, forces and virials of the present positions of all systems."""
+        with self._all_that_fit():
+            self.device.need_outputs()
+
+    def set_vectors(self, name: str, values: dict[int, Array]) -> None:
+        """Other positions ("pos") or velocities ("vel") of some systems, (n, 3) each."""
+        of_all = self._state.get(name)
+        for number, own in values.items():
+            of_all[self.part(number)] = own
+        self._state.set(name, of_all)
+        self.forget()
+        if name == "pos":
+            self.device.moved()
+
+    def set_cells(self, cells: dict[int, Array]) -> None:
+        """Other cells of some systems, (3, 3) angstrom each."""
+        for number, vectors in cells.items():
+            self._cell.cells[number].set(vectors)
+        self._cell.renew()
+        self.forget()
+        self.device.forces_known = self.device.evaluated = False
+        self.device.lists.outdate()
+
+    # Time.
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Steps of all systems that go on, as `Engine.advance`.
+
+        A system that leaves physics stops, and no error is raised: its member has it (`Member.error`), and
+        the state of the failed step.
+        """
+        check_steps(n_steps, timestep)
+        if n_steps == 0 or not self.alive:
+            return
+        self.forcefield.check_bounded()
+        for member in self.members:
+            member.ensemble.check_timestep(timestep)
+        timestep = float(timestep)
+        device, lists = self.device, self.device.lists
+        device.need_forces()
+        device.settle()
+        self.forget()
+        first, to_do = self.step, n_steps - 1
+        device.open_step(first, to_do, timestep)
+        done = 0
+        while not device.evaluated:
+            calls = lists.batches(to_do - done) if done < to_do else 0
+            if calls:
+                device.step_batch(timestep, calls)
+            device.queue_forces(timestep)
+            seen = lists.look()
+            device.check()
+            if calls:
+                lists.count(int(seen[DONE]) - done)
+            done = int(seen[DONE])
+            self.step = first + 1 + done
+            if seen[BLOWN] != NONE:
+                self._stop_those_that_jumped(int(seen[BLOWN]), timestep)
+            device.forces_known = device.evaluated = (
+                done == to_do and not seen[REBUILD] and seen[BLOWN] == NONE
+            )
+            self._renew()
+        if self._bath.coupling.ends(self.step):
+            device.close_step(self._state.n, self.step, timestep)
+        self.forget()
+
+    def _renew(self) -> None:
+        """Bring lists up to date; a system with atoms on top of each other stops."""
+        lists = self.device.lists
+        while True:
+            try:
+                self.device.renew()
+                return
+            except StructureError as error:
+                atom = lists.atom_too_close()
+                number = self._system_of(atom)
+                told = str(error).split(": ", 1)[1].split(";")[0]
+                self._stop(number, explosion.exploded(self.step, told, atom - self.part(number).start))
+
+    def _system_of(self, atom: int) -> int:
+        return int(np.searchsorted(self._state.firsts, atom, side="right")) - 1
+
+    def _stop_those_that_jumped(self, atom: int, timestep: float) -> None:
+        """Stop the system of an atom that has gone too far in one step, and others with such atoms."""
+        self.forget()
+        moves, x = timestep * self.vectors("vel"), self.vectors("pos")
+        most = self.device.reach.most_step2
+        fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
+        fine[atom] = False
+        for number in sorted({self._system_of(one) for one in np.flatnonzero(~fine).tolist()}):
+            member, own = self.members[number], fine[self.part(number)]
+            if member.error is None:
+                self._stop(number, explosion.of_jump(member, int(np.argmin(own)), most**0.5))
+        control = self.device.lists.control
+        flags = control.to_numpy()
+        flags[BLOWN] = NONE
+        control.from_numpy(flags)
+
+    def _stop(self, number: int, error: TaichimdError) -> None:
+        """From now on a system stands still, at a place that makes sense: the others do not notice."""
+        self.members[number].stop(error)
+        self.alive.remove(number)
+        part = self.part(number)
+        inverse = self._state.inverse_mass.to_numpy()
+        inverse[part] = 0.0
+        self._state.inverse_mass.from_numpy(inverse)
+        for name, own in (("pos", self._sane[number]), ("vel", 0.0)):
+            of_all = self._state.get(name)
+            of_all[part] = own
+            self._state.set(name, of_all)
+        self.forget()
+        self.device.lists.outdate()
+
+    def warm_up(self) -> float:
+        """Compile what a run needs without changing the state; returns the seconds it took."""
+        begin = time.perf_counter()
+        self.device.warm_up(self.step)
+        return time.perf_counter() - begin
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures of neighbour lists, for reports."""
+        return {**self.device.statistics(), "decomposition": self.decomposition, "systems": self.n_systems}
+
+    def synchronize(self) -> None:
+        """Wait for the device."""
+        ti.sync()
+
+
+@contextmanager
+def named(number: int) -> Iterator[None]:
+    """Errors within are of this system."""
+    try:
+        yield
+    except TaichimdError as error:
+        error.args = (f"system {number} (counted from 0): {error}", *error.args[1:])
+        raise
+
+
+def _listed(forcefield: ForceField) -> ForceField:
+    """The force field, if it reads neighbour lists and nothing else.
+
+    Raises:
+        SettingsError: it does not.
+    """
+    charged = [term.name for term in forcefield.terms if not term.local]
+    if charged:
+        raise SettingsError(
+            f"{charged[0]} equilibrates the charges of one system at a time, and has no batches yet; run the "
+            "systems one after the other"
+        )
+    if forcefield.enumeration != "neighbours":
+        raise SettingsError(
+            f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system; a batch needs '
+            "neighbour lists"
+        )
+    return forcefield
+
+
+def _joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
+    return np.concatenate(list(parts))
+
+
+def _mask(fixed: NDArray[np.bool_] | None, n: int) -> NDArray[np.bool_]:
+    return np.zeros(n, bool) if fixed is None else fixed
+
+
+def _free(vectors: Array, fixed: NDArray[np.bool_] | None) -> Array:
+    return vectors if fixed is None else np.where(fixed[:, None], 0.0, vectors)

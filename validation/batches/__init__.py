@@ -1,0 +1,1 @@
+"""Many systems in one launch."""
