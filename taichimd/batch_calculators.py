@@ -114,7 +114,7 @@ def evaluate_many(systems: Sequence[Atoms], potential: Any, **settings: Any) -> 
         >>> from taichimd import evaluate_many
         >>> found = evaluate_many([bulk("Si", a=a) for a in (5.3, 5.4, 5.5)], "Si.sw")
         >>> [round(one.energy, 2) for one in found]
-        [-8.59, -8.67, -8.65]
+        [-8.6, -8.67, -8.66]
 
     Args:
         systems: the structures.

@@ -109,6 +109,11 @@ def triple_energy(
 
     The bits are the same on CPU and CUDA, and whatever the number of processes.
 
+        >>> from ase import Atoms
+        >>> from taichimd import AxilrodTeller, triple_energy
+        >>> round(triple_energy(Atoms("Ar3", [(0, 0, 0), (4, 0, 0), (2, 3, 0)]), AxilrodTeller(nu=45.69)), 5)
+        0.00044
+
     Args:
         atoms: a structure that is not periodic.
         forcefield: `AxilrodTeller` alone.

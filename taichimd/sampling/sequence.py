@@ -15,9 +15,8 @@ from taichimd.core.math import log
 from taichimd.core.random import uniform2
 from taichimd.core.runtime import QUICK_COMPILE, WARPS, in_double, ti
 from taichimd.core.streams import MC_MOVE
-from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE
+from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE, empty_sums
 from taichimd.enumerate.triangles import Placed
-from taichimd.forcefields.reaxff.lanes import empty
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
 from taichimd.sampling.local_energy import Local, change_function
@@ -140,7 +139,7 @@ def sequence_kernels(
                     if atoms.inverse_mass[i] > 0.0:
                         x = atoms.pos[i]
                         y, _ = trial(atom, x, most, seed, sweep)
-                        sums = empty(1)
+                        sums = empty_sums(1)
                         for k in ti.static(range(number)):
                             if ti.static(terms[k].everywhere):
                                 changes[k](sums, atom, thread, threads, x, y, 0, g, k)

@@ -48,6 +48,7 @@ LAYERS = [
     [
         "program.engine",
         "program.batch",
+        "program.ghosts",
         "program.member",
         "program.energy_terms",
         "forcefields.check",

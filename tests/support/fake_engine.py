@@ -32,6 +32,9 @@ class FakeForceField:
     def remarks_on_timestep(self, timestep, species):
         return []
 
+    def remarks_on_charges(self):
+        return []
+
     def check_heat_current(self):
         pass
 
