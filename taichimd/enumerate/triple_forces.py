@@ -5,6 +5,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
@@ -14,15 +15,18 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import row_layout, whole_warps
 from taichimd.system.state import Atoms
 
-FORCES = Array("double_vec", "n", "forces in the user's order, eV/angstrom")
+WHEN = Number("i32", "see `neighbours.control`")
+FOUND = Array(
+    "f64", "3 n or 13 n", "force, energy and virial of each atom, in the user's order, eV and angstrom"
+)
 
 
 @cache
-def gather_kernels(real: Any, backend: str) -> tuple[Any, Any, Any]:
+def gather_kernels(real: Any, backend: str) -> tuple[Any, Any]:
     """Kernels of positions and forces.
 
     `place(atoms, placed)` puts positions in the user's order, `gather(atoms, placed, slope, control, out, when)` makes forces
-    of slopes, `take(atoms, forces, control, out, when)` takes them as they are.
+    of slopes.
     """
     types, many = types_of(real), threads_of_row(row_layout(backend))
 
@@ -58,17 +62,35 @@ def gather_kernels(real: Any, backend: str) -> tuple[Any, Any, Any]:
             if does and thread % many == 0:
                 out.force[i] = ti.cast(total, real)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, slope=SLOPES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, slope=SLOPES, control=CONTROL, out=Outputs.only("force"), when=WHEN)  # fmt: skip
     def gather(atoms, placed, slope, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
         of_atoms(threads, atoms, placed, slope, control, out, when)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), forces=FORCES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
-    def take(atoms, forces, control, out, when):
+    return place, gather
+
+
+@cache
+def take_kernel(real: Any, everything: bool) -> Any:
+    """Kernel `(atoms, found, control, out, when)` that takes what something else has found; all of it, or forces alone."""
+    outputs, width = (Outputs, 13) if everything else (Outputs.only("force"), 3)
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "ident"), found=FOUND, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    def take(atoms, found, control, out, when):
         for i in range(atoms.n):
             if goes(when, control) == 1:
-                out.force[i] = ti.cast(forces[atoms.ident[i]], real)
+                at = width * atoms.ident[i]
+                out.force[i] = ti.cast(ti.Vector([found[at], found[at + 1], found[at + 2]]), real)
+                if ti.static(everything):
+                    out.energy[i] = ti.cast(found[at + 3], real)
+                    w = ti.Matrix(
+                        [
+                            [found[at + 4 + 3 * x + y] for y in ti.static(range(3))]
+                            for x in ti.static(range(3))
+                        ]
+                    )
+                    store_matrix(out.virial, i, ti.cast(w, real))
 
-    return place, gather, take
+    return take

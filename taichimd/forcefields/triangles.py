@@ -78,7 +78,7 @@ class TriangleEvaluator(Evaluator):
             call(everything, state, placed, self._nu, control, outputs, when)
         if self._tiles:
             _, real, backend, n_kinds = self._made_for
-            place, gather, _ = gather_kernels(real, backend)
+            place, gather = gather_kernels(real, backend)
             slopes = tile_kernels(self._tiles, backend, n_kinds)[1]
             call(place, state, placed)
             call(slopes, state.n, self._count, self._items, placed, self._nu, control, when, self._slope)
