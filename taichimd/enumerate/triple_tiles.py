@@ -33,16 +33,19 @@ class Tiling:
     Attributes:
         side: atoms of a tile. each: a thread has so many times so many pairs of it.
         slab: third atoms that shared memory holds at a time.
+        split: blocks that share a tile. The runtimes ask for two blocks on a multiprocessor: with 256 threads
+            a thread would have 128 registers, too few for its pairs.
     """
 
     side: int = 64
     each: int = 4
     slab: int = 16
+    split: int = 2
 
     @property
     def threads(self) -> int:
         """Of a block."""
-        return (self.side // self.each) ** 2
+        return (self.side // self.each) ** 2 // self.split
 
     def tiles(self, n: int) -> int:
         """Tiles of n atoms."""
@@ -159,9 +162,11 @@ def tile_kernels(
     types = types_of(ti.f64)
     shared, width = backend == "cuda", function.width
     side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
-    wide, all_pairs = side // each, each * each
+    split, all_pairs = tiling.split, each * each
+    # The rows of threads, and how many threads are in one; the atoms j of a block.
+    high, wide, breadth = side // each, side // each // split, side // split
     # On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
-    apart = wide if shared else 1
+    down_apart, right_apart = (high, wide) if shared else (1, 1)
 
     @ti.func
     def pair_of(x, y):
@@ -189,9 +194,9 @@ def tile_kernels(
             else:
                 f = function.slope(c, a, b, o, w_b, w_c)
             if ti.static(n_kinds > 1):
-                f *= strength(placed.kind[i + apart * r], placed.kind[j + apart * s], placed.kind[k], nu)
+                f *= strength(placed.kind[i + down_apart * r], placed.kind[j + right_apart * s], placed.kind[k], nu)
             if ti.static(masked):
-                x, y = i + apart * r, j + apart * s
+                x, y = i + down_apart * r, j + right_apart * s
                 does = x != y and k != x and k != y
                 if ti.static(once):
                     does = (tiles[0] != tiles[1] or x < y) and (tiles[1] != tiles[2] or y < k)
@@ -200,80 +205,86 @@ def tile_kernels(
                 total[m] += f
 
     @ti.func
-    def joined(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
-        if tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]:
-            join(total, i, j, k, tiles, own, near, far, placed, nu, once, False)
-        else:
-            join(total, i, j, k, tiles, own, near, far, placed, nu, once, True)
+    def apart(tiles):
+        return tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]
+
+    @ti.func
+    def tile_after(item, number, n):
+        """Of the ring of tiles."""
+        tile = item[2] + number
+        if tile >= (n + side - 1) // side:
+            tile -= (n + side - 1) // side
+        return ti.Vector([item[0], item[1], tile])
 
     @ti.func
     def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """Go through all k of an item; pairs with k are computed by the block together."""
-        down, right, number = lane // wide, lane % wide, (n + side - 1) // side
+        down, right = lane // wide, lane % wide
         near_d = ti.simt.block.SharedArray((depth, side), ti.f64)
         near_w = ti.simt.block.SharedArray((depth, side), ti.f64)
-        far_d = ti.simt.block.SharedArray((depth, side), ti.f64)
-        far_w = ti.simt.block.SharedArray((depth, side), ti.f64)
-        mine = lane % side
-        x = placed.pos[ti.min(item[0] * side + mine, n - 1)]
-        y = placed.pos[ti.min(item[1] * side + mine, n - 1)]
+        far_d = ti.simt.block.SharedArray((depth, breadth), ti.f64)
+        far_w = ti.simt.block.SharedArray((depth, breadth), ti.f64)
+        mine, other = lane % side, lane % breadth
+        x = placed.pos[ti.min(i - down + mine, n - 1)]
+        y = placed.pos[ti.min(j - right + other, n - 1)]
         for slab in range(item[3] * (side // depth)):
-            tile = item[2] + slab // (side // depth)
-            if tile >= number:
-                tile -= number
-            tiles = ti.Vector([item[0], item[1], tile])
-            at = tile * side + slab % (side // depth) * depth
+            tiles = tile_after(item, slab // (side // depth), n)
+            at = tiles[2] * side + slab % (side // depth) * depth
             ti.simt.block.sync()
             for q in ti.static(range(depth * side // threads)):
                 t = lane // side + q * (threads // side)
-                z = placed.pos[ti.min(at + t, n - 1)]
-                d2, w = pair_of(x, z)
+                d2, w = pair_of(x, placed.pos[ti.min(at + t, n - 1)])
                 near_d[t, mine] = d2
                 near_w[t, mine] = w
-                e2, v = pair_of(y, z)
-                far_d[t, mine] = e2
-                far_w[t, mine] = v
+            for q in ti.static(range(depth * breadth // threads)):
+                t = lane // breadth + q * (threads // breadth)
+                d2, w = pair_of(y, placed.pos[ti.min(at + t, n - 1)])
+                far_d[t, other] = d2
+                far_w[t, other] = w
             ti.simt.block.sync()
-            for t in range(ti.min(depth, n - at)):
-                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
-                for r in ti.static(range(each)):
-                    near[r] = near_d[t, down + r * wide]
-                    near[each + r] = near_w[t, down + r * wide]
-                    far[r] = far_d[t, right + r * wide]
-                    far[each + r] = far_w[t, right + r * wide]
-                joined(total, i, j, at + t, tiles, own, near, far, placed, nu, once)
+            for masked in ti.static((False, True)):
+                if apart(tiles) != masked:
+                    for t in range(ti.min(depth, n - at)):
+                        near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                        for r in ti.static(range(each)):
+                            near[r] = near_d[t, down + r * high]
+                            near[each + r] = near_w[t, down + r * high]
+                            far[r] = far_d[t, right + r * wide]
+                            far[each + r] = far_w[t, right + r * wide]
+                        join(total, i, j, at + t, tiles, own, near, far, placed, nu, once, masked)
 
     @ti.func
     def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """The same; a thread computes its pairs with k for itself."""
-        number = (n + side - 1) // side
         for at in range(item[3]):
-            tile = item[2] + at
-            if tile >= number:
-                tile -= number
-            tiles = ti.Vector([item[0], item[1], tile])
-            for k in range(tile * side, ti.min(tile * side + side, n)):
-                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
-                for r in ti.static(range(each)):
-                    near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
-                    far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
-                joined(total, i, j, k, tiles, own, near, far, placed, nu, once)
+            tiles = tile_after(item, at, n)
+            for masked in ti.static((False, True)):
+                if apart(tiles) != masked:
+                    for k in range(tiles[2] * side, ti.min(tiles[2] * side + side, n)):
+                        near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                        for r in ti.static(range(each)):
+                            near[r], near[each + r] = pair_of(
+                                placed.pos[ti.min(i + r, n - 1)], placed.pos[k]
+                            )
+                            far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
+                        join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
 
     @computed_in(ti.f64)
     def of_thread(
         thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
     ):
         """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
-        at, lane = thread // threads * 4, thread % threads
+        at, lane = thread // threads // split * 4, thread % threads
         item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
-        i, j = item[0] * side, item[1] * side
+        i, j = item[0] * side, item[1] * side + thread // threads % split * breadth
         if ti.static(shared):
             i, j = i + lane // wide, j + lane % wide
         else:
             i, j = i + lane // wide * each, j + lane % wide * each
         own = ti.Matrix.zero(ti.f64, all_pairs, width + 1)
         for m in ti.static(range(all_pairs)):
-            x, y = ti.min(i + apart * (m // each), n - 1), ti.min(j + apart * (m % each), n - 1)
+            x = ti.min(i + down_apart * (m // each), n - 1)
+            y = ti.min(j + right_apart * (m % each), n - 1)
             d = placed.pos[y] - placed.pos[x]
             c = function.constants(d.dot(d))
             for q in ti.static(range(width)):
@@ -289,11 +300,11 @@ def tile_kernels(
     @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
     def energy(n, first, last, items, placed, nu, whole):
         ti.loop_config(block_dim=threads)
-        for thread in range((last - first) * threads):
-            i, j, own, total = of_thread(thread + first * threads, n, items, placed, nu, True)
-            item, sums = thread // threads + first, ti.Vector.zero(ti.i64, 3)
+        for thread in range((last - first) * split * threads):
+            i, j, own, total = of_thread(thread + first * split * threads, n, items, placed, nu, True)
+            item, sums = thread // (split * threads) + first, ti.Vector.zero(ti.i64, 3)
             for m in ti.static(range(all_pairs)):
-                x, y = i + apart * (m // each), j + apart * (m % each)
+                x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                 if x < n and y < n and (x < y or items[4 * item] != items[4 * item + 1]):
                     u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
                     if ti.static(n_kinds == 1):
@@ -304,11 +315,11 @@ def tile_kernels(
     @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), slope=SLOPES)  # fmt: skip
     def slopes(n, count, items, placed, nu, control, when, slope):
         ti.loop_config(block_dim=threads)
-        for thread in range(count * threads):
+        for thread in range(count * split * threads):
             if goes(when, control) == 1:
                 i, j, own, total = of_thread(thread, n, items, placed, nu, False)
                 for m in ti.static(range(all_pairs)):
-                    x, y = i + apart * (m // each), j + apart * (m % each)
+                    x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                     if x < n and y < n:
                         f = total[m] * function.slope_factor(own[m, width], function.pair(own[m, width]))
                         if ti.static(n_kinds == 1):
