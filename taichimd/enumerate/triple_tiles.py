@@ -7,7 +7,7 @@ triple costs little more than the few operations that join three pairs.
 Energy: each triple once. Tiles take the place of atoms in the balanced order of `all_triples`, so blocks have equally much to do:
 tiles (I, I + D, I + D + E), and triples with two or three atoms of one tile. Forces: each pair of atoms meets all k, which
 gives the slope of the energy to its squared distance; F_i = 2 sum_j slope_ij (r_j - r_i). So a triple is visited three times,
-and no two threads write to one number.
+and no two threads write to one number. Virials of atoms need the sum over k of slopes times r_k - r_i, too.
 
 Sums over k run in order, in runs whose length depends on n alone. Runs are added as whole numbers. So results have the same
 bits on CPU and CUDA, and whatever number of threads or processes shares the tiles.
@@ -96,7 +96,21 @@ class Placed(Bundle):
 ITEMS = Array("i32", "4 items", "tiles I and J, first tile K, how many; K counts round the ring of tiles")
 STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
 WHOLE = Array("i64", "2 SPREAD + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
-SLOPES = Array("f64", "n^2", "du/d(r_ij^2) of each pair, eV/angstrom^2")
+
+
+class PairSums(Bundle):
+    """Sums over third atoms k of each pair (i, j)."""
+
+    slope: Any = Array("f64", "n^2", "of du/d(r_ij^2), eV/angstrom^2")
+    energy: Any = Array("f64", "n^2", "of u, eV")
+    x: Any = Array("f64", "n^2", "of slope times the x of r_k - r_i, eV/angstrom")
+    y: Any = Array("f64", "n^2", "likewise")
+    z: Any = Array("f64", "n^2", "likewise")
+
+
+def columns_of(everything: bool) -> type[PairSums]:
+    """The sums that forces need, or those that energies and virials need, too."""
+    return PairSums if everything else PairSums.only("slope")
 
 
 def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
@@ -145,23 +159,32 @@ def store_whole(lane, sums, whole: ti.template()):
         ti.atomic_add(whole[LOST], sums[2])
 
 
+@ti.func
+def put(column: ti.template(), x, y, n, here, there):
+    """Store a number of (x, y) and one of (y, x)."""
+    column[x * n + y] = here
+    column[y * n + x] = there
+
+
 @cache
 def tile_kernels(
-    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING
+    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING, everything: bool = False
 ) -> tuple[Any, Any]:
-    """Kernels of the energy and of the slopes.
+    """Kernels of the energy and of sums of pairs.
 
-    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, slope)`.
+    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, sums)`.
 
     Args:
         function: the energy of a triple.
         backend: "cuda" or "cpu".
         n_kinds: species.
         tiling: of the items, too.
+        everything: all `PairSums`; else slopes alone.
     """
     types = types_of(ti.f64)
     shared, width = backend == "cuda", function.width
     side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
+    columns = 5 if everything else 1
     split, all_pairs = tiling.split, each * each
     # The rows of threads, and how many threads are in one; the atoms j of a block.
     high, wide, breadth = side // each, side // each // split, side // split
@@ -186,23 +209,37 @@ def tile_kernels(
         """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
+            x, y = i + down_apart * r, j + right_apart * s
             c = ti.Vector([own[m, q] for q in ti.static(range(width))])
             a, b, o, w_b, w_c = own[m, width], near[r], far[s], near[each + r], far[each + s]
-            f = ti.cast(0.0, ti.f64)
-            if ti.static(once):
-                f = function.energy(c, a, b, o, w_b, w_c)
-            else:
-                f = function.slope(c, a, b, o, w_b, w_c)
+            factor = ti.cast(1.0, ti.f64)
             if ti.static(n_kinds > 1):
-                f *= strength(placed.kind[i + down_apart * r], placed.kind[j + right_apart * s], placed.kind[k], nu)
+                factor = strength(placed.kind[x], placed.kind[y], placed.kind[k], nu)
+            does = True
             if ti.static(masked):
-                x, y = i + down_apart * r, j + right_apart * s
                 does = x != y and k != x and k != y
                 if ti.static(once):
                     does = (tiles[0] != tiles[1] or x < y) and (tiles[1] != tiles[2] or y < k)
-                total[m] += ti.select(does, f, 0.0)
+            if ti.static(once):
+                total[m] += counted(function.energy(c, a, b, o, w_b, w_c), factor, does, masked)
             else:
+                f = counted(function.slope(c, a, b, o, w_b, w_c), factor, does, masked)
                 total[m] += f
+                if ti.static(everything):
+                    total[all_pairs + m] += counted(
+                        function.energy(c, a, b, o, w_b, w_c), factor, does, masked
+                    )
+                    d = placed.pos[k] - placed.pos[ti.min(x, placed.pos.shape[0] - 1)]
+                    for q in ti.static(range(3)):
+                        total[(2 + q) * all_pairs + m] += f * d[q]
+
+    @ti.func
+    def counted(f, factor, does, masked: ti.template()):
+        if ti.static(n_kinds > 1):
+            f *= factor
+        if ti.static(masked):
+            f = ti.select(does, f, 0.0)
+        return f
 
     @ti.func
     def apart(tiles):
@@ -263,9 +300,7 @@ def tile_kernels(
                     for k in range(tiles[2] * side, ti.min(tiles[2] * side + side, n)):
                         near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
                         for r in ti.static(range(each)):
-                            near[r], near[each + r] = pair_of(
-                                placed.pos[ti.min(i + r, n - 1)], placed.pos[k]
-                            )
+                            near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
                             far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
                         join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
 
@@ -290,7 +325,7 @@ def tile_kernels(
             for q in ti.static(range(width)):
                 own[m, q] = c[q]
             own[m, width] = d.dot(d)
-        total = ti.Vector.zero(ti.f64, all_pairs)
+        total = ti.Vector.zero(ti.f64, all_pairs * (1 if ti.static(once) else columns))
         if ti.static(shared):
             shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
         else:
@@ -312,8 +347,8 @@ def tile_kernels(
                     sums += in_units(u)
             store_whole(thread % SPREAD, sums, whole)
 
-    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), slope=SLOPES)  # fmt: skip
-    def slopes(n, count, items, placed, nu, control, when, slope):
+    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
+    def pair_sums(n, count, items, placed, nu, control, when, sums):
         ti.loop_config(block_dim=threads)
         for thread in range(count * split * threads):
             if goes(when, control) == 1:
@@ -321,12 +356,27 @@ def tile_kernels(
                 for m in ti.static(range(all_pairs)):
                     x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                     if x < n and y < n:
-                        f = total[m] * function.slope_factor(own[m, width], function.pair(own[m, width]))
+                        w, factor, of_u = (
+                            function.pair(own[m, width]),
+                            ti.cast(0.0, ti.f64),
+                            ti.cast(0.0, ti.f64),
+                        )
+                        if x != y:
+                            factor = function.slope_factor(own[m, width], w)
+                            of_u = function.energy_factor(own[m, width], w)
                         if ti.static(n_kinds == 1):
-                            f *= nu[0]
-                        if x == y:
-                            f = 0.0
-                        slope[x * n + y] = f
-                        slope[y * n + x] = f
+                            factor, of_u = factor * nu[0], of_u * nu[0]
+                        slope = factor * total[m]
+                        put(sums.slope, x, y, n, slope, slope)
+                        if ti.static(everything):
+                            u = of_u * total[all_pairs + m]
+                            put(sums.energy, x, y, n, u, u)
+                            f = factor * ti.Vector(
+                                [total[(2 + q) * all_pairs + m] for q in ti.static(range(3))]
+                            )
+                            g = f - slope * (placed.pos[y] - placed.pos[x])
+                            put(sums.x, x, y, n, f[0], g[0])
+                            put(sums.y, x, y, n, f[1], g[1])
+                            put(sums.z, x, y, n, f[2], g[2])
 
-    return energy, slopes
+    return energy, pair_sums
