@@ -45,7 +45,7 @@ class MatrixEvaluator(Evaluator):
         self._state, self._outputs, self._backend = state, outputs[0], backend
         kinds = state.kind.to_numpy()[state.sorted_of.to_numpy()]
         self._given = nu, kinds, cutoff
-        self._placed = Placed(room_of_positions(state.n, backend), ti.ndarray(ti.i32, state.n))
+        self._placed = Placed(in_library(np.zeros((state.n, 3)), backend), ti.ndarray(ti.i32, state.n))
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
@@ -75,10 +75,8 @@ def energy_by_products(
         EvaluationError: atoms on top of each other.
         BackendError: on CUDA, PyTorch is not installed.
     """
-    room: Any = room_of_positions(len(kinds), backend)
-    room[:] = positions if backend == "cpu" else _torch().from_numpy(positions)
     with SILENT():
-        found = Products(room, nu, kinds).energy()
+        found = Products(in_library(positions, backend), nu, kinds).energy()
     if not np.isfinite(found):
         raise EvaluationError(
             "the energy of all triples is not finite: atoms lie on top of each other; check the positions"
@@ -86,11 +84,9 @@ def energy_by_products(
     return found
 
 
-def room_of_positions(n: int, backend: str) -> Any:
-    """(n, 3) float64 of the library that multiplies matrices on the backend."""
-    if backend == "cpu":
-        return np.zeros((n, 3))
-    return _torch().zeros((n, 3), dtype=_torch().float64, device="cuda")
+def in_library(positions: NDArray[np.float64], backend: str) -> Any:
+    """A copy of positions for the library that multiplies matrices on the backend."""
+    return positions.copy() if backend == "cpu" else _torch().as_tensor(positions, device="cuda")
 
 
 def _torch() -> Any:
