@@ -22,7 +22,8 @@ from ase import Atoms
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
-from taichimd.enumerate.triangles import triangle_kernels
+from taichimd.enumerate.near_triangles import near_triangle_kernel
+from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
 from taichimd.forcefields.base import Bound, ForceField
@@ -110,7 +111,7 @@ class _Functions:
     """What is computed: the energy, and how it is added up."""
 
     triple: Any = axilrod_teller
-    sums: Any = triangle_kernels.__wrapped__
+    sums: Any = triangle_kernel.__wrapped__
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,14 @@ class _InTiles(_Functions):
     slope: Any = _slope
     tiles: Any = tile_kernels.__wrapped__
     gather: Any = gather_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _WithinCutoff(_Functions):
+    """The same of the triangles of a near list."""
+
+    sums: Any = near_triangle_kernel.__wrapped__
+    slope: Any = _slope
 
 
 @dataclass(frozen=True)
@@ -187,11 +196,10 @@ class AxilrodTellerTerm(Term):
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
         product_cutoff = next(iter(self.table.rows.values()))["product_cutoff"]
         given = axilrod_teller, nu, self.cutoff, product_cutoff
-        evaluator: Any = partial(TriangleEvaluator, *given)
+        in_tiles = self.enumeration == ALL_TRIPLES
+        evaluator: Any = partial(TriangleEvaluator, *given, energy=TRIPLET, in_tiles=in_tiles)
         if self.enumeration == MATRIX:
             evaluator = partial(MatrixEvaluator, *given)
-        elif self.enumeration == ALL_TRIPLES:
-            evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
         triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
         reaches = reach, reach, reach
         return [
@@ -272,14 +280,20 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         rows[elements] = {"nu": float(value), **limits}
     if not rows:
         raise SettingsError(f"{name}: nu has no triple, expected a number or one for each triple of elements")
-    functions = _ByProducts() if enumeration == MATRIX else _Functions()
-    if cutoff is None and enumeration == ALL_TRIPLES:
-        functions = _InTiles()
     term = AxilrodTellerTerm(
-        QUEUED, functions, TripleTable(3, COLUMNS, rows), name,
+        QUEUED, _functions(enumeration, cutoff), TripleTable(3, COLUMNS, rows), name,
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)
+
+
+def _functions(enumeration: str, cutoff: float | None) -> _Functions:
+    """What is computed."""
+    if enumeration == MATRIX:
+        return _ByProducts()
+    if cutoff is not None:
+        return _WithinCutoff()
+    return _InTiles() if enumeration == ALL_TRIPLES else _Functions()
 
 
 def check_triples(n: int) -> None:

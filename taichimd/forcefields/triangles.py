@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from taichimd.core import memory
 from taichimd.core.runtime import ti
 from taichimd.enumerate.evaluator import Evaluator
+from taichimd.enumerate.near_triangles import Limits, Sides, near_triangle_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
-from taichimd.enumerate.triangles import Limits, triangle_kernels
+from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import (
     TILING,
@@ -29,7 +30,7 @@ class TriangleEvaluator(Evaluator):
     """Evaluates a sum over triangles for one system.
 
     Args:
-        function: see `triangle_kernels`.
+        function: see `triangle_kernel`.
         nu: (kinds, kinds, kinds) strengths, in the order of the species.
         cutoff: that each side is below, angstrom; infinity for all triangles.
         product_cutoff: whose cube the product of the sides is below, angstrom.
@@ -37,8 +38,8 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
-        tiles: the same energy for loops in tiles, which find the forces of all triangles; None: each atom
-            finds its own.
+        energy: the same energy by squared sides.
+        in_tiles: whether forces of all triangles come from tiles; else each atom finds its own.
 
     Raises:
         CapacityError: slopes of all pairs do not fit the memory.
@@ -54,17 +55,19 @@ class TriangleEvaluator(Evaluator):
         near: tuple[NearList],
         outputs: tuple[Outputs],
         backend: str,
-        tiles: TripletFunction | None = None,
+        energy: TripletFunction,
+        in_tiles: bool,
     ) -> None:
         self._state, self._near, self._outputs = state, near[0], outputs[0]
         self._made_for = function, state.real, backend, len(nu)
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
-        self._placed, self._tiles, n = None, tiles, state.n
+        self._sides, self._has_product = Sides(width=0), bool(np.isfinite(product_cutoff))
+        self._placed, self._energy, self._in_tiles, n = None, energy, in_tiles, state.n
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
-        if self._placed and tiles:
+        if self._placed and in_tiles:
             self._tables = {of: slope_items(n, of) for of in (TILING, SMALL)}
             self._items = {of: integers(table) for of, table in self._tables.items()}
             self._sums = PairSums(self._column())
@@ -72,31 +75,50 @@ class TriangleEvaluator(Evaluator):
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
         state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
-        if placed and self._tiles:
+        if placed and self._in_tiles:
             _, real, backend, n_kinds = self._made_for
             tiling = SMALL if everything else TILING
             if everything and self._sums.energy is None:
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
             place, gather = gather_kernels(real, backend, everything)
-            of_pairs = tile_kernels(self._tiles, backend, n_kinds, tiling, everything)[1]
+            of_pairs = tile_kernels(self._energy, backend, n_kinds, tiling, everything)[1]
             given = state.n, len(self._tables[tiling]), self._items[tiling], placed, self._nu
             call(place, state, placed)
             call(of_pairs, *given, control, when, self._sums)
             # Steps and evaluations have the same bits: their slopes are sums in the same order.
             call(gather, state, placed, self._sums, control, outputs, when)
             return
-        of_all, near = triangle_kernels(*self._made_for, everything)
         if placed:
-            call(of_all, state, placed, self._nu, control, outputs, when)
-        else:
-            rows = self._near.near
-            call(near, state, verlet, rows, self._limits, self._nu, control, outputs, when)
+            call(
+                triangle_kernel(*self._made_for, everything), state, placed, self._nu, control, outputs, when
+            )
+            return
+        rows, (_, *made_for) = self._near.near, self._made_for
+        self._make_room(rows.width, everything)
+        near = near_triangle_kernel(self._energy, *made_for, self._has_product, everything)
+        lists = state, verlet, rows, self._limits, self._nu, state.sorted_of
+        call(near, *lists, self._sides, control, outputs, when)
+
+    def _make_room(self, width: int, everything: bool) -> None:
+        """Rows as wide as those of the list."""
+        names = [name for name in Sides.fields if everything or name not in OF_EVERYTHING]
+        sides = self._sides
+        if sides.width == width and all(getattr(sides, name) is not None for name in names):
+            return
+        n = self._state.n
+        memory.require(88 * n * width, n * width, "sides of triangles", memory.FEWER)
+        for name in names[1:]:
+            length, dtype = Sides.fields[name].length, Sides.fields[name].type
+            size = n if length == "n" else n * width
+            setattr(sides, name, ti.ndarray(ti.i32 if dtype == "i32" else ti.f64, size))
+        sides.width = width
 
     def _column(self) -> Any:
         n = self._state.n
         return memory.array(ti.f64, n * n, "sums of all pairs of atoms", 8 * n * n, _CURE)
 
 
+OF_EVERYTHING = ("energy", "arm_x", "arm_y", "arm_z")
 SMALL = Tiling(32, 2, 16, 1)
 """Where threads have five sums of each of their pairs."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
