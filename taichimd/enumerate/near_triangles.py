@@ -230,15 +230,18 @@ def near_triangle_kernel(
 
     @computed_in(ti.f64)
     def of_atoms(threads, g: ti.template(), out: ti.template()):
-        for i in range(g.atoms.n):
-            if goes(g.when, g.control) == 1:
-                find_sides(i, g)
+        if ti.static(many > 1):
+            for i in range(g.atoms.n):
+                if goes(g.when, g.control) == 1:
+                    find_sides(i, g)
         for thread in range(threads):
             i = ti.min(thread // many, g.atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < g.atoms.n * many and goes(g.when, g.control) == 1
             sums = empty_sums(terms)
             if does:
+                if ti.static(many == 1):
+                    find_sides(i, g)
                 if ti.static(layout == ATOM_MAJOR):
                     sum_of_atom(i, g)
                 else:
