@@ -21,10 +21,8 @@ from taichimd.enumerate.triple_forces import NUMBERS, SHARES, WHEN, store
 from taichimd.enumerate.triple_tiles import STRENGTHS, TripletFunction
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import (
-    ATOM_MAJOR,
     NearRows,
     VerletRows,
-    body_layout,
     key_of,
     row_layout,
     slot,
@@ -47,18 +45,10 @@ class Sides(Bundle):
     count: Any = Array("i32", "n", "entries of an atom")
     keys: Any = Array("i32", "n width", "user's number << shift_bits | code of the image")
     kind: Any = Array("i32", "n width", "species")
-    x: Any = Array("f64", "n width", "of r_j - r_i, angstrom")
-    y: Any = Array("f64", "n width", "likewise")
-    z: Any = Array("f64", "n width", "likewise")
-    r2: Any = Array("f64", "n width", "squared distance, angstrom^2")
-    w: Any = Array("f64", "n width", "`TripletFunction.pair` of it")
+    known: Any = Array("f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom")
+    sums: Any = Array("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
     met: Any = Array("i32", "n width", "on a CPU: slots that one entry forms triangles with")
     met_r2: Any = Array("f64", "n width", "their squared distances from it, angstrom^2")
-    slope: Any = Array("f64", "n width", "sum over k of du/d(r_ij^2)")
-    energy: Any = Array("f64", "n width", "sum over k of u")
-    arm_x: Any = Array("f64", "n width", "sum over k of slope times r_k - r_i")
-    arm_y: Any = Array("f64", "n width", "likewise")
-    arm_z: Any = Array("f64", "n width", "likewise")
 
 
 PLACES = Array("i32", "n", "place of each user's number")
@@ -82,13 +72,13 @@ def near_triangle_kernel(
         product: whether the product of the sides has a limit.
         everything: leave energies and virials, too.
     """
-    of_list, layout = row_layout(backend), body_layout(backend)
+    of_list = row_layout(backend)
     many, columns = threads_of_row(of_list), 5 if everything else 1
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
 
     @ti.func
     def at(i, s, g: ti.template()):
-        return slot(i, s, g.atoms.n, g.sides.width, layout)
+        return i * g.sides.width + s
 
     @ti.func
     def vector_of(entry, i, g: ti.template()):
@@ -114,22 +104,25 @@ def near_triangle_kernel(
             j = g.places[g.sides.keys[place] >> bits]
             d = vector_of((j << bits) | (g.sides.keys[place] & ((1 << bits) - 1)), i, g)
             g.sides.kind[place] = g.atoms.kind[j]
-            g.sides.x[place], g.sides.y[place], g.sides.z[place] = d[0], d[1], d[2]
-            g.sides.r2[place], g.sides.w[place] = d.dot(d), function.pair(d.dot(d))
+            for q in ti.static(range(3)):
+                g.sides.known[5 * place + q] = d[q]
+            g.sides.known[5 * place + 3] = d.dot(d)
+            g.sides.known[5 * place + 4] = function.pair(d.dot(d))
 
     @ti.func
     def vector(j, g: ti.template()):
-        return ti.Vector([g.sides.x[j], g.sides.y[j], g.sides.z[j]])
+        return ti.Vector([g.sides.known[5 * j + q] for q in ti.static(range(3))])
 
     @ti.func
     def about(j, g: ti.template()):
-        """What is known of an entry: vector, squared length, `pair` of it, constants of it."""
-        d, constants = vector(j, g), function.constants(g.sides.r2[j])
-        known = ti.Vector.zero(ti.f64, 5 + function.width)
-        known[0], known[1], known[2], known[3], known[4] = d[0], d[1], d[2], g.sides.r2[j], g.sides.w[j]
+        """What is known of an entry, and constants of it."""
+        constants = function.constants(g.sides.known[5 * j + 3])
+        found = ti.Vector.zero(ti.f64, 5 + function.width)
+        for q in ti.static(range(5)):
+            found[q] = g.sides.known[5 * j + q]
         for q in ti.static(range(function.width)):
-            known[5 + q] = constants[q]
-        return known
+            found[5 + q] = constants[q]
+        return found
 
     @ti.func
     def terms_of(i, j, k, one, other, c, w_c, g: ti.template()):
@@ -155,19 +148,12 @@ def near_triangle_kernel(
 
     @ti.func
     def put(j, found, g: ti.template()):
-        g.sides.slope[j] = found[0]
-        if ti.static(everything):
-            g.sides.energy[j] = found[1]
-            g.sides.arm_x[j], g.sides.arm_y[j], g.sides.arm_z[j] = found[2], found[3], found[4]
+        for q in ti.static(range(columns)):
+            g.sides.sums[columns * j + q] = found[q]
 
     @ti.func
     def got(j, g: ti.template()):
-        found = ti.Vector.zero(ti.f64, columns)
-        found[0] = g.sides.slope[j]
-        if ti.static(everything):
-            found[1] = g.sides.energy[j]
-            found[2], found[3], found[4] = g.sides.arm_x[j], g.sides.arm_y[j], g.sides.arm_z[j]
-        return found
+        return ti.Vector([g.sides.sums[columns * j + q] for q in ti.static(range(columns))])
 
     @ti.func
     def sum_of_lane(i, lane, g: ti.template()):
@@ -210,11 +196,8 @@ def near_triangle_kernel(
 
     @ti.func
     def add(sums: ti.template(), j, g: ti.template()):
-        d = ti.Vector([g.sides.x[j], g.sides.y[j], g.sides.z[j]])
-        factor, of_u = (
-            function.slope_factor(g.sides.r2[j], g.sides.w[j]),
-            function.energy_factor(g.sides.r2[j], g.sides.w[j]),
-        )
+        d, a, w = vector(j, g), g.sides.known[5 * j + 3], g.sides.known[5 * j + 4]
+        factor, of_u = function.slope_factor(a, w), function.energy_factor(a, w)
         if ti.static(n_kinds == 1):
             factor, of_u = factor * g.nu[0], of_u * g.nu[0]
         found = got(j, g)
@@ -242,7 +225,7 @@ def near_triangle_kernel(
             if does:
                 if ti.static(many == 1):
                     find_sides(i, g)
-                if ti.static(layout == ATOM_MAJOR):
+                if ti.static(backend == "cpu"):
                     sum_of_atom(i, g)
                 else:
                     sum_of_lane(i, thread % many, g)

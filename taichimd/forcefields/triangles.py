@@ -63,7 +63,8 @@ class TriangleEvaluator(Evaluator):
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
-        self._sides, self._has_product = Sides(width=0), bool(np.isfinite(product_cutoff))
+        self._sides, self._columns = Sides(width=0), 0
+        self._has_product = bool(np.isfinite(product_cutoff))
         self._placed, self._energy, self._in_tiles, n = None, energy, in_tiles, state.n
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
@@ -101,24 +102,23 @@ class TriangleEvaluator(Evaluator):
 
     def _make_room(self, width: int, everything: bool) -> None:
         """Rows as wide as those of the list."""
-        names = [name for name in Sides.fields if everything or name not in OF_EVERYTHING]
-        sides = self._sides
-        if sides.width == width and all(getattr(sides, name) is not None for name in names):
+        if self._sides.width == width and self._columns >= (5 if everything else 1):
             return
-        n = self._state.n
-        memory.require(88 * n * width, n * width, "sides of triangles", memory.FEWER)
-        for name in names[1:]:
-            length, dtype = Sides.fields[name].length, Sides.fields[name].type
-            size = n if length == "n" else n * width
-            setattr(sides, name, ti.ndarray(ti.i32 if dtype == "i32" else ti.f64, size))
-        sides.width = width
+        n, self._columns = self._state.n, 5 if everything else 1
+        memory.require(
+            (60 + 8 * self._columns) * n * width, 5 * n * width, "sides of triangles", memory.FEWER
+        )
+        lengths = {"n": n, "n width": n * width, "5 n width": 5 * n * width}
+        lengths["columns n width"] = self._columns * n * width
+        types = {"i32": ti.i32, "f64": ti.f64}
+        fields = list(Sides.fields.values())[1:]
+        self._sides = Sides(width, *(ti.ndarray(types[f.type], lengths[f.length]) for f in fields))
 
     def _column(self) -> Any:
         n = self._state.n
         return memory.array(ti.f64, n * n, "sums of all pairs of atoms", 8 * n * n, _CURE)
 
 
-OF_EVERYTHING = ("energy", "arm_x", "arm_y", "arm_z")
 SMALL = Tiling(32, 2, 16, 1)
 """Where threads have five sums of each of their pairs."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
