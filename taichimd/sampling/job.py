@@ -272,7 +272,7 @@ def _chain_of(job: MCJob) -> MonteCarlo:
         job.atoms,
         job.forcefield,
         temperature=settings.temperature,
-        pressure=settings.pressure if settings.ensemble == "npt" else None,
+        pressure=settings.pressure if settings.moves_volume else None,
         kind=settings.moves,
         move=settings.move,
         volume_move=settings.volume_move,
@@ -293,7 +293,7 @@ def _print_header(console: Console, job: MCJob, chain: MonteCarlo) -> None:
     periodic = "".join(axis for axis, flag in zip("xyz", job.atoms.pbc, strict=True) if flag) or "none"
     formula = job.atoms.get_chemical_formula(empirical=True)
     held = f"{settings.ensemble}, {settings.temperature:g} K"
-    if settings.ensemble == "npt":
+    if settings.moves_volume:
         held += f", {settings.pressure:g} GPa"
     rows = [
         ("taichimd", f"{__version__} · {machine['runtime']} · {machine['backend']} ({machine['device']})"),
