@@ -1,6 +1,7 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
 from dataclasses import replace
+from math import fsum
 from typing import Any
 
 from taichimd.core.arguments import fit
@@ -8,6 +9,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid,
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import step_kernels
+from taichimd.enumerate.evaluator import ENERGY
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
@@ -198,7 +200,7 @@ class Device:
         """
         self._queue_groups(END if timestep > 0.0 else ANY_TIME, want)
         evaluate = self._run.evaluate
-        if want != ALL:
+        if want not in (ALL, ENERGY):
             evaluate = evaluation_kernels(self._variant.outside_steps, want).evaluate
         self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
@@ -242,7 +244,7 @@ class Device:
         return self._arrays
 
     def finish(self, want: int = ALL) -> None:
-        """Forces, energies and virials of the present positions; with `FORCE` forces alone."""
+        """Forces, energies and virials of the present positions; forces alone, or energies alone."""
         while True:
             self.settle()
             self.queue_forces(want=want)
@@ -251,7 +253,7 @@ class Device:
             if not seen[REBUILD]:
                 break
         self.jumped(False)
-        self.forces_known, self.evaluated = True, want == ALL
+        self.forces_known, self.evaluated = want != ENERGY, want == ALL
 
     def need_forces(self) -> None:
         """Forces of the present positions."""
@@ -271,6 +273,20 @@ class Device:
         """`totals` of the present positions."""
         self.need_outputs()
         return self.totals()
+
+    def energy(self) -> float:
+        """Potential energy (eV) of the present positions, without forces where it costs less so.
+
+        Its last digits may be others than those of `evaluate`, and depend on the positions alone.
+        """
+        apart = [one for one in self.evaluators if one.apart]
+        if not apart:
+            return self.evaluate()[0]
+        self.finish(ENERGY)
+        found = [one.energy() for one in apart]
+        if None in found:
+            return self.evaluate()[0]
+        return fsum([self.totals()[0], *found])
 
     def bonds(self) -> Any:
         """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.

@@ -145,6 +145,24 @@ def test_a_restart_has_the_bits_of_an_uncut_chain(pressure):
     assert 0 < straight.moves.accepted < straight.moves.tried == 30
 
 
+def test_a_restart_of_all_triples_has_the_bits_of_an_uncut_chain():
+    atoms = bulk("Ar", cubic=True, a=5.4) * (3, 3, 2)
+    atoms.pbc = False
+    options = {"temperature": 80.0, "move": 0.02, "backend": "cpu"}
+    straight, cut = (MonteCarlo(atoms, ARGON + AxilrodTeller(nu=45.69), **options) for _ in range(2))
+    straight.advance(8)
+    cut.set_state(positions=straight.positions(), step=8, bath=straight.bath_state())
+    straight.advance(12)
+    for part in (5, 7):
+        # A row of the table has the virial, and so a full evaluation.
+        assert cut.thermo().potential == cut.energy
+        cut.advance(part)
+        assert abs(cut.compare()) < 1e-13
+    np.testing.assert_array_equal(cut.positions(), straight.positions())
+    assert cut.bath_state() == straight.bath_state()
+    assert 0 < straight.moves.accepted < 20
+
+
 CELLS = {
     "one cell": (2, True),
     "eight cells": (3, True),
