@@ -70,7 +70,7 @@ class TriangleEvaluator(Evaluator):
         """See `Evaluator`."""
         state, placed, outputs = self._state, self._placed, self._outputs
         if self._tiles and want == ENERGY:
-            self._queue_energy(call, verlet, control, when)
+            self._queue_energy(self._tiles, call, verlet, control, when)
             return
         everything, near = triangle_kernels(*self._made_for, want != FORCE)
         if not placed:
@@ -88,21 +88,23 @@ class TriangleEvaluator(Evaluator):
             # Steps and evaluations have the same bits: forces come from here in both.
             call(gather, state, placed, self._slope, control, outputs, when)
 
-    def _queue_energy(self, call: Any, verlet: Any, control: Any, when: int) -> None:
+    def _queue_energy(
+        self, function: TripletFunction, call: Any, verlet: Any, control: Any, when: int
+    ) -> None:
         state, placed, (_, real, backend, n_kinds) = self._state, self._placed, self._made_for
-        if self._energy is None:
-            self._energy = WholeEnergy()
-            if placed:
-                self._energy = EnergyTiles(self._tiles, backend, n_kinds, state.n)
-        if isinstance(self._energy, EnergyTiles):
+        if placed:
+            tiles = self._energy
+            if not isinstance(tiles, EnergyTiles):
+                self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
             call(gather_kernels(real, backend)[0], state, placed)
-            self._energy.place(placed, self._nu)
+            tiles.place(placed, self._nu)
         else:
-            kernel, near = near_energy_kernel(self._tiles, real, backend, n_kinds), self._near.near
+            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
             later, room = self._later, near.entries.shape[0]
             if later.entries is None or later.entries.shape[0] != room:
                 later.count = ti.ndarray(ti.i32, state.n)
                 later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            self._energy = self._energy or WholeEnergy()
             self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
         self._outputs.energy.fill(0)
 

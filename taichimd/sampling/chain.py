@@ -37,6 +37,8 @@ from taichimd.sampling.proposals import proposals
 from taichimd.sampling.singles import SingleMoves
 
 ALL, SINGLE = "all", "single"
+RATES = ("moves", "volume_moves", "exchanges")
+"""Attributes of a chain that a checkpoint has."""
 TARGET = 0.4
 """Acceptance that step sizes are tuned to."""
 WINDOW = {ALL: 40, SINGLE: 5}
@@ -133,7 +135,8 @@ class MonteCarlo(Engine):
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
 
     Attributes:
-        moves, volume_moves: `Rate`. check: `Check`.
+        moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
+        check: `Check`.
     """
 
     def __init__(
@@ -167,6 +170,7 @@ class MonteCarlo(Engine):
         self.pressure = None if pressure is None else pressure * units.GPA
         self.equilibration = equilibration
         self.moves, self.volume_moves, self.check = Rate(move), Rate(volume_move), Check()
+        self.exchanges = Rate(0.0)
         self._free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self._before = ti.ndarray(self._state.vec, self.n_atoms)
         self._kernels = proposals(self._state.real)
@@ -181,6 +185,11 @@ class MonteCarlo(Engine):
         if self._energy is None:
             self._energy = self._evaluated()
         return self._energy
+
+    @property
+    def enthalpy(self) -> float:
+        """The energy, and pressure times volume where that changes, eV."""
+        return self.energy if self.pressure is None else self.energy + self.pressure * (self.volume or 0.0)
 
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
         """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
@@ -216,8 +225,8 @@ class MonteCarlo(Engine):
 
     def bath_state(self) -> dict[str, Any]:
         """What the chain remembers besides positions and cell, for a checkpoint."""
-        rates = {"moves": vars(self.moves), "volume_moves": vars(self.volume_moves)}
-        return {"kind": METROPOLIS, "energy": self.energy} | {name: dict(one) for name, one in rates.items()}
+        rates = {name: dict(vars(getattr(self, name))) for name in RATES}
+        return {"kind": METROPOLIS, "energy": self.energy, **rates}
 
     def set_state(self, *, bath: dict[str, Any] | None = None, **state: Any) -> None:
         """As `Engine.set_state`; `bath` is what `bath_state` returned."""
@@ -225,7 +234,15 @@ class MonteCarlo(Engine):
         self._energy = None
         if bath is not None:
             self._energy = float(bath["energy"])
-            self.moves, self.volume_moves = Rate(**bath["moves"]), Rate(**bath["volume_moves"])
+            for name in RATES:
+                setattr(self, name, Rate(**bath[name]))
+
+    def swap(self, other: "MonteCarlo") -> None:
+        """Exchange configurations with another chain of the same atoms: positions, cell and energy."""
+        mine, others = ((one.positions(), one.cell, one.energy) for one in (self, other))
+        for one, (positions, cell, energy) in ((self, others), (other, mine)):
+            one.set_state(positions=positions, cell=cell)
+            one._energy = energy
 
     def warm_up(self) -> float:
         """Compile what a full evaluation needs; returns the seconds it took."""
