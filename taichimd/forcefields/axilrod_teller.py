@@ -97,7 +97,7 @@ def _alone(a, b, c):
 
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
-TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, -9)
 ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 

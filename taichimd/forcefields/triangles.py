@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import memory
 from taichimd.core.runtime import ti
-from taichimd.enumerate.evaluator import ENERGY, Evaluator
+from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
 from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
@@ -59,6 +59,7 @@ class TriangleEvaluator(Evaluator):
         self._energy: WholeEnergy | None = None
         self._later = Later()
         self.apart = tiles is not None
+        self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
         if self._placed and tiles:
@@ -69,8 +70,10 @@ class TriangleEvaluator(Evaluator):
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
         state, placed, outputs = self._state, self._placed, self._outputs
-        if self._tiles and want == ENERGY:
-            self._queue_energy(self._tiles, call, verlet, control, when)
+        if self._tiles and want in (ENERGY, REST):
+            if want == ENERGY or not self.degree:
+                self._queue_energy(self._tiles, call, verlet, control, when)
+            self._outputs.energy.fill(0)
             return
         everything, near = triangle_kernels(*self._made_for, want != FORCE)
         if not placed:
@@ -106,7 +109,6 @@ class TriangleEvaluator(Evaluator):
                 later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
             self._energy = self._energy or WholeEnergy()
             self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
-        self._outputs.energy.fill(0)
 
     def energy(self) -> float | None:
         """See `Evaluator`."""
