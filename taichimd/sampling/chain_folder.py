@@ -218,7 +218,7 @@ def _chain_of(own: "ChainJob", forcefield: Any) -> MonteCarlo:
         own.atoms,
         forcefield,
         temperature=settings.temperatures[0],
-        pressure=settings.pressure if settings.ensemble == "npt" else None,
+        pressure=settings.pressure if settings.moves_volume else None,
         kind=settings.moves,
         move=settings.move,
         volume_move=settings.volume_move,

@@ -24,6 +24,9 @@ SomeSweeps = Annotated[
     int, Field(ge=0, le=types.MOST_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
 ]
 
+VOLUME_MOVES = {"nvt": False, "npt": True}
+"""Whether an ensemble of Monte Carlo moves the volume."""
+
 
 @dataclass(frozen=True)
 class MCSettings(Settings):
@@ -66,5 +69,10 @@ class MCSettings(Settings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ensemble == "nvt" and self.pressure != 0.0:
+        if not self.moves_volume and self.pressure != 0.0:
             raise mistake(f"pressure = {self.pressure:g}: the ensemble nvt has none; expected ensemble = npt")
+
+    @property
+    def moves_volume(self) -> bool:
+        """Whether there are moves of the volume, at a pressure."""
+        return VOLUME_MOVES[self.ensemble]

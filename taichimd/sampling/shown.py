@@ -24,7 +24,7 @@ def print_header(console: Console, job: "MCJob", chains: Sequence["ChainFolder"]
     formula = atoms.get_chemical_formula(empirical=True)
     temperatures = dict.fromkeys(f"{t:g}" for one in chains for t in one.settings.temperatures)
     held = f"{settings.ensemble}, {', '.join(temperatures)} K"
-    if settings.ensemble == "npt":
+    if settings.moves_volume:
         held += f", {settings.pressure:g} GPa"
     several = f" of {len(chains)} chains" if len(chains) > 1 else ""
     run = f"{job.steps:,} sweeps{several}, moves: {settings.moves}, {held}, {settings.precision}"
