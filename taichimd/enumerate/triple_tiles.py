@@ -71,6 +71,7 @@ class TripletFunction:
         slope: likewise, for du/da.
         energy_factor, slope_factor: `(a, w_a) -> factor`.
         alone: `(a, b, c) -> u / strength`, of a triple for itself.
+        degree: see `Evaluator`.
     """
 
     pair: Any
@@ -81,6 +82,7 @@ class TripletFunction:
     energy_factor: Any
     slope_factor: Any
     alone: Any
+    degree: int = 0
 
 
 class Placed(Bundle):

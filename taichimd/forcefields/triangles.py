@@ -7,17 +7,14 @@ from numpy.typing import NDArray
 
 from taichimd.core import memory
 from taichimd.core.runtime import ti
-from taichimd.enumerate.evaluator import Evaluator
+from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
+from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import Limits, triangle_kernels
 from taichimd.enumerate.triple_forces import gather_kernels
-from taichimd.enumerate.triple_tiles import (
-    Placed,
-    TripletFunction,
-    slope_items,
-    tile_kernels,
-)
+from taichimd.enumerate.triple_tiles import TripletFunction, slope_items, tile_kernels
+from taichimd.forcefields.triple_energies import EnergyTiles, WholeEnergy, in_ev, integers, placed_atoms
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
@@ -34,8 +31,8 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
-        tiles: the same energy for loops in tiles, which find the forces of all triangles; None: each atom
-            finds its own.
+        tiles: the same energy for loops in tiles, which find the forces of all triangles, and for the energy
+            alone; None: each atom finds its own.
 
     Raises:
         CapacityError: slopes of all pairs do not fit the memory.
@@ -59,6 +56,10 @@ class TriangleEvaluator(Evaluator):
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
         self._placed, self._tiles, n = None, tiles, state.n
+        self._energy: WholeEnergy | None = None
+        self._later = Later()
+        self.apart = tiles is not None
+        self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
         if self._placed and tiles:
@@ -69,6 +70,11 @@ class TriangleEvaluator(Evaluator):
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
         state, placed, outputs = self._state, self._placed, self._outputs
+        if self._tiles and want in (ENERGY, REST):
+            if want == ENERGY or not self.degree:
+                self._queue_energy(self._tiles, call, verlet, control, when)
+            self._outputs.energy.fill(0)
+            return
         everything, near = triangle_kernels(*self._made_for, want != FORCE)
         if not placed:
             rows = self._near.near
@@ -85,17 +91,29 @@ class TriangleEvaluator(Evaluator):
             # Steps and evaluations have the same bits: forces come from here in both.
             call(gather, state, placed, self._slope, control, outputs, when)
 
+    def _queue_energy(
+        self, function: TripletFunction, call: Any, verlet: Any, control: Any, when: int
+    ) -> None:
+        state, placed, (_, real, backend, n_kinds) = self._state, self._placed, self._made_for
+        if placed:
+            tiles = self._energy
+            if not isinstance(tiles, EnergyTiles):
+                self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
+            call(gather_kernels(real, backend)[0], state, placed)
+            tiles.place(placed, self._nu)
+        else:
+            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
+            later, room = self._later, near.entries.shape[0]
+            if later.entries is None or later.entries.shape[0] != room:
+                later.count = ti.ndarray(ti.i32, state.n)
+                later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            self._energy = self._energy or WholeEnergy()
+            self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+
+    def energy(self) -> float | None:
+        """See `Evaluator`."""
+        whole, lost = self._energy.found() if self._energy else ((0, 0), 0)
+        return None if lost else in_ev(whole)
+
 
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
-
-
-def placed_atoms(n: int) -> Placed:
-    """Room for n atoms in the order of the user's numbers."""
-    return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
-
-
-def integers(table: NDArray[np.int32]) -> Any:
-    """A table of whole numbers on the device, flat."""
-    array = ti.ndarray(ti.i32, table.size)
-    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
-    return array

@@ -207,18 +207,19 @@ def reaxff_steps():
 
 
 def monte_carlo():
-    """Moves of single atoms and of the volume, then of all atoms, of argon with Axilrod-Teller."""
+    """Moves of single atoms, of all atoms and of the volume, of argon with triples, and with all triples."""
     from taichimd import AxilrodTeller
     from taichimd.sampling.chain import MonteCarlo
 
-    forcefield = LennardJones(**testing.ARGON, cutoff=6.0) + AxilrodTeller(nu=45.69, cutoff=5.0)
-    found = []
-    for kind, move in (("single", 0.3), ("all", 0.01)):
-        atoms = bulk("Ar", cubic=True, a=5.6).repeat(5)
+    pairs, found = LennardJones(**testing.ARGON, cutoff=6.0), []
+    for cells, kind, move, cutoff in ((5, "single", 0.3, 5.0), (5, "all", 0.01, 5.0), (3, "all", 0.01, None)):
+        atoms = bulk("Ar", cubic=True, a=5.6).repeat(cells)
         atoms.rattle(0.3, seed=2)
+        atoms.pbc = cutoff is not None
         chain = MonteCarlo(
-            atoms, forcefield, temperature=90.0, pressure=0.01, kind=kind, move=move, backend="cpu"
-        )
+            atoms, pairs + AxilrodTeller(nu=45.69, cutoff=cutoff), temperature=90.0,
+            pressure=None if cutoff is None else 0.01, kind=kind, move=move, backend="cpu",
+        )  # fmt: skip
         chain.advance(20)
         found += [chain.positions(), chain.cell, np.array([chain.energy, chain.moves.accepted])]
     return found
