@@ -175,6 +175,9 @@ class OutputSettings(Settings, topic="output"):
     per_atom: types.PerAtom = setting(
         None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
     )
+    terms: types.Flag = setting(
+        False, "Also in table and frames: the energy of each potential of a sum, of each term of ReaxFF"
+    )
     plot_format: types.PlotFormat = setting("png", "Format of pictures")
     checkpoint_interval: types.Seconds = setting(60.0, "Seconds between checkpoints")
     overwrite: types.Flag = setting(False, "Replace an earlier run's files")

@@ -35,18 +35,21 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_run_and_its_restart(call, folder):
     """Time step, charge columns, record; files of a run that was cut are those of a straight one."""
-    assert call(RUN + "--steps 8 --output straight")[0] == 0
-    assert call(RUN + "--steps 4 --output cut")[0] == 0
+    assert call(RUN + "--steps 8 --terms --output straight")[0] == 0
+    assert call(RUN + "--steps 4 --terms --output cut")[0] == 0
     code, _, err = call("run --restart cut --steps 4 --quiet")
     assert (code, err) == (0, "")
     for name in ("thermo.csv", "trajectory.extxyz"):
         assert (folder / "cut" / name).read_bytes() == (folder / "straight" / name).read_bytes()
     rows = read_thermo(folder / "straight" / "thermo.csv")
-    assert tuple(rows) == COLUMNS + CHARGE_COLUMNS
+    names = tuple(f"E_{name.replace(' ', '_')}_eV" for name in TERMS)
+    assert tuple(rows) == COLUMNS + CHARGE_COLUMNS + names
+    np.testing.assert_allclose(sum(rows[name] for name in names), rows["potential_eV"], rtol=1e-12)
     assert (rows["charge_iterations"] >= 1).all()
     assert np.ptp(rows["total_eV"]) < 0.01 * np.ptp(rows["potential_eV"])
     frames = ase.io.read("straight/trajectory.extxyz", ":")
     assert all(abs(frame.get_charges().sum()) < 1e-12 for frame in frames)
+    assert all([frame.info[name] for frame in frames] == list(rows[name]) for name in names)
     report = json.loads((folder / "straight" / "run.json").read_text())
     assert report["settings"]["timestep"] == 0.25
     assert report["notes"] == []
@@ -72,10 +75,17 @@ def test_a_barostat_a_long_step_and_binary_frames(call, folder):
     )
 
 
-def test_another_potential_beside_it_is_said(call, folder):
+def test_another_potential_beside_it_is_said_and_has_a_term(call, folder):
     (folder / "light.lj").write_text(LIGHT)
-    code, _, err = call(RUN + "--potential light.lj --steps 2 --output both")
+    code, _, err = call(RUN + "--potential light.lj --steps 2 --terms --frames traj --output both")
     assert (code, err) == (0, "")
+    rows = read_thermo(folder / "both" / "thermo.csv")
+    terms = json.loads(call("energy both --potential ffield.water --potential light.lj --terms --json")[1])[
+        "terms"
+    ]
+    assert rows["E_light_lj_eV"][-1] == terms["light.lj"] != 0.0
+    assert rows["E_bond_eV"][-1] == terms["bond"]
+    assert ase.io.read("both/trajectory.traj", -1).info["E_light_lj_eV"] == terms["light.lj"]
     notes = json.loads((folder / "both" / "run.json").read_text())["notes"]
     assert "charges follow from ReaxFF ffield.water alone; light.lj acts on the same atoms" in notes
 
