@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from taichimd.app.bond_file import BondFile
 from taichimd.app.job import Job, same_path
 from taichimd.app.notes import after_run, faster_runtime
 from taichimd.app.outputs import (
@@ -52,6 +53,7 @@ from taichimd.io.report import (
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks, read_thermo
 from taichimd.observables import observing
+from taichimd.observables.bonds import Bonds
 from taichimd.program.results import require_finite
 from taichimd.system.velocities import maxwell_boltzmann
 
@@ -228,9 +230,19 @@ class _Run:
             moving_cell=moving_cell,
             terms=output.terms,
         )
-        files = RunFiles(table, frames)
+        files = RunFiles(table, frames, self._bonds())
         files.open(self.simulation)
         return files
+
+    def _bonds(self) -> BondFile | None:
+        observe, plan = self.job.settings.observe, self.job.plan
+        if plan is None or Bonds.name not in plan.kinds:
+            return None
+        (name,) = Bonds.files()
+        return BondFile(
+            self.folder.path / name, observe.every, bond_order=observe.bond_order,
+            drop_from=self._drop_from("observe_every"),
+        )  # fmt: skip
 
     def _step(self, files: RunFiles, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
         if self.job.steps == 0:

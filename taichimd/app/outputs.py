@@ -236,7 +236,7 @@ class ThermoTable(GrowingFile):
         terms: bool = False,
     ) -> None:
         super().__init__(path, overwrite, drop_from)
-        self.every = _checked(every)
+        self.every = checked_every(every)
         self._moving_cell, self._terms = moving_cell, terms
 
     def _make(self, simulation: "Simulation") -> ThermoWriter:
@@ -290,7 +290,7 @@ class TrajectoryFile(GrowingFile):
         drop_from: int | None = None,
     ) -> None:
         super().__init__(path, overwrite, drop_from)
-        self.every = _checked(every)
+        self.every = checked_every(every)
         self._per_atom, self._terms = tuple(per_atom), terms
         if self.path.suffix not in _WRITERS:
             raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
@@ -312,15 +312,14 @@ class RunFiles:
     """The files that grow with a run.
 
     Args:
-        table: of the run.
-        frames: its trajectory, if it has one.
+        files: its table, frames, bonds; None where it has none.
 
     Attributes:
         observers: those of them that there are.
     """
 
-    def __init__(self, table: GrowingFile, frames: GrowingFile | None) -> None:
-        self.observers: list[GrowingFile] = [table, *([] if frames is None else [frames])]
+    def __init__(self, *files: GrowingFile | None) -> None:
+        self.observers: list[GrowingFile] = [file for file in files if file is not None]
 
     def open(self, simulation: "Simulation") -> None:
         """Open them, and drop what a restart writes itself."""
@@ -367,7 +366,12 @@ def cut_trajectory(path: Path, step: int) -> None:
             os.truncate(path, offset_of_step(path, step))
 
 
-def _checked(every: int | None) -> int | None:
+def checked_every(every: int | None) -> int | None:
+    """Steps between reports, or None.
+
+    Raises:
+        SettingsError: no whole number above 0.
+    """
     if every is not None and not (is_whole(every) and every > 0):
         raise SettingsError(f"every = {every!r}: expected a whole number above 0")
     return every

@@ -238,5 +238,5 @@ PerAtom = Annotated[
 Observables = Annotated[
     str | None,
     AfterValidator(without_none),
-    Values("some of rdf, msd, vacf, heat, viscosity, species, with commas between; or none", "list"),
+    Values("some of rdf, msd, vacf, heat, viscosity, species, bonds, with commas between; or none", "list"),
 ]

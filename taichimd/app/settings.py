@@ -149,7 +149,7 @@ class ObserveSettings(Settings, topic="observe"):
 
     quantities: types.Observables = setting(
         None,
-        "While it runs, some of rdf,msd,vacf,heat,viscosity,species; with tables and pictures. Or none",
+        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds; with tables and pictures. Or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -158,7 +158,7 @@ class ObserveSettings(Settings, topic="observe"):
     )
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
     bond_order: types.BondOrder = setting(
-        0.3, "Atoms with a larger bond order are of one molecule (species)", "observe_bond_order"
+        0.3, "Bonds of a larger order make molecules (species) and are listed (bonds)", "observe_bond_order"
     )
 
 
