@@ -42,7 +42,8 @@ class PotentialSettings(Settings, topic="potential"):
 
     file: types.Potential | None = setting(
         None,
-        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up",
+        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up; with "
+        "options as in CHO.ffield:charge_tolerance=1e-8",
         "potential",
     )
 

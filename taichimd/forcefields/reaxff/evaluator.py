@@ -118,6 +118,7 @@ class ReaxEvaluator(Evaluator):
             row_layout(backend),
             tolerance=options.charge_tolerance,
             net_charge=options.net_charge,
+            most_iterations=options.max_iterations,
             stored=ti.f32 if options.matrix_precision == "float32" else ti.f64,
             extended=options.charges == "extended-lagrangian",
         )
