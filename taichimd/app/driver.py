@@ -8,6 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
+from taichimd.app.bond_file import BondFile
 from taichimd.app.job import Job, same_path
 from taichimd.app.notes import after_run, faster_runtime
 from taichimd.app.outputs import (
@@ -50,8 +51,9 @@ from taichimd.io.report import (
     write_report,
 )
 from taichimd.io.structures import has_velocities
-from taichimd.io.thermo import lacks_cell, read_thermo
+from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks, read_thermo
 from taichimd.observables import observing
+from taichimd.observables.bonds import Bonds
 from taichimd.program.results import require_finite
 from taichimd.system.velocities import maxwell_boltzmann
 
@@ -83,7 +85,12 @@ def _run_in(folder: OutputFolder, job: Job, console: Console) -> int:
         folder.check_format()
         job.notes.extend(folder.gap_in_frames(job.checkpoint.settings.get("frames"), job.checkpoint.step))
     earlier = read_report(folder.report) if appending else {}
-    if appending and settings.ensemble.kind.moves_cell and lacks_cell(folder.thermo):
+    if appending and settings.output.terms and lacks(folder.thermo, TERM):
+        job.notes.append(
+            "thermo.csv was begun without terms and goes on without them: choose another --output for them; "
+            "new frames have them"
+        )
+    if appending and settings.ensemble.kind.moves_cell and lacks(folder.thermo, CELL_COLUMNS[0]):
         job.notes.append(
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"
@@ -209,6 +216,7 @@ class _Run:
                 path,
                 output.steps_between_frames,
                 per_atom=parts_of(output.per_atom),
+                terms=output.terms,
                 drop_from=self._drop_from("frames_every"),
             )
         else:
@@ -216,10 +224,25 @@ class _Run:
             for file in self.folder.trajectories:
                 if self.appending and file.exists():
                     cut_trajectory(file, self.first_step + 1)
-        table = ThermoTable(self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=moving_cell)
-        files = RunFiles(table, frames)
+        table = ThermoTable(
+            self.folder.thermo,
+            drop_from=self._drop_from("every"),
+            moving_cell=moving_cell,
+            terms=output.terms,
+        )
+        files = RunFiles(table, frames, self._bonds())
         files.open(self.simulation)
         return files
+
+    def _bonds(self) -> BondFile | None:
+        observe, plan = self.job.settings.observe, self.job.plan
+        if plan is None or Bonds.name not in plan.kinds:
+            return None
+        (name,) = Bonds.files()
+        return BondFile(
+            self.folder.path / name, observe.every, bond_order=observe.bond_order,
+            drop_from=self._drop_from("observe_every"),
+        )  # fmt: skip
 
     def _step(self, files: RunFiles, keeper: CheckpointKeeper, stop: StopRequest) -> RunResult:
         if self.job.steps == 0:

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from ase import Atoms
@@ -32,6 +32,9 @@ from taichimd.io.structures import has_velocities, hold_results, remarks
 from taichimd.program.results import NotCopied
 from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.velocities import maxwell_boltzmann
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
 
 TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
@@ -186,6 +189,7 @@ class Simulation(NotCopied):
         self.origin_step = self.last_step = 0
         self._asked: dict[str, Any] = {}
         self._account = Account()
+        self._terms: Any = None
 
     @classmethod
     def load(
@@ -276,6 +280,15 @@ class Simulation(NotCopied):
     def energy(self) -> float:
         """Potential energy, eV."""
         return self.engine.thermo().potential
+
+    def energy_terms(self) -> dict[str, float]:
+        """Potential energy (eV) of each potential of a sum, and of each term of ReaxFF, by name."""
+        from taichimd.program.energy_terms import EnergyTerms
+
+        if self._terms is None:
+            self._terms = EnergyTerms(cast("Engine", self.engine))
+        found: dict[str, float] = self._terms.values()
+        return found
 
     def forces(self) -> Array:
         """(n, 3) eV/Å, the user's order, of fixed atoms, too."""

@@ -67,6 +67,7 @@ LAYERS = [
     ["app.observer", "app.simulation", "app.saving", "app.restart"],
     [
         "app.outputs",
+        "app.bond_file",
         "app.console",
         "app.progress",
         "app.thermo_plot",
