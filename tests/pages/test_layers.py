@@ -21,6 +21,7 @@ LAYERS = [
         "core.matrix3",
         "core.signals",
         "core.generated",
+        "core.processes",
         "core.cuda_driver",
     ],
     ["core.runtime"],
