@@ -64,7 +64,7 @@ LAYERS = [
     ],
     ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
     ["app.protocols", "app.config", "system", "io"],
-    ["app.observer", "app.simulation", "app.saving", "app.restart"],
+    ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
         "app.console",
