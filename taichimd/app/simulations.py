@@ -20,7 +20,7 @@ from taichimd.app.saving import named
 from taichimd.app.simulation import Asked, Simulation, drawn_at
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.program.batch import Batch
+from taichimd.program.batch import Batch, called
 from taichimd.program.batch import named as of_system
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.system.checks import require_atoms
@@ -83,7 +83,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             own = temperatures if isinstance(temperature, list | tuple | np.ndarray) else [None] * n
             ensembles = [_own(*each) for each in zip(ensembles, own, seeds, strict=True)]
         for number, atoms in enumerate(systems):
-            with of_system(number):
+            with of_system(called(number)):
                 require_atoms(atoms)
         potential = load_forcefield(forcefield)
         potential.check_bounded()
@@ -167,13 +167,14 @@ class Simulations(NotCopied, Sequence[Simulation]):
         looks = _of_each("observers", observers or None, len(self), ())
         samples = _of_each("samplers", samplers or None, len(self), ())
         watched = [Watched(*each) for each in zip(self._each, looks, samples, strict=True)]
-        before = set(self.errors)
+
+        def stopped(number: int) -> None:
+            warnings.warn(f"{self.errors[number]}; the other systems go on", stacklevel=5)
+
         result = run_together(
-            self.batch, watched, steps, progress=progress, every=every, should_stop=should_stop,
-            report_first=report_first,
+            self.batch, watched, steps, together=() if progress is None else (progress,), stopped=stopped,
+            every=every, should_stop=should_stop, report_first=report_first,
         )  # fmt: skip
-        for number in sorted(set(self.errors) - before):
-            warnings.warn(f"{self.errors[number]}; the other systems go on", stacklevel=2)
         if not self.batch.alive:
             raise next(iter(self.errors.values()))
         return result
@@ -233,7 +234,8 @@ def run_together(
     watched: Sequence[Watched],
     steps: int,
     *,
-    progress: Observer | None = None,
+    together: Sequence[Observer] = (),
+    stopped: Callable[[int], None] = lambda number: None,
     **more: Any,
 ) -> RunResult:
     """`run_loop` of the systems of a batch; those that have stopped are left alone.
@@ -242,17 +244,23 @@ def run_together(
         batch: the engine.
         watched: its systems, in its order.
         steps: of this run.
-        progress: told of all systems as one.
+        together: told of all systems as one, after their own observers.
+        stopped: told the number of a system that has left physics.
         **more: as of `run_loop`.
     """
     whole: Any = Together(batch, [one.simulation for one in watched])
-    together = [] if progress is None else [Watched(whole, [progress])]
+    before = set(batch.alive)
 
     def going(one: Watched) -> bool:
+        for number in sorted(before - set(batch.alive)):
+            before.remove(number)
+            stopped(number)
         engine: Any = one.simulation.engine
         return engine.error is None
 
-    return run_loop(batch, [*watched, *together], steps, going=going, **more)
+    return run_loop(
+        batch, [*watched, *([Watched(whole, together)] if together else [])], steps, going=going, **more
+    )
 
 
 def _of_each(name: str, given: Any, n: int, missing: Any = None) -> list[Any]:
