@@ -182,6 +182,8 @@ def alone(job: Job) -> str | None:
         return f"{job.settings.ensemble.name} moves the cell, which a batch does not do"
     if any(not term.local for term in job.forcefield.terms):
         return f"{job.forcefield.name} equilibrates the charges of one system at a time"
+    if job.settings.output.terms:
+        return "terms of the energy are found for one system at a time"
     if job.forcefield.enumeration != "neighbours":
         return f"{job.forcefield.name} reads no neighbour lists"
     return None
