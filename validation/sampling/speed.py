@@ -95,7 +95,7 @@ def measure(atoms: Any, forcefield: Any, seconds: float) -> dict[str, Any]:
     )
     found["evaluation_seconds"] = median(lambda: evaluate(chain), seconds)
     for name in ("energy", "evaluation"):
-        found[f"single_sweep_in_{name}s"] = found["single_sweep_seconds"] / found[f"{name}_seconds"]
+        found[f"single_sweep_in_{name}"] = found["single_sweep_seconds"] / found[f"{name}_seconds"]
     return found
 
 
@@ -140,7 +140,7 @@ def main() -> None:
             continue
         found = report["results"][name] = case(options.seconds)
         ms = [f"{1e3 * found[key]:.3f}" if key in found else "-" for key in TIMES]
-        ratios = [found.get(f"single_sweep_in_{one}s", float("nan")) for one in ("energy", "evaluation")]
+        ratios = [found.get(f"single_sweep_in_{one}", float("nan")) for one in ("energy", "evaluation")]
         rows.append((name, *ms, *(f"{one:.1f}" for one in ratios)))
         common.write_json(options.out or common.RESULTS / f"mc_speed_{backend}.json", report)
     heads = (
