@@ -17,8 +17,9 @@ from math import inf, isinf
 from typing import Any, ClassVar
 
 import numpy as np
+from ase import Atoms
 
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.triangles import triangle_kernels
@@ -30,7 +31,8 @@ from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
-from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
+from taichimd.forcefields.triple_matrix import MatrixEvaluator
+from taichimd.forcefields.triple_products import Products
 
 COLUMNS = ("nu", "cutoff", "product_cutoff")
 UNITS = {"nu": "eV Å^9", "cutoff": "Å", "product_cutoff": "Å"}
@@ -122,7 +124,7 @@ class _InTiles(_Functions):
 class _ByProducts(_Functions):
     """The same of all triples by products of matrices."""
 
-    products: Any = by_products
+    products: Any = Products
 
 
 @dataclass(frozen=True)
@@ -148,9 +150,11 @@ class AxilrodTellerTerm(Term):
         """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
         return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
 
-    def check_directions(self, pbc: Any) -> None:
+    def check_structure(self, atoms: Atoms) -> None:
         """See `Term`."""
-        if self.enumeration == MATRIX and any(pbc):
+        if not atoms.pbc.any():
+            check_triples(len(atoms))
+        elif self.enumeration == MATRIX:
             raise SettingsError(
                 f"{self.name}: enumeration {MATRIX} is for structures that are not periodic; use "
                 f"{ALL_TRIPLES} with a cutoff, or pbc=False"
@@ -268,6 +272,16 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)
+
+
+def check_triples(n: int) -> None:
+    """Refuse n atoms that make no triple.
+
+    Raises:
+        StructureError: fewer than three.
+    """
+    if n < 3:
+        raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
 
 
 def _length(what: str, value: float | None) -> float:

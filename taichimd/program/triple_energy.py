@@ -10,9 +10,10 @@ from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
 from taichimd.enumerate.triple_tiles import TILING
-from taichimd.forcefields.axilrod_teller import DIRECT, TRIPLET, AxilrodTellerTerm
+from taichimd.forcefields.axilrod_teller import DIRECT, MATRIX, TRIPLET, AxilrodTellerTerm, check_triples
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.triple_energies import EnergyTiles, Whole, WholeEnergy, in_ev, placed_atoms
+from taichimd.forcefields.triple_matrix import energy_by_products
 from taichimd.system.checks import check_atoms, check_images
 
 WIDEST = 1e6
@@ -41,8 +42,7 @@ class TripleSum:
         tiling: Any = TILING,
     ) -> None:
         self._n = n = len(kinds)
-        if n < 3:
-            raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
+        check_triples(n)
         self._backend, self._function, self._n_kinds = start(backend), function, len(nu)
         self._placed = placed_atoms(n)
         self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
@@ -56,10 +56,7 @@ class TripleSum:
         Raises:
             StructureError: they lie too far apart.
         """
-        if np.ptp(positions, axis=0).max() > WIDEST:
-            raise StructureError(
-                f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
-            )
+        _check_extent(positions)
         self._placed.pos.from_numpy(np.ascontiguousarray(positions, np.float64))
 
     def part(self, number: int = 0, of: int = 1) -> Whole:
@@ -86,12 +83,20 @@ def _checked(energy: WholeEnergy) -> Whole:
     return whole
 
 
+def _check_extent(positions: NDArray[np.float64]) -> None:
+    if np.ptp(positions, axis=0).max() > WIDEST:
+        raise StructureError(
+            f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
+        )
+
+
 def triple_energy(
     atoms: Atoms, forcefield: ForceField, *, backend: str = "auto", processes: Any = None
 ) -> float:
     """Energy of `AxilrodTeller` without a cutoff, eV: each triple of the structure once.
 
-    The bits are the same on CPU and CUDA, and whatever the number of processes.
+    Bits are the same on CPU and CUDA, and whatever the number of processes; with enumeration "matrix" they
+    are those of the library that multiplies matrices.
 
         >>> from ase import Atoms
         >>> from taichimd import AxilrodTeller, triple_energy
@@ -106,10 +111,11 @@ def triple_energy(
             this process does all.
 
     Raises:
-        SettingsError: another force field, a cutoff, or a periodic cell.
+        SettingsError: another force field, a cutoff, a periodic cell, or several processes with matrices.
         StructureError: fewer than three atoms, or atoms that cannot be simulated.
         MissingParameterError: triples of elements without parameters.
         EvaluationError: atoms on top of each other.
+        BackendError: matrices on CUDA without PyTorch.
     """
     term = forcefield.terms[0]
     if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):
@@ -121,6 +127,12 @@ def triple_energy(
     symbols = atoms.get_chemical_symbols()
     species = sorted(set(symbols))
     kinds = np.array([species.index(symbol) for symbol in symbols], np.int32)
+    if term.enumeration == MATRIX:
+        if processes is not None and processes.Get_size() > 1:
+            raise SettingsError("enumeration matrix is for one process; use all-triples for several")
+        check_triples(len(atoms))
+        _check_extent(atoms.positions)
+        return energy_by_products(atoms.positions, term.strengths(species), kinds, start(backend))
     found = TripleSum(kinds, term.strengths(species), backend)
     found.place(atoms.positions)
     if processes is None:

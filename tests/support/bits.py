@@ -225,6 +225,30 @@ def monte_carlo():
     return found
 
 
+def batch():
+    """Hot argon and a thin cell of it, each with a thermostat, in one launch."""
+    from taichimd.program.batch import Batch
+
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    systems = [testing.argon_256(), bulk("Ar", cubic=True, a=5.5)]
+    systems = [testing.with_velocities(atoms, 600.0, seed) for seed, atoms in enumerate(systems)]
+    many = Batch(systems, forcefield, backend="cpu")
+    many.advance(100, 4.0 * units.fs)
+    return [a for one in many.members for a in (one.positions(), one.velocities(), one.forces())]
+
+
+def all_triples():
+    """Energy, forces and virials of Axilrod-Teller over all triples of 72 atoms."""
+    from taichimd import AxilrodTeller, triple_energy
+
+    atoms = bulk("Ar", cubic=True, a=5.4).repeat((3, 3, 2))
+    atoms.rattle(0.2, seed=4)
+    atoms.pbc = False
+    found = Engine(atoms, AxilrodTeller(nu=45.69), backend="cpu").evaluate()
+    energy = triple_energy(atoms, AxilrodTeller(nu=45.69), backend="cpu")
+    return [np.array([energy, found.energy]), found.forces, found.virials]
+
+
 SYSTEMS = {
     "math": math_functions,
     "random": random_numbers,
@@ -239,6 +263,8 @@ SYSTEMS = {
     "npt-scr": functools.partial(barostat, "npt-scr"),
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
     "monte-carlo": monte_carlo,
+    "batch": batch,
+    "all-triples": all_triples,
     "chains": chains,
     "reaxff": reaxff,
     "reaxff-steps": reaxff_steps,

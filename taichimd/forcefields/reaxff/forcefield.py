@@ -111,9 +111,11 @@ class ReaxTerm(Term):
 
     def computed(self, species: Sequence[str]) -> dict[str, Any]:
         """What a fingerprint covers."""
+        options = asdict(self.options)
+        del options["max_iterations"]  # changes no result
         return {
             "kind": self.kind,
-            "options": asdict(self.options),
+            "options": options,
             "tables": self._digests(species),
             "code": self.code.digest,
         }
@@ -139,6 +141,7 @@ def ReaxFF(  # noqa: N802
     tables: bool = True,
     charges: str = "converged",
     matrix_precision: str = "float64",
+    max_iterations: int = 200,
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -160,6 +163,7 @@ def ReaxFF(  # noqa: N802
         charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from auxiliary charges that
             move in time beside the atoms.
         matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are float64.
+        max_iterations: of one equilibration; one that needs more is a ChargeError.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
@@ -168,7 +172,16 @@ def ReaxFF(  # noqa: N802
     path = library.find(file)
     ffield, options = (
         read_ffield(path),
-        Options(constants, charge_tolerance, net_charge, lammps_forces, tables, charges, matrix_precision),
+        Options(
+            constants,
+            charge_tolerance,
+            net_charge,
+            lammps_forces,
+            tables,
+            charges,
+            matrix_precision,
+            max_iterations,
+        ),
     )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})
