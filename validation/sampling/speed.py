@@ -3,9 +3,9 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.speed
 
 Times are the least ones of pieces of a chain of argon, after compilation. The energy is what a move of all
-atoms needs; a full evaluation gives energies, forces and virials. Lists are fit in both. The paper (Yaseen, Ji,
-Li 2015) moves 3,375 atoms together, without a cutoff and with half a box. Its seconds are those of a step, on a
-Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
+atoms needs; a full evaluation gives energies, forces and virials. Lists are fit in both. The paper (Yaseen,
+Ji, Li 2015) moves 3,375 atoms together, without a cutoff and with half a box. Its seconds are of a step,
+on a Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
 """
 
 import argparse
