@@ -184,7 +184,7 @@ class AxilrodTellerTerm(Term):
         evaluator: Any = partial(TriangleEvaluator, *given, tiles=None if direct else TRIPLET)
         if self.enumeration == MATRIX:
             evaluator = partial(MatrixEvaluator, *given)
-        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff, TRIPLET)
         reaches = reach, reach, reach
         return [
             Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)

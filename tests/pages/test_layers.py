@@ -58,6 +58,7 @@ LAYERS = [
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.board",
+        "sampling.conditions",
         "sampling.local_energy",
         "sampling.proposals",
         "sampling.sequence",
