@@ -91,6 +91,10 @@ class Term:
         """Time step (fs) above which these species need a warning, or None."""
         return None
 
+    def stationary(self) -> "Term":
+        """This term, so that its forces are the whole derivative of its energy, for finite differences."""
+        return self
+
     def check_directions(self, pbc: Any) -> None:
         """Refuse periodic directions that the term does not know, by a SettingsError; pbc: (3,) booleans."""
 
