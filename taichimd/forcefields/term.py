@@ -93,6 +93,10 @@ class Term:
         """Time step (fs) above which these species need a warning, or None."""
         return None
 
+    def stationary(self) -> "Term":
+        """This term, so that its forces are the whole derivative of its energy, for finite differences."""
+        return self
+
     def check_structure(self, atoms: Atoms) -> None:
         """Refuse a structure that the term has no energy of, by a TaichimdError."""
 
