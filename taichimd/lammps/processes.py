@@ -3,6 +3,7 @@
 import ctypes
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +40,23 @@ def mpi_library() -> Path | None:
         return None
     paths = [Path(str(file.locate())).resolve() for file in files if file.name == "libmpi.so.12"]
     return next((path for path in paths if path.exists()), None)
+
+
+def mpiexec() -> str:
+    """The program that starts several processes.
+
+    Raises:
+        BackendError: there is none.
+    """
+    # That of the library comes first: another MPI's would start processes that do not know each other.
+    library = mpi_library()
+    places = [library.parents[1] / "bin"] if library else []
+    places += [Path(sys.executable).parent]
+    found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
+    found = found or shutil.which("mpiexec")
+    if found is None:
+        raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {INSTALL}")
+    return found
 
 
 def of_machine() -> tuple[int, int]:

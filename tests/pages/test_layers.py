@@ -81,7 +81,7 @@ LAYERS = [
     ["sampling.chain", "sampling.settings"],
     ["sampling"],
     ["app.driver"],
-    ["copied_calculator", "testing", "lammps"],
+    ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],
     ["batch_calculators"],
