@@ -83,7 +83,7 @@ class Slabs:
         """
         n, bounds, width = self.n, self.bounds, self.width
         depth = self.depth_of(positions, xp)
-        order = xp.argsort(depth, kind="stable")
+        order = xp.argsort(depth, kind="stable" if xp is np else None)  # CuPy's is stable, whatever is said
         slot = xp.empty(n, np.int32)
         for p in range(self.processes):
             begin, end = int(bounds[p]), int(bounds[p + 1])

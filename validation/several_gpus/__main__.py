@@ -57,7 +57,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("--settle", type=int, default=50)
     parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--limit", type=float, default=60.0, help="seconds of each group of processes")
+    parser.add_argument("--limit", type=float, default=90.0, help="seconds of each group of processes")
     parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--transport", default="auto", choices=("auto", "host"))
     parser.add_argument("--out", default=str(RESULTS / "several_gpus.json"))
