@@ -74,6 +74,7 @@ class TripletFunction:
         slope: likewise, for du/da.
         energy_factor, slope_factor: `(a, w_a) -> factor`.
         alone: `(a, b, c) -> u / strength`, of a triple for itself.
+        degree: see `Evaluator`.
     """
 
     pair: Any
@@ -84,6 +85,7 @@ class TripletFunction:
     energy_factor: Any
     slope_factor: Any
     alone: Any
+    degree: int = 0
 
 
 class Placed(Bundle):

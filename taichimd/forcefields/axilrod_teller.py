@@ -104,7 +104,7 @@ def _alone(a, b, c):
 
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
-TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, -9)
 ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 
@@ -198,11 +198,11 @@ class AxilrodTellerTerm(Term):
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
         product_cutoff = next(iter(self.table.rows.values()))["product_cutoff"]
         given = axilrod_teller, nu, self.cutoff, product_cutoff
-        in_tiles = self.enumeration == ALL_TRIPLES
-        evaluator: Any = partial(TriangleEvaluator, *given, energy=TRIPLET, in_tiles=in_tiles)
+        direct = isinf(self.cutoff) and self.enumeration == DIRECT
+        evaluator: Any = partial(TriangleEvaluator, *given, tiles=None if direct else TRIPLET)
         if self.enumeration == MATRIX:
             evaluator = partial(MatrixEvaluator, *given)
-        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff, TRIPLET)
         reaches = reach, reach, reach
         return [
             Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
@@ -31,6 +31,8 @@ ALL_PAIRS = "all-pairs"
 ENUMERATIONS = ("neighbours", ALL_PAIRS)
 BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
 """What kernels are compiled for, by the kind of a three-body term."""
+BOND = 3.5
+"""Angstrom: longer bonds of reactive force fields are weak."""
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
@@ -191,8 +193,9 @@ class ForceField:
 
     @property
     def body_cutoff(self) -> float:
-        """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
-        return max((term.cutoff for term in self.terms if term.kind in BODIES), default=self.cutoff)
+        """Longest distance at which a three-body term or bonds act, angstrom; `cutoff` if there is none."""
+        bodies = [term.cutoff for term in self.terms if term.kind in BODIES]
+        return max(bodies + [BOND for term in self.terms if term.has_bonds], default=self.cutoff)
 
     @property
     def cutoffs(self) -> list[float]:
@@ -249,6 +252,11 @@ class ForceField:
             for term in self.terms
             if others and not term.local
         ]
+
+    def stationary(self) -> "ForceField":
+        """This force field, so that its forces are the whole derivative of its energy; see `Term`."""
+        parts = (replace(one, terms=tuple(t.stationary() for t in one.terms)) for one in self.contributions)
+        return replace(self, contributions=tuple(parts))
 
     def check_heat_current(self) -> None:
         """Refuse a force field whose heat current is not known.

@@ -93,6 +93,10 @@ class Term:
         """Time step (fs) above which these species need a warning, or None."""
         return None
 
+    def stationary(self) -> "Term":
+        """This term, so that its forces are the whole derivative of its energy, for finite differences."""
+        return self
+
     def seconds(self, n: int, backend: str) -> float:
         """A rough estimate of what one evaluation of n atoms takes; 0 where nobody would wait."""
         return 0.0

@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from taichimd.core import memory
 from taichimd.core.runtime import ti
-from taichimd.enumerate.evaluator import Evaluator
+from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
 from taichimd.enumerate.near_triangles import Limits, Sides, near_triangle_kernel
+from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
@@ -16,12 +17,12 @@ from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import (
     TILING,
     PairSums,
-    Placed,
     Tiling,
     TripletFunction,
     slope_items,
     tile_kernels,
 )
+from taichimd.forcefields.triple_energies import EnergyTiles, WholeEnergy, in_ev, integers, placed_atoms
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
@@ -38,8 +39,7 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
-        energy: the same energy by squared sides.
-        in_tiles: whether forces of all triangles come from tiles; else each atom finds its own.
+        tiles: the same energy by squared sides; None: each atom finds its own triangles.
 
     Raises:
         CapacityError: slopes of all pairs do not fit the memory.
@@ -55,8 +55,7 @@ class TriangleEvaluator(Evaluator):
         near: tuple[NearList],
         outputs: tuple[Outputs],
         backend: str,
-        energy: TripletFunction,
-        in_tiles: bool,
+        tiles: TripletFunction | None = None,
     ) -> None:
         self._state, self._near, self._outputs = state, near[0], outputs[0]
         self._made_for = function, state.real, backend, len(nu)
@@ -65,24 +64,33 @@ class TriangleEvaluator(Evaluator):
         self._limits = Limits(cutoff**2, product_cutoff**6)
         self._sides, self._columns = Sides(width=0), 0
         self._has_product = bool(np.isfinite(product_cutoff))
-        self._placed, self._energy, self._in_tiles, n = None, energy, in_tiles, state.n
+        self._placed, self._tiles, n = None, tiles, state.n
+        self._energy: WholeEnergy | None = None
+        self._later = Later()
+        self.apart = tiles is not None
+        self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
-        if self._placed and in_tiles:
+        if self._placed and tiles:
             self._tables = {of: slope_items(n, of) for of in (TILING, SMALL)}
             self._items = {of: integers(table) for of, table in self._tables.items()}
             self._sums = PairSums(self._column())
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
+        if self._tiles and want in (ENERGY, REST):
+            if want == ENERGY or not self.degree:
+                self._queue_energy(self._tiles, call, verlet, control, when)
+            self._outputs.energy.fill(0)
+            return
         state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
-        if placed and self._in_tiles:
+        if placed and self._tiles:
             _, real, backend, n_kinds = self._made_for
             tiling = SMALL if everything else TILING
             if everything and self._sums.energy is None:
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
             place, gather = gather_kernels(real, backend, everything)
-            of_pairs = tile_kernels(self._energy, backend, n_kinds, tiling, everything)[1]
+            of_pairs = tile_kernels(self._tiles, backend, n_kinds, tiling, everything)[1]
             given = state.n, len(self._tables[tiling]), self._items[tiling], placed, self._nu
             call(place, state, placed)
             call(of_pairs, *given, control, when, self._sums)
@@ -96,7 +104,7 @@ class TriangleEvaluator(Evaluator):
             return
         rows, (_, *made_for) = self._near.near, self._made_for
         self._make_room(rows.width, everything)
-        near = near_triangle_kernel(self._energy, *made_for, self._has_product, everything)
+        near = near_triangle_kernel(self._tiles, *made_for, self._has_product, everything)
         lists = state, verlet, rows, self._limits, self._nu, state.sorted_of
         call(near, *lists, self._sides, control, outputs, when)
 
@@ -118,19 +126,31 @@ class TriangleEvaluator(Evaluator):
         n = self._state.n
         return memory.array(ti.f64, n * n, "sums of all pairs of atoms", 8 * n * n, _CURE)
 
+    def _queue_energy(
+        self, function: TripletFunction, call: Any, verlet: Any, control: Any, when: int
+    ) -> None:
+        state, placed, (_, real, backend, n_kinds) = self._state, self._placed, self._made_for
+        if placed:
+            tiles = self._energy
+            if not isinstance(tiles, EnergyTiles):
+                self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
+            call(gather_kernels(real, backend, False)[0], state, placed)
+            tiles.place(placed, self._nu)
+        else:
+            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
+            later, room = self._later, near.entries.shape[0]
+            if later.entries is None or later.entries.shape[0] != room:
+                later.count = ti.ndarray(ti.i32, state.n)
+                later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            self._energy = self._energy or WholeEnergy()
+            self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+
+    def energy(self) -> float | None:
+        """See `Evaluator`."""
+        whole, lost = self._energy.found() if self._energy else ((0, 0), 0)
+        return None if lost else in_ev(whole)
+
 
 SMALL = Tiling(32, 2, 16, 1)
 """Where threads have five sums of each of their pairs."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
-
-
-def placed_atoms(n: int) -> Placed:
-    """Room for n atoms in the order of the user's numbers."""
-    return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
-
-
-def integers(table: NDArray[np.int32]) -> Any:
-    """A table of whole numbers on the device, flat."""
-    array = ti.ndarray(ti.i32, table.size)
-    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
-    return array

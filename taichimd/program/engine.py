@@ -262,6 +262,14 @@ class Engine(NotCopied):
         """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
         return {**self._state.carried_values(shown=True), **self.device.of_terms("atom_values")}
 
+    def bonds(self) -> Any:
+        """The `forcefields.reaxff.bond_table.BondTable` of the present positions; None without bonds.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        return self.device.bonds()
+
     def energy_terms(self) -> dict[str, float]:
         """Energy of each term (eV) of a contribution that knows them, at the present positions."""
         return self.device.of_terms("terms")

@@ -1,6 +1,5 @@
 """The energy of all triples alone: each triple once, in one process or in several."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,17 +7,14 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
-from taichimd.core.runtime import literals, start, ti
+from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
-from taichimd.enumerate.triple_tiles import LOST, SPREAD, TILING, UNIT, energy_items, tile_kernels
+from taichimd.enumerate.triple_tiles import TILING
 from taichimd.forcefields.axilrod_teller import DIRECT, MATRIX, TRIPLET, AxilrodTellerTerm, check_triples
 from taichimd.forcefields.base import ForceField
-from taichimd.forcefields.triangles import integers, placed_atoms
+from taichimd.forcefields.triple_energies import EnergyTiles, Whole, WholeEnergy, in_ev, placed_atoms
 from taichimd.forcefields.triple_matrix import energy_by_products
 from taichimd.system.checks import check_atoms, check_images
-
-Whole = tuple[int, int]
-"""An energy in multiples of `enumerate.triple_tiles.UNIT` and of its square: their sums have no order."""
 
 WIDEST = 1e6
 """Angstrom between atoms: their triples would leave the range of numbers, and have no energy."""
@@ -52,9 +48,7 @@ class TripleSum:
         self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
-        self._tiling, self._table = tiling, energy_items(n, tiling)
-        self._items = integers(self._table)
-        self._whole = ti.ndarray(ti.i64, LOST + 1)
+        self._tiles = EnergyTiles(function, self._backend, self._n_kinds, n, tiling)
 
     def place(self, positions: NDArray[np.float64]) -> None:
         """Put the atoms at (n, 3) positions, angstrom.
@@ -67,30 +61,26 @@ class TripleSum:
 
     def part(self, number: int = 0, of: int = 1) -> Whole:
         """The energy of one of so many equal parts of the triples."""
-        work = np.concatenate([[0], np.cumsum(self._table[:, 3])])
+        work = np.concatenate([[0], np.cumsum(self._tiles.table[:, 3])])
         first, last = np.searchsorted(work, work[-1] * np.array([number, number + 1]) / of)
-        kernel = tile_kernels(self._function, self._backend, self._n_kinds, self._tiling)[0]
-        self._whole.fill(0)
-        with literals(ti.f64):
-            kernel(self._n, int(first), int(last), self._items, self._placed, self._nu, self._whole)
-        return self._found()
+        self._tiles.place(self._placed, self._nu, int(first), int(last))
+        return _checked(self._tiles)
 
     def mapped(self, mapping: str, parts: int = 1, cutoff: float = np.inf) -> Whole:
         """The energy without tiles, by a mapping of `enumerate.all_triples` with so many threads an atom."""
-        kernel = mapped_kernel(self._function, mapping, self._n_kinds)
-        self._whole.fill(0)
-        with literals(ti.f64):
-            kernel(self._n, parts, cutoff**2, self._placed, self._nu, self._whole)
-        return self._found()
+        kernel, found = mapped_kernel(self._function, mapping, self._n_kinds), WholeEnergy()
+        found.queue(kernel, self._n, parts, cutoff**2, self._placed, self._nu)
+        return _checked(found)
 
-    def _found(self) -> Whole:
-        whole = self._whole.to_numpy()
-        if whole[LOST]:
-            raise EvaluationError(
-                f"{whole[LOST]} sums over triples are no finite energies: atoms lie on top of each other; "
-                "check the positions"
-            )
-        return int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())
+
+def _checked(energy: WholeEnergy) -> Whole:
+    whole, lost = energy.found()
+    if lost:
+        raise EvaluationError(
+            f"{lost} sums over triples are no finite energies: atoms lie on top of each other; "
+            "check the positions"
+        )
+    return whole
 
 
 def _check_extent(positions: NDArray[np.float64]) -> None:
@@ -98,12 +88,6 @@ def _check_extent(positions: NDArray[np.float64]) -> None:
         raise StructureError(
             f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
         )
-
-
-def in_ev(*parts: Whole) -> float:
-    """The energy (eV) of all parts together, rounded once."""
-    unit = Fraction(UNIT)
-    return float(sum(one * unit + two * unit * unit for one, two in parts))
 
 
 def triple_energy(

@@ -21,7 +21,7 @@ from taichimd import (
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
