@@ -24,7 +24,7 @@ from taichimd.program import explosion
 from taichimd.program.accepted import accepted
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
-from taichimd.program.ghosts import check_ghosts_do, reach_of
+from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array, NotCopied, Thermo
 from taichimd.program.totals import PIECE, stress_of
@@ -108,7 +108,7 @@ class ParallelEngine(NotCopied):
         self._bath = Bath(self.ensemble, self.masses, cell)
         whole = Whole(
             cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
-            self._bath.coupling, max(map(reach_of, bounds)),
+            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds)),
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
