@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError, SettingsError, TaichimdError
-from taichimd.lammps.processes import INSTALL, mpiexec
+from taichimd.core.processes import mpiexec
+from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import Script, read_script
 
 RESTART = ("taichimd.restart.a", "taichimd.restart.b")
@@ -92,7 +93,7 @@ def starter(processes: int) -> list[str]:
         raise BackendError(f"the Python package {missing[0]} is not installed; {INSTALL}")
     if processes == 1:
         return []
-    return [mpiexec(), "-n", str(processes)]
+    return [mpiexec(INSTALL), "-n", str(processes)]
 
 
 def _check_potential(run: Launch, script: Script) -> None:

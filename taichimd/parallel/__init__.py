@@ -11,7 +11,7 @@
 
 from typing import Any
 
-from taichimd.parallel.processes import join
+from taichimd.core.processes import communicator as join
 
 __all__ = ["ParallelEngine", "join"]
 

@@ -101,7 +101,7 @@ class ParallelEngine(NotCopied):
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
         for term in forcefield.terms:
-            term.check_directions(self.pbc)
+            term.check_structure(atoms)
         how = choose("auto", [bound.terms for bound in bounds], False, self.backend)
         tuples = tuple(by_tuple(how, bound.terms) for bound in bounds)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
@@ -211,7 +211,7 @@ class ParallelEngine(NotCopied):
         done = 0
         while done < n_steps:
             # Steps that are queued behind the end of lists do nothing, but exchange.
-            most = max(0.9 * self._expected - self._age, 0.15 * self._expected, 2.0)
+            most = max(0.9 * self._expected - self._age, 0.2 * max(self._expected, self._age), 2.0)
             ahead = int(min(most, n_steps - done, MOST_AHEAD))
             done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
         self._finish(ALL)

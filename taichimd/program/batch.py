@@ -77,6 +77,7 @@ class Batch(NotCopied):
         backend, precision, skin, decomposition: as for `Engine`.
         ensembles: one for each system, or one for all; NVE if None. One class, and no barostat.
         fixed: of each system, as for `Engine`.
+        names: what messages call the systems; None: by their numbers.
 
     Raises:
         StructureError, MissingParameterError, SettingsError: as for `Engine`; the message names the system.
@@ -85,7 +86,8 @@ class Batch(NotCopied):
         CapacityError: they do not fit the memory; the message says how many would.
 
     Attributes:
-        members: the systems. step: steps done. alive: numbers of the systems that go on.
+        members: the systems. names: what messages call them. step: steps done.
+        alive: numbers of the systems that go on.
     """
 
     def __init__(
@@ -99,26 +101,28 @@ class Batch(NotCopied):
         ensembles: Ensemble | Sequence[Ensemble] | None = None,
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
         check_options(precision, skin)
         self.forcefield = forcefield = _listed(accepted(forcefield, precision, decomposition, False))
         self.precision, self.n_systems = precision, len(systems)
+        self.names = [called(k) for k in range(len(systems))] if names is None else list(names)
         self.backend = start(backend)
         for number, atoms in enumerate(systems):
-            with named(number):
+            with named(self.names[number]):
                 check_atoms(atoms)
         kinds_of_all = [tuple(sorted(set(atoms.symbols))) for atoms in systems]
         for kinds in dict.fromkeys(kinds_of_all):
-            with named(kinds_of_all.index(kinds)):
+            with named(self.names[kinds_of_all.index(kinds)]):
                 forcefield.bind(list(kinds))
         species = sorted(set().union(*kinds_of_all))
         bounds = forcefield.bind(species)
         many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
         cells, held = [], []
         for number, atoms in enumerate(systems):
-            with named(number):
+            with named(self.names[number]):
                 cells.append(Cell(atoms.cell.array, atoms.pbc.copy()))
                 check_turns(atoms.positions, cells[-1].frame)
                 check_digits(atoms.positions, precision)
@@ -215,6 +219,10 @@ class Batch(NotCopied):
 
         return np.asarray(self.seen(f"sums {what}", read))
 
+    def present(self, what: str) -> Array:
+        """`sums` of what the last forces have left on the device, be that outdated or not."""
+        return self._sums.of(what, *self.device.outputs)
+
     def evaluate(self) -> None:
         """Energies, forces and virials of the present positions of all systems."""
         with self._all_that_fit():
@@ -291,11 +299,12 @@ class Batch(NotCopied):
                 return
             except StructureError as error:
                 atom = lists.atom_too_close()
-                number = self._system_of(atom)
+                number = self.system_of(atom)
                 told = str(error).split(": ", 1)[1].split(";")[0]
                 self._stop(number, explosion.exploded(self.step, told, atom - self.part(number).start))
 
-    def _system_of(self, atom: int) -> int:
+    def system_of(self, atom: int) -> int:
+        """The system of an atom."""
         return int(np.searchsorted(self._state.firsts, atom, side="right")) - 1
 
     def _stop_those_that_jumped(self, atom: int, timestep: float) -> None:
@@ -305,7 +314,7 @@ class Batch(NotCopied):
         most = self.device.reach.most_step2
         fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
         fine[atom] = False
-        for number in sorted({self._system_of(one) for one in np.flatnonzero(~fine).tolist()}):
+        for number in sorted({self.system_of(one) for one in np.flatnonzero(~fine).tolist()}):
             member, own = self.members[number], fine[self.part(number)]
             if member.error is None:
                 self._stop(number, explosion.of_jump(member, int(np.argmin(own)), most**0.5))
@@ -344,33 +353,40 @@ class Batch(NotCopied):
         ti.sync()
 
 
+def called(number: int) -> str:
+    """What messages call a system that has no name."""
+    return f"system {number} (counted from 0)"
+
+
 @contextmanager
-def named(number: int) -> Iterator[None]:
+def named(name: str) -> Iterator[None]:
     """Errors within are of this system."""
     try:
         yield
     except TaichimdError as error:
-        error.args = (f"system {number} (counted from 0): {error}", *error.args[1:])
+        error.args = (f"{name}: {error}", *error.args[1:])
         raise
 
 
-def _listed(forcefield: ForceField) -> ForceField:
-    """The force field, if it reads neighbour lists and nothing else.
-
-    Raises:
-        SettingsError: it does not.
-    """
+def why_alone(forcefield: ForceField) -> str | None:
+    """Why a potential has no batches; None if it reads neighbour lists and nothing else."""
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
-        raise SettingsError(
-            f"{charged[0]} equilibrates the charges of one system at a time, and has no batches yet; run the "
-            "systems one after the other"
-        )
+        return f"{charged[0]} equilibrates the charges of one system at a time"
     if forcefield.enumeration != "neighbours":
-        raise SettingsError(
-            f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system; a batch needs '
-            "neighbour lists"
-        )
+        return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
+    return None
+
+
+def _listed(forcefield: ForceField) -> ForceField:
+    """The force field, if it has batches.
+
+    Raises:
+        SettingsError: it has none.
+    """
+    why = why_alone(forcefield)
+    if why is not None:
+        raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
     return forcefield
 
 

@@ -65,7 +65,7 @@ class Member(NotCopied):
     def stop(self, error: TaichimdError) -> None:
         """Keep the present state, of a step that has failed."""
         self._stopped_at, self.error = self.batch.step, error
-        error.args = (f"system {self.number} (counted from 0): {error}", *error.args[1:])
+        error.args = (f"{self.batch.names[self.number]}: {error}", *error.args[1:])
         self._last = {name: self.batch.vectors(name)[self._part].copy() for name in ("pos", "vel")}
 
     @property

@@ -10,7 +10,7 @@ import pytest
 import several_processes
 
 from taichimd import Engine
-from taichimd.lammps.processes import mpiexec
+from taichimd.core.processes import mpiexec
 
 pytestmark = [
     pytest.mark.runtime("quadrants"),

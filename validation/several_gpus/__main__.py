@@ -19,7 +19,7 @@ from validation.several_gpus.model import LATENCY, LAUNCHES, LINK, predicted, sl
 
 def run_group(count: int, settings: dict[str, Any], limit: float) -> tuple[dict[str, Any] | None, str]:
     """What a group of processes has found before its limit, and what it has said if it failed."""
-    from taichimd.lammps.processes import mpiexec
+    from taichimd.core.processes import mpiexec
 
     with tempfile.TemporaryDirectory() as folder:
         file, out = Path(folder) / "settings.json", Path(folder) / "found.json"
