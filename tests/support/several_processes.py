@@ -61,10 +61,12 @@ def make(case):
     }[case]()
 
 
-def found(engine, timestep):
-    """What a run leaves."""
+def found(engine, timestep, between=None):
+    """What a run leaves; `between` is called between its parts."""
     for steps in STEPS:
         engine.advance(steps, timestep * units.fs)
+        if between is not None:
+            between(engine)
     thermo = engine.thermo()
     totals = [thermo.step, thermo.potential, thermo.kinetic, thermo.temperature, thermo.conserved]
     return {
@@ -84,7 +86,7 @@ def main(out, cases):
         for case in cases:
             atoms, forcefield, ensemble, timestep = make(case)
             engine = ParallelEngine(atoms, forcefield, processes, ensemble=ensemble, backend="cpu")
-            for name, value in found(engine, timestep).items():
+            for name, value in found(engine, timestep, _spoil if processes is world else None).items():
                 kept[f"{case} {processes.size} {name}"] = value
             kept[f"{case} {processes.size} choices"] = engine.choices
     told = []
@@ -95,6 +97,17 @@ def main(out, cases):
             told.append(f"{type(error).__name__}: {error}")
     kept["told"] = np.array(told)
     np.savez(Path(out) / f"{world.rank}.npz", **kept)
+
+
+def _spoil(engine):
+    """The lists of the second process alone become unfit, as when rows have too little room."""
+    from taichimd.neighbours.control import REBUILD
+
+    if engine.rank == 1:
+        control = engine._device.lists.control
+        values = control.to_numpy()
+        values[REBUILD] = 1
+        control.from_numpy(values)
 
 
 def _explosion(engine_of, forcefield, processes):
