@@ -91,7 +91,7 @@ class Slabs:
             begin, end = int(bounds[p]), int(bounds[p + 1])
             slot[order[begin:end]] = xp.arange(p * width, p * width + end - begin, dtype=np.int32)
         begin, end = int(bounds[rank]), int(bounds[rank + 1])
-        low, high = float(depth[order[begin]]), float(depth[order[end - 1]])
+        low, high = float(depth[int(order[begin])]), float(depth[int(order[end - 1])])
         away = xp.maximum(low - depth, depth - high)
         if self.period != inf:
             away = xp.minimum(away, self.period - xp.maximum(high - depth, depth - low))
@@ -104,4 +104,4 @@ class Slabs:
             return Part(slot, xp.arange(n, dtype=np.int32), away, inf)
         nearest = xp.argpartition(away, room)
         members = xp.sort(nearest[:room]).astype(np.int32)
-        return Part(slot, members, away[members], float(away[nearest[room]]))
+        return Part(slot, members, away[members], float(away[int(nearest[room])]))
