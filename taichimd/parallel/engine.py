@@ -60,7 +60,8 @@ class ParallelEngine(NotCopied):
 
     Raises:
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
-        SettingsError: a force field that needs more than atoms within a range, or another ensemble.
+        SettingsError: a force field that needs more than atoms within a range, another ensemble, fewer atoms
+            than processes.
 
     Attributes:
         step: the step counter.
@@ -88,6 +89,8 @@ class ParallelEngine(NotCopied):
             raise SettingsError(
                 f"{self.ensemble.name} acts on the whole system; several processes do nve and nvt-langevin"
             )
+        if len(atoms) < processes.size:
+            raise SettingsError(f"{len(atoms)} atoms for {processes.size} processes; take fewer processes")
         self._processes, self.rank = processes, processes.rank
         self.forcefield, self.precision = forcefield, precision
         self.n_atoms, self.symbols = len(atoms), list(atoms.symbols)

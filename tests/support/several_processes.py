@@ -90,7 +90,7 @@ def main(out, cases):
                 kept[f"{case} {processes.size} {name}"] = value
             kept[f"{case} {processes.size} choices"] = engine.choices
     told = []
-    for breaks in (_coincidence, _explosion, _thermostat):
+    for breaks in (_coincidence, _explosion, _thermostat, _too_few, _no_memory):
         try:
             breaks(ParallelEngine, make("lj")[1], world)
         except TaichimdError as error:
@@ -131,6 +131,27 @@ def _thermostat(engine_of, forcefield, processes):
     from taichimd import Bussi
 
     engine_of(argon(), forcefield, processes, ensemble=Bussi(300.0), backend="cpu")
+
+
+def _too_few(engine_of, forcefield, processes):
+    """Two atoms for three processes."""
+    engine_of(argon()[:2], forcefield, processes, backend="cpu")
+
+
+def _no_memory(engine_of, forcefield, processes):
+    """The second process alone has no room."""
+    from taichimd.core.errors import CapacityError
+
+    engine = engine_of(argon(), forcefield, processes, backend="cpu")
+    finish = engine._device.finish
+
+    def full(want):
+        if processes.rank == 1:
+            raise CapacityError("no room")
+        finish(want)
+
+    engine._device.evaluated, engine._device.finish = False, full
+    engine.thermo()
 
 
 if __name__ == "__main__":
