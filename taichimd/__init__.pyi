@@ -7,6 +7,7 @@ from taichimd.app.outputs import ThermoTable as ThermoTable
 from taichimd.app.outputs import TrajectoryFile as TrajectoryFile
 from taichimd.app.progress import ProgressObserver as ProgressObserver
 from taichimd.app.simulation import Simulation as Simulation
+from taichimd.app.simulations import Simulations as Simulations
 from taichimd.app.thermo_plot import ThermoPlot as ThermoPlot
 from taichimd.batch_calculators import BatchCalculators as BatchCalculators
 from taichimd.batch_calculators import evaluate_many as evaluate_many

@@ -406,9 +406,14 @@ class CheckpointKeeper(Observer):
         if self.saved_step is None:
             self.save(simulation)
 
+    @property
+    def due(self) -> bool:
+        """Whether the interval has passed."""
+        return time.monotonic() - self._saved_at >= self._interval
+
     def tick(self, simulation: "Simulation") -> None:
         """Save when it is time."""
-        if time.monotonic() - self._saved_at >= self._interval:
+        if self.due:
             self.save(simulation)
 
     def save(self, simulation: "Simulation") -> None:

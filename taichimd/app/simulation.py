@@ -1,4 +1,4 @@
-"""The loop: steps on the device, cut into pieces short enough to stay responsive, and reports in between.
+"""One system as a user of Python sees it; `loop` has the steps of a run.
 
     from taichimd import Simulation
     simulation = Simulation(atoms, "Si.tersoff", timestep=1.0, temperature=300, seed=1)
@@ -8,24 +8,24 @@
 `taichimd.app.driver` adds the files; here only `save` writes one.
 """
 
-import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.app.loop import Pace as Pace
+from taichimd.app.loop import RunResult as RunResult
+from taichimd.app.loop import Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.protocols import Array, EngineLike, ThermoLike
 from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
 from taichimd.app.settings import SETTINGS
-from taichimd.core.errors import PropertyError, SettingsError, StructureError
-from taichimd.core.units import FS
+from taichimd.core.errors import PropertyError, StructureError
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
@@ -36,50 +36,26 @@ from taichimd.system.velocities import maxwell_boltzmann
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine
 
-TARGET_SECONDS = 0.2
-"""Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
-and yet long against the host's part of a call (well below a millisecond)."""
-_MAX_GROWTH = 10
+
+class Asked(NamedTuple):
+    """What a user has given that the engine does not tell; names are those of settings."""
+
+    potential: str | list[str] | None
+    temperature: float
+    seed: int
+    backend: str
+    decomposition: str
 
 
-@dataclass(frozen=True)
-class RunResult:
-    """What one call of `Simulation.run` did.
+def drawn_at(temperature: float | None, ensemble: Ensemble | None) -> float:
+    """Temperature of velocities that are drawn, K.
 
-    Attributes:
-        first_step: step counter before.
-        last_step: step counter after.
-        stepping_seconds: wall-clock seconds in the stepping loop alone: no compilation, reports or files.
-        finished: False when `should_stop` ended it early.
-        sampling_seconds: in samplers; what they leave the device to do may count with the next steps.
-        output_seconds: in totals and observers: rows, frames, checkpoints, what a user sees.
+    Raises:
+        SettingsError: one that makes no sense.
     """
-
-    first_step: int
-    last_step: int
-    stepping_seconds: float
-    finished: bool
-    sampling_seconds: float = 0.0
-    output_seconds: float = 0.0
-
-
-class Pace:
-    """Chooses how many steps to hand to the engine at once, from the speed seen so far."""
-
-    def __init__(self, target_seconds: float = TARGET_SECONDS) -> None:
-        self._target = target_seconds
-        self._steps = 1
-
-    def next(self) -> int:
-        """Steps for the next piece; starts with one, because a step of a huge system may take seconds."""
-        return self._steps
-
-    def record(self, steps: int, seconds: float) -> None:
-        """Learn from a piece of `steps` that took `seconds`."""
-        if steps < self._steps and seconds < self._target:
-            return  # cut short by a report; says nothing against the present length
-        per_step = max(seconds / steps, 1e-9)
-        self._steps = max(1, min(int(self._target / per_step), self._steps * _MAX_GROWTH))
+    if temperature is None:
+        temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
+    return float(SETTINGS["temperature"].read(temperature))
 
 
 class Simulation(NotCopied):
@@ -93,9 +69,10 @@ class Simulation(NotCopied):
         (20, True)
 
     Args:
-        atoms: the structure; its velocities are used if it has any, otherwise they are drawn
-            (Maxwell-Boltzmann, no net momentum). The object is left alone; see `atoms()`. Atoms that
-            `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints are refused.
+        atoms: the structure, or a list of structures, which makes `Simulations`. Velocities are used if there
+            are any, otherwise they are drawn (Maxwell-Boltzmann, no net momentum). The object is left alone;
+            see `atoms()`. Atoms that `FixAtoms` holds stay in place (docs/fixed-atoms.md); other constraints
+            are refused.
         forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
             sum.
         timestep: fs; None: 0.25 with ReaxFF, else 1. One that is long for the potential is warned of.
@@ -113,6 +90,14 @@ class Simulation(NotCopied):
         StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from engine
             and reader.
     """
+
+    def __new__(cls, atoms: Any = None, *args: Any, **more: Any) -> Any:
+        """A list of structures makes `Simulations`."""
+        if isinstance(atoms, list | tuple):
+            from taichimd.app.simulations import Simulations
+
+            return Simulations(atoms, *args, **more)
+        return super().__new__(cls)
 
     instead = "use save(path) and Simulation.load(path), or begin a new one from atoms()"
 
@@ -132,22 +117,13 @@ class Simulation(NotCopied):
         from taichimd.forcefields.load import load_forcefield
         from taichimd.program.engine import Engine
 
-        if temperature is None:
-            temperature = ensemble.temperature if isinstance(ensemble, Thermostat) else 300.0
-        temperature = SETTINGS["temperature"].read(temperature)
+        temperature = drawn_at(temperature, ensemble)
         potential = load_forcefield(forcefield)
         self._start(potential.timestep if timestep is None else timestep)
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential.check_bounded()
-        self._asked |= {
-            "potential": named(forcefield),
-            "temperature": temperature,
-            "seed": seed,
-            "backend": backend,
-            "decomposition": decomposition,
-        }
-        self.engine: EngineLike = Engine(
+        engine: EngineLike = Engine(
             atoms,
             potential,
             backend=backend,
@@ -156,15 +132,22 @@ class Simulation(NotCopied):
             decomposition=decomposition,
             fixed=fixed,
         )
-        for remark in remarks(atoms) + potential.remarks_on_timestep(self.timestep, self.engine.symbols):
+        asked = Asked(named(forcefield), temperature, seed, backend, decomposition)
+        for remark in self._begin(engine, atoms, asked):
             warnings.warn(remark, stacklevel=2)
+
+    def _begin(self, engine: EngineLike, atoms: Atoms, asked: Asked) -> list[str]:
+        """Take an engine of these atoms, and give it velocities; remarks for the user."""
+        self.engine = engine
+        self._asked |= asked._asdict()
         if has_velocities(atoms):
-            self.engine.set_state(velocities=atoms.get_velocities())
+            engine.set_state(velocities=atoms.get_velocities())
         else:
-            self.engine.set_state(
-                velocities=maxwell_boltzmann(self.engine.masses, temperature, seed, self.engine.fixed)
-            )
+            drawn = maxwell_boltzmann(engine.masses, asked.temperature, asked.seed, engine.fixed)
+            engine.set_state(velocities=drawn)
         self._structure = atoms.copy()
+        told: list[str] = engine.forcefield.remarks_on_timestep(self.timestep, engine.symbols)
+        return remarks(atoms) + told
 
     @classmethod
     def from_engine(cls, engine: EngineLike, *, timestep: float | None = None) -> "Simulation":
@@ -352,50 +335,8 @@ class Simulation(NotCopied):
             BlowUpError: the trajectory left physics.
             CapacityError: lists that do not fit the memory.
         """
-        for name, value in (("steps", steps), ("every", every)):
-            if int(value) != value or value <= 0:
-                raise SettingsError(f"{name} = {value}: expected a whole number above 0")
-        first, last = self.engine.step, self.engine.step + int(steps)
-        self.last_step = last
-        pace, seconds, ticked = Pace(), 0.0, 0.0
-        output = self._report(observers) if report_first and observers else 0.0
-        sampling = self._sample(samplers)
-        while self.engine.step < last and not should_stop():
-            now = self.engine.step
-            rhythms = {observer.every or every for observer in observers}
-            boundary = min([last, *((now // rhythm + 1) * rhythm for rhythm in rhythms)])
-            stop = min([boundary, *((now // s.every + 1) * s.every for s in samplers)])
-            piece = min(pace.next(), stop - now)
-            started = time.perf_counter()
-            self.engine.advance(piece, self.timestep * FS)
-            elapsed = time.perf_counter() - started
-            pace.record(piece, elapsed)
-            seconds += elapsed
-            sampling += self._sample(samplers)
-            now = self.engine.step
-            if now == boundary and observers:
-                due = [o for o in observers if now == last or now % (o.every or every) == 0]
-                output += self._report(due)
-            # Samples may come thousands of times a second; ticks need not.
-            if not samplers or self.engine.step == last or time.perf_counter() - ticked >= TARGET_SECONDS:
-                ticked = time.perf_counter()
-                for observer in observers:
-                    observer.tick(self)
-                output += time.perf_counter() - ticked
-        return RunResult(first, self.engine.step, seconds, self.engine.step >= last, sampling, output)
-
-    def _sample(self, samplers: Sequence[Sampler]) -> float:
-        """Take samples that are due; the seconds it took."""
-        begin = time.perf_counter()
-        for sampler in samplers:
-            if self.engine.step % sampler.every == 0:
-                sampler.sample(self)
-        return time.perf_counter() - begin
-
-    def _report(self, observers: Sequence[Observer]) -> float:
-        """Totals, and all observers told of them; the seconds it took."""
-        begin = time.perf_counter()
-        thermo = self.engine.thermo()
-        for observer in observers:
-            observer.report(self, thermo)
-        return time.perf_counter() - begin
+        check_length(steps, every)
+        watched = [Watched(self, observers, samplers)]
+        return run_loop(
+            self.engine, watched, steps, every=every, should_stop=should_stop, report_first=report_first
+        )

@@ -22,6 +22,13 @@ if TYPE_CHECKING:
 
 def print_header(console: Console, job: "Job", forcefield: Any, decomposition: str) -> None:
     """What is about to run, on what, in which decomposition."""
+    console.print(_table(header_rows(job, forcefield, decomposition)))
+    for note in job.notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
+def header_rows(job: "Job", forcefield: Any, decomposition: str) -> list[tuple[str, str]]:
+    """Rows of `print_header`."""
     from taichimd import __version__
     from taichimd.core.runtime import info
 
@@ -51,9 +58,7 @@ def print_header(console: Console, job: "Job", forcefield: Any, decomposition: s
         rows.insert(-1, ("thermostat", settings.ensemble.describe_thermostat()))
     if settings.ensemble.kind.moves_cell:
         rows.insert(-1, ("barostat", settings.ensemble.describe_barostat()))
-    console.print(_table(rows))
-    for note in job.notes:
-        console.print(f"note: {note}", highlight=False, markup=False)
+    return rows
 
 
 def potential_rows(forcefield: Any) -> list[tuple[str, str]]:

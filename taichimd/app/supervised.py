@@ -2,7 +2,8 @@
 
 import contextlib
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -11,6 +12,33 @@ from taichimd.app.outputs import CheckpointKeeper, RunFiles
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.core.errors import TaichimdError
 from taichimd.core.signals import StopRequest
+
+
+@dataclass
+class Supervised:
+    """A run that is brought to its end.
+
+    Attributes:
+        simulation: to be run. files: open ones. keeper: of checkpoints.
+        finish: writes results; called with the reason of the end.
+        failed: writes the report of a run that an error has ended; called with the error's words.
+        ended: whether one of them was called.
+    """
+
+    simulation: Simulation
+    files: RunFiles
+    keeper: CheckpointKeeper
+    finish: Callable[[str, RunResult], Any]
+    failed: Callable[[str], Any]
+    ended: bool = False
+
+    def fail(self, error: BaseException) -> None:
+        """Close files, and say in the report why."""
+        self.ended = True
+        with contextlib.suppress(TaichimdError):
+            self.files.close()
+        with contextlib.suppress(TaichimdError):  # on a full disk the first message is the one to show
+            self.failed(f"{type(error).__name__}: {error}")
 
 
 def to_the_end(
@@ -40,22 +68,34 @@ def to_the_end(
     Raises:
         TaichimdError: of the run; the message says where the last good checkpoint is.
     """
+    return all_to_the_end([Supervised(simulation, files, keeper, finish, failed)], console, step)
+
+
+def all_to_the_end(
+    runs: Sequence[Supervised], console: Console, step: Callable[[StopRequest], RunResult]
+) -> int:
+    """`to_the_end` of runs that step together; one that has failed on its way is left as it is."""
     try:
         with StopRequest() as stop:
             result = step(stop)
             stopped = None if result.finished else stop.received
-            keeper.save(simulation)
-            files.close()
+            reason = "finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}"
+            left = [run for run in runs if not run.ended]
+            for run in left:
+                run.keeper.save(run.simulation)
+                run.files.close()
             # Still within: who stops a run that has come to its end must not lose its results.
-            finish("finished" if stopped is None else f"stopped by {signal.Signals(stopped).name}", result)
+            for run in left:
+                run.finish(reason, result)
+                run.ended = True
     except (TaichimdError, KeyboardInterrupt) as error:
-        with contextlib.suppress(TaichimdError):
-            files.close()
-        with contextlib.suppress(TaichimdError):  # on a full disk the first message is the one to show
-            failed(f"{type(error).__name__}: {error}")
+        for run in runs:
+            if not run.ended:
+                run.fail(error)
+        note = runs[0].keeper.note() if len(runs) == 1 else "each folder has its last good checkpoint"
         if isinstance(error, TaichimdError):
-            error.args = (f"{error}; {keeper.note()}", *error.args[1:])
+            error.args = (f"{error}; {note}", *error.args[1:])
         else:
-            console.print(keeper.note(), highlight=False, markup=False)
+            console.print(note, highlight=False, markup=False)
         raise
     return 0 if stopped is None else 128 + stopped

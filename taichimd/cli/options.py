@@ -1,7 +1,7 @@
 """Options of the command line, made from the declarations of settings."""
 
 import inspect
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING
 from typing import Annotated, Any
 
@@ -43,8 +43,16 @@ PlotFormat = Annotated[str, _shared("plot_format")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
 
-def with_options(settings: Collection[Setting]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command `(..., **flags)` an option for each setting; what is not given is no flag."""
+def with_options(
+    settings: Collection[Setting], other: Mapping[str, Any] | None = None
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command `(..., **flags)` an option for each setting; what is not given is no flag.
+
+    Args:
+        settings: declared ones.
+        other: types of options that take several values, instead of those of their settings.
+    """
+    types = {one.option: one.values.option for one in settings} | dict(other or {})
 
     def changed(command: Callable[..., None]) -> Callable[..., None]:
         def called(**flags: Any) -> None:
@@ -56,7 +64,7 @@ def with_options(settings: Collection[Setting]) -> Callable[[Callable[..., None]
                 one.option,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if one.default is MISSING else None,
-                annotation=Annotated[one.values.option | None, parameter(one)],
+                annotation=Annotated[types[one.option] | None, parameter(one)],
             )
             for one in settings
         ]

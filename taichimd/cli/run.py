@@ -1,7 +1,7 @@
 """`taichimd run`: the main job."""
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -9,18 +9,42 @@ from taichimd.app.settings import SETTINGS
 from taichimd.cli.options import Quiet, with_options
 
 
-@with_options(SETTINGS.values())
-def run(quiet: Quiet = False, **flags: Any) -> None:
+@with_options(SETTINGS.values(), other={"structure": list[str], "temperature": str})
+def run(
+    quiet: Quiet = False,
+    replicas: Annotated[
+        int, typer.Option(help="Runs of each structure and temperature, with seeds that count up.", min=1)
+    ] = 1,
+    **flags: Any,
+) -> None:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
 
-    A job file has the same settings, in tables as here; options win over it. Ctrl-C stops with a checkpoint.
+    Several structures, --temperature 300,400 or --replicas run together, each in a folder of its own below
+    --output. A job file has the same settings, in tables as here; options win over it. Ctrl-C stops with a
+    checkpoint.
     """
     from taichimd.app.console import Console
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
+    from taichimd.app.members import is_several, values_of
 
-    is_job = str(flags.get("structure")).endswith(".toml")
-    job_file = Path(flags.pop("structure")) if is_job else None
-    code = run_job(prepare_job(flags, job_file), Console(quiet))
+    console, restart = Console(quiet), flags.get("restart")
+    if restart is not None and is_several(restart):
+        from taichimd.app.together import restart_several
+
+        code = restart_several(flags | ({"replicas": replicas} if replicas > 1 else {}), console)
+        raise typer.Exit(code)
+    structures = flags.pop("structure", None) or []
+    is_job = len(structures) == 1 and structures[0].endswith(".toml")
+    job_file = Path(structures.pop()) if is_job else None
+    axes = {"structure": structures, "temperature": values_of("temperature", flags.pop("temperature", ""))}
+    axes = {key: values for key, values in axes.items() if values}
+    if replicas > 1 or any(len(values) > 1 for values in axes.values()):
+        from taichimd.app.together import start_several
+
+        code = start_several(flags, axes, job_file, replicas, console)
+    else:
+        one = {key: value for key, (value,) in axes.items()}
+        code = run_job(prepare_job({**flags, **one}, job_file), console)
     if code:
         raise typer.Exit(code)

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError, SettingsError, TaichimdError
-from taichimd.lammps.processes import INSTALL, mpi_library
+from taichimd.core.processes import mpi_library
+from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import Script, read_script
 
 RESTART = ("taichimd.restart.a", "taichimd.restart.b")

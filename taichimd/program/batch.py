@@ -77,6 +77,7 @@ class Batch(NotCopied):
         backend, precision, skin, decomposition: as for `Engine`.
         ensembles: one for each system, or one for all; NVE if None. One class, and no barostat.
         fixed: of each system, as for `Engine`.
+        names: what messages call the systems; None: by their numbers.
 
     Raises:
         StructureError, MissingParameterError, SettingsError: as for `Engine`; the message names the system.
@@ -85,7 +86,8 @@ class Batch(NotCopied):
         CapacityError: they do not fit the memory; the message says how many would.
 
     Attributes:
-        members: the systems. step: steps done. alive: numbers of the systems that go on.
+        members: the systems. names: what messages call them. step: steps done.
+        alive: numbers of the systems that go on.
     """
 
     def __init__(
@@ -99,26 +101,28 @@ class Batch(NotCopied):
         ensembles: Ensemble | Sequence[Ensemble] | None = None,
         decomposition: str = "auto",
         fixed: Sequence[NDArray[np.bool_] | None] | None = None,
+        names: Sequence[str] | None = None,
     ) -> None:
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
         check_options(precision, skin)
         self.forcefield = forcefield = _listed(accepted(forcefield, precision, decomposition, False))
         self.precision, self.n_systems = precision, len(systems)
+        self.names = [called(k) for k in range(len(systems))] if names is None else list(names)
         self.backend = start(backend)
         for number, atoms in enumerate(systems):
-            with named(number):
+            with named(self.names[number]):
                 check_atoms(atoms)
         kinds_of_all = [tuple(sorted(set(atoms.symbols))) for atoms in systems]
         for kinds in dict.fromkeys(kinds_of_all):
-            with named(kinds_of_all.index(kinds)):
+            with named(self.names[kinds_of_all.index(kinds)]):
                 forcefield.bind(list(kinds))
         species = sorted(set().union(*kinds_of_all))
         bounds = forcefield.bind(species)
         many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
         cells, held = [], []
         for number, atoms in enumerate(systems):
-            with named(number):
+            with named(self.names[number]):
                 cells.append(Cell(atoms.cell.array, atoms.pbc.copy()))
                 check_turns(atoms.positions, cells[-1].frame)
                 check_digits(atoms.positions, precision)
@@ -344,13 +348,18 @@ class Batch(NotCopied):
         ti.sync()
 
 
+def called(number: int) -> str:
+    """What messages call a system that has no name."""
+    return f"system {number} (counted from 0)"
+
+
 @contextmanager
-def named(number: int) -> Iterator[None]:
+def named(name: str) -> Iterator[None]:
     """Errors within are of this system."""
     try:
         yield
     except TaichimdError as error:
-        error.args = (f"system {number} (counted from 0): {error}", *error.args[1:])
+        error.args = (f"{name}: {error}", *error.args[1:])
         raise
 
 

@@ -116,7 +116,7 @@ class Engine(NotCopied):
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
         for term in forcefield.terms:
-            term.check_directions(self.pbc)
+            term.check_structure(atoms)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:

@@ -30,7 +30,8 @@ class Member(NotCopied):
 
     Attributes:
         batch, number: whose it is. error: why it has stopped, or None.
-        n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition: as of `Engine`.
+        n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition, backend: as of
+            `Engine`.
     """
 
     instead = "make another batch"
@@ -51,7 +52,7 @@ class Member(NotCopied):
         self.masses: Array = atoms.get_masses().astype(float)
         self.pbc = atoms.pbc.copy()
         self.forcefield, self.precision = batch.forcefield, batch.precision
-        self.decomposition = batch.decomposition
+        self.decomposition, self.backend = batch.decomposition, batch.backend
         self.error: TaichimdError | None = None
         self._last: dict[str, Array] = {}
         self._extract: Extract | None = None
@@ -65,7 +66,7 @@ class Member(NotCopied):
     def stop(self, error: TaichimdError) -> None:
         """Keep the present state, of a step that has failed."""
         self._stopped_at, self.error = self.batch.step, error
-        error.args = (f"system {self.number} (counted from 0): {error}", *error.args[1:])
+        error.args = (f"{self.batch.names[self.number]}: {error}", *error.args[1:])
         self._last = {name: self.batch.vectors(name)[self._part].copy() for name in ("pos", "vel")}
 
     @property

@@ -21,7 +21,7 @@ from taichimd import (
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
@@ -218,6 +218,8 @@ def test_alone_it_is_not_run():
 
 
 def test_mistakes():
+    with pytest.raises(StructureError, match="has 2 atoms; a triple has three: give it more atoms"):
+        evaluated(Atoms("Ar2", [[0, 0, 0], [4, 0, 0]]), AxilrodTeller())
     with pytest.raises(SettingsError, match=r"periodic cell has infinitely many; give it a cutoff"):
         evaluated(bulk("Ar", "fcc", a=5.3, cubic=True), AxilrodTeller())
     with pytest.raises(StructureError, match="atoms 0 and 2"):

@@ -1,0 +1,190 @@
+"""What several runs have found: a table of one row for each, on the terminal and as CSV, and a picture."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from taichimd.app.outputs import OutputFolder
+from taichimd.app.summary import header_rows, print_rows
+from taichimd.io.analysis_files import COLOURS, draw
+from taichimd.io.files import write_atomically
+from taichimd.io.report import read_report
+from taichimd.io.thermo import read_thermo
+
+if TYPE_CHECKING:
+    from taichimd.app.job import Job
+    from taichimd.app.members import Members
+
+TABLE, PICTURE = "batch.csv", "batch"
+_MEANS = {
+    "mean_temperature_K": "temperature (K)",
+    "mean_potential_eV_per_atom": "potential energy (eV/atom)",
+    "mean_pressure_GPa": "pressure (GPa)",
+    "mean_volume_A3": "volume (Å³)",
+}
+"""Columns of means over the rows of thermo.csv, with what a picture says of them."""
+_SHOWN = 60
+"""Rows on a terminal."""
+
+Row = dict[str, Any]
+
+
+def print_batch(console: Console, jobs: Mapping[str, "Job"], decomposition: str) -> None:
+    """What is about to run: what all systems have, and the notes of each.
+
+    Args:
+        console: where to.
+        jobs: the runs of a batch by their names.
+        decomposition: of the batch.
+    """
+    every = list(jobs.values())
+    rows = dict(header_rows(every[0], every[0].forcefield, decomposition))
+    sizes = sorted(len(job.atoms) for job in every)
+    between = f"{sizes[0]:,}" if sizes[0] == sizes[-1] else f"{sizes[0]:,} to {sizes[-1]:,}"
+    changed = {
+        "system": f"{len(every)} of {between} atoms, {sum(sizes):,} in all, in one launch",
+        "thermostat": _span([job.settings.ensemble.describe_thermostat() for job in every]),
+        "velocities": _span([dict(header_rows(job, job.forcefield, ""))["velocities"] for job in every]),
+    }
+    print_rows(console, [(name, changed.get(name, value)) for name, value in rows.items()])
+    for note in dict.fromkeys(note for job in every for note in job.notes):
+        whose = [name for name, job in jobs.items() if note in job.notes]
+        of = "" if len(whose) == len(jobs) else f"{whose[0]}{', ...' * (len(whose) > 1)}: "
+        console.print(f"note: {of}{note}", highlight=False, markup=False)
+
+
+def _span(texts: Sequence[str]) -> str:
+    """One text for several: the first, and the last where it differs."""
+    return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
+
+
+def write_table(all_of: "Members") -> list[Row]:
+    """Write the CSV of all runs that have begun; its rows.
+
+    Columns: the run, the settings that differ, `n_atoms`, `steps`, `ps`, `exit_reason`, means over the rows
+    of thermo.csv, `drift_ueV_per_atom` (empty where nothing is conserved), what was observed and its error.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    rows = [_row(OutputFolder(all_of.folder / one.name), one.name, one.varied) for one in all_of.members]
+    rows = [row for row in rows if row]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    text = io.StringIO()
+    table = csv.DictWriter(text, names, restval="", lineterminator="\n")
+    table.writeheader()
+    table.writerows(rows)
+    write_atomically(all_of.folder / TABLE, lambda file: file.write(text.getvalue().encode()))
+    return rows
+
+
+def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
+    """What run.json and thermo.csv of a run say; empty if it has not begun."""
+    report = read_report(folder.report)
+    if not report:
+        return {}
+    row: Row = {
+        "run": name,
+        **{key: value if isinstance(value, int | float) else str(value) for key, value in varied.items()},
+    }
+    row |= {"n_atoms": report["n_atoms"], "steps": report["last_step"], "ps": report["simulated_ps"]}
+    row["exit_reason"] = report["exit_reason"]
+    thermo = read_thermo(folder.thermo) if folder.thermo.exists() else {}
+    if len(thermo.get("step", ())):
+        row["mean_temperature_K"] = float(thermo["temperature_K"].mean())
+        row["mean_potential_eV_per_atom"] = float(thermo["potential_eV"].mean()) / report["n_atoms"]
+    for key in ("mean_pressure_GPa", "mean_volume_A3"):
+        if key in report:
+            row[key] = report[key]
+    energy = report.get("energy")
+    if energy:
+        row["drift_ueV_per_atom"] = energy["change_ev_per_atom"] * 1e6
+    for quantity, found in report.get("observed", {}).get("values", {}).items():
+        if isinstance(found, Mapping) and isinstance(found.get("value"), int | float):
+            unit = f" ({found['unit']})" if found.get("unit") else ""
+            row[f"{quantity}{unit}"] = found["value"]
+            row[f"error of {quantity}{unit}"] = found.get("error")
+    return row
+
+
+def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> None:
+    """The rows, and where all is."""
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("run", "atoms", "steps", "T mean (K)", "P mean (GPa)", "drift (µeV/atom)", "end"):
+        table.add_column(name, justify="left" if name in ("run", "end") else "right", overflow="fold")
+    for row in rows[:_SHOWN]:
+        numbers = [
+            _shown(row.get(key), digits)
+            for key, digits in (
+                ("mean_temperature_K", ".1f"),
+                ("mean_pressure_GPa", ".4g"),
+                ("drift_ueV_per_atom", "+.3g"),
+            )
+        ]
+        table.add_row(
+            row["run"], f"{row['n_atoms']:,}", f"{row['steps']:,}", *numbers, row["exit_reason"].split(":")[0]
+        )
+    console.print()
+    console.print(table)
+    if len(rows) > _SHOWN:
+        console.print(f"... and {len(rows) - _SHOWN} more", highlight=False)
+    console.print(
+        f"{len(rows)} of {len(all_of.members)} runs in {all_of.folder}/, table {all_of.folder / TABLE}",
+        highlight=False, markup=False, soft_wrap=True,
+    )  # fmt: skip
+
+
+def _shown(value: Any, digits: str) -> str:
+    return "-" if value is None else format(value, digits)
+
+
+def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png") -> Path | None:
+    """Draw means of the runs over the first number that differs, other than the seed; the picture.
+
+    Each run is a point; where several have the same settings, their mean is a mark with its standard error.
+
+    Returns:
+        The picture, or None if there is nothing to draw.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    axes = [
+        key for one in all_of.members for key, value in one.varied.items() if isinstance(value, int | float)
+    ]
+    key = next((one for one in axes if one != "seed"), "seed")
+    good = [row for row in rows if isinstance(row.get(key), int | float)]
+    columns = {name: label for name, label in _MEANS.items() if any(name in row for row in good)}
+    others = {
+        name: name for row in good for name in row
+        if f"error of {name}" in row and len(columns) < 4
+    }  # fmt: skip
+    panels = [_panel(good, key, name, label) for name, label in {**columns, **others}.items()]
+    if not panels:
+        return None
+    path = all_of.folder / f"{PICTURE}.{plot_format}"
+    draw(path, f"{len(good)} runs", panels)
+    return path
+
+
+def _panel(rows: Sequence[Row], key: str, name: str, label: str) -> Any:
+    points = np.array([[row[key], row[name]] for row in rows if row.get(name) is not None], float)
+
+    def paint(axis: Any) -> None:
+        axis.plot(*points.T, "o", color=COLOURS[0], alpha=0.35, markersize=4)
+        for x in np.unique(points[:, 0]):
+            values = points[points[:, 0] == x, 1]
+            if len(values) > 1:
+                error = values.std(ddof=1) / np.sqrt(len(values))
+                axis.errorbar([x], [values.mean()], [error], color=COLOURS[1], marker="_", capsize=3)
+        axis.set_xlabel(key)
+        axis.set_ylabel(label)
+        axis.ticklabel_format(useOffset=False)
+
+    return paint

@@ -1,0 +1,213 @@
+"""Several runs from one set of options: what differs, what each is called, what their folder keeps."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from taichimd.app.config import make_settings
+from taichimd.app.job import Job, prepare_job
+from taichimd.app.outputs import OutputFolder
+from taichimd.app.setting_types import absolute, of_each
+from taichimd.app.settings import SETTINGS
+from taichimd.core.errors import CheckpointError, OutputError, SettingsError
+from taichimd.io.files import write_atomically
+from taichimd.io.report import read_report
+
+FILE = "batch.json"
+
+
+@dataclass(frozen=True)
+class Member:
+    """One run of several.
+
+    Attributes:
+        name: of its folder. flags: its settings, as for `prepare_job`, without the folder.
+        varied: those of them that differ between the runs.
+    """
+
+    name: str
+    flags: dict[str, Any]
+    varied: dict[str, Any]
+
+
+def is_several(restart: str) -> bool:
+    """Whether a folder is that of several runs."""
+    return (Path(restart) / FILE).exists()
+
+
+def values_of(option: str, text: str) -> list[Any]:
+    """Values of a setting from a text with commas between them.
+
+    Raises:
+        SettingsError: an unknown setting, or a value that is wrong.
+    """
+    if option not in SETTINGS:
+        raise SettingsError(f"{option!r} is no setting of a run; expected one of {', '.join(SETTINGS)}")
+    one = SETTINGS[option]
+    if not text:
+        return []
+    return [one.read(_converted(part.strip(), one.values.option)) for part in text.split(",")]
+
+
+def _converted(text: str, kind: Any) -> Any:
+    """A text as the type of an option; what is no such thing stays, for the setting to refuse."""
+    try:
+        return {"true": True, "false": False}.get(text, text) if kind is bool else kind(text)
+    except (TypeError, ValueError):
+        return text
+
+
+def spread(
+    flags: Mapping[str, Any],
+    axes: Mapping[str, Sequence[Any]],
+    job_file: Path | None = None,
+    *,
+    seeds: int = 1,
+    numbered: bool = True,
+) -> list[Member]:
+    """All combinations of what differs.
+
+    Args:
+        flags: what all runs have, as for `prepare_job`.
+        axes: values of each setting that differs.
+        job_file: TOML job file that all have.
+        seeds: runs of each combination, whose seeds count up from that of the settings.
+        numbered: whether names begin with a number.
+
+    Raises:
+        SettingsError: a value that is wrong, a seed that is given twice.
+    """
+    axes = dict(axes)
+    if seeds > 1:
+        if "seed" in axes:
+            raise SettingsError("seed is given several values: leave the number of seeds out")
+        first = make_settings(flags, job_file).ensemble.seed
+        axes["seed"] = list(range(first, first + seeds))
+    found: list[Member] = []
+    for number, values in enumerate(product(*axes.values())):
+        varied = dict(zip(axes, values, strict=True))
+        settings = make_settings({**flags, **varied}, job_file)
+        record = settings.record()
+        own = {key: record[key] for key in sorted(settings.given - {"output", "overwrite"})}
+        if own.get("structure"):
+            own["structure"] = absolute(own["structure"], folder=True)
+        if own.get("potential"):
+            own["potential"] = of_each(own["potential"], absolute)
+        several = {key: value for key, value in varied.items() if len(axes[key]) > 1}
+        parts = [f"{number:03d}"] if numbered else []
+        name = "-".join([*parts, *(_part(key, value) for key, value in several.items())]) or "000"
+        while name in {one.name for one in found}:
+            name += f"-{number:03d}"
+        found.append(Member(name, own, several))
+    return found
+
+
+def _part(key: str, value: Any) -> str:
+    """What a folder's name says of a setting."""
+    if key == "structure":
+        text = Path(str(value)).stem
+    elif key == "temperature":
+        text = f"{value:g}K"
+    else:
+        text = f"{key}{value:g}" if isinstance(value, float) else f"{key}{value}"
+    return re.sub(r"[^\w.+-]+", "_", text)
+
+
+@dataclass(frozen=True)
+class Members:
+    """The runs whose folders are in one folder, as its `batch.json` says.
+
+    Attributes:
+        folder: that one. members: the runs.
+    """
+
+    folder: Path
+    members: list[Member]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Members":
+        """What a folder has.
+
+        Raises:
+            CheckpointError: no such file, or none that can be read.
+        """
+        file = folder / FILE
+        try:
+            content = json.loads(file.read_text(encoding="utf-8"))
+            return cls(folder, [Member(**one) for one in content["members"]])
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(
+                f"{file} cannot be read as that of a batch: {error}; restart its folders one by one"
+            ) from None
+
+    def write(self) -> None:
+        """Say in the folder which runs it has.
+
+        Raises:
+            OutputError: it cannot be written.
+        """
+        content = {"members": [vars(one) for one in self.members]}
+        text = json.dumps(content, indent=1) + "\n"
+        write_atomically(self.folder / FILE, lambda file: file.write(text.encode()))
+
+    def begin(self, *, overwrite: bool, go_on: bool) -> None:
+        """Look whether the folder is free, and make it so if it may be.
+
+        Args:
+            overwrite: whether other runs in it are replaced.
+            go_on: whether equal runs in it are gone on with.
+
+        Raises:
+            OutputError: other runs are there.
+        """
+        there = Members.read(self.folder).members if (self.folder / FILE).exists() else []
+        if overwrite:
+            self._clear([*there, *self.members])
+            return
+        there = [one for one in there if self._output(one).checkpoint.exists()]
+        if there and not go_on:
+            raise OutputError(
+                f"{self.folder} holds an earlier batch of {len(there)} runs; give --overwrite to replace it, "
+                f"--restart {self.folder} to go on with it, or another --output"
+            )
+        mine = {one.name: one.flags for one in self.members}
+        for one in there:
+            if mine.get(one.name, one.flags) != one.flags:
+                raise OutputError(
+                    f"{self.folder / one.name} is a run of other settings; give --overwrite to replace all "
+                    "runs there, or another --output"
+                )
+
+    def _output(self, member: Member) -> OutputFolder:
+        return OutputFolder(self.folder / member.name)
+
+    def _clear(self, members: Sequence[Member]) -> None:
+        for one in members:
+            if self._output(one).checkpoint.exists():
+                self._output(one).clear()
+
+    def job(self, member: Member, more: Mapping[str, Any]) -> Job | None:
+        """What is left to do of a run; None if it is complete, or has exploded and nothing is changed.
+
+        Args:
+            member: one of them.
+            more: settings of a restart that win over those of the run.
+
+        Raises:
+            TaichimdError: as `prepare_job`.
+        """
+        folder = self._output(member)
+        if not folder.checkpoint.exists():
+            own = dict(member.flags)
+            if {"steps", "time"} & more.keys():
+                own = {key: value for key, value in own.items() if key not in ("steps", "time")}
+            # The name of a run that has only begun is not in the way.
+            return prepare_job({**own, **more, "output": str(folder.path), "overwrite": True})
+        ended = str(read_report(folder.report).get("exit_reason", ""))
+        if not more and (ended == "finished" or ended.startswith("BlowUpError")):
+            return None
+        return prepare_job({**more, "restart": str(folder.path)})

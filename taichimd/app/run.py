@@ -1,0 +1,298 @@
+"""One run: its files, checkpoints, reports. `driver` starts it alone, `together` with others."""
+
+import os
+import shlex
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from taichimd.app.bond_file import BondFile
+from taichimd.app.job import Job, same_path
+from taichimd.app.loop import RunResult, Watched, run_loop
+from taichimd.app.notes import after_run
+from taichimd.app.observer import Observer
+from taichimd.app.outputs import (
+    CheckpointKeeper,
+    OutputFolder,
+    RunFiles,
+    ThermoTable,
+    TrajectoryFile,
+    cut_trajectory,
+    dropped_from,
+)
+from taichimd.app.profile import profile_of
+from taichimd.app.progress import ProgressObserver
+from taichimd.app.protocols import ThermoLike
+from taichimd.app.restart import counted_from, first_energy, ramp_of
+from taichimd.app.saving import state_of
+from taichimd.app.setting_types import DRAW, parts_of
+from taichimd.app.simulation import Simulation
+from taichimd.app.summary import print_stopped, print_summary
+from taichimd.app.supervised import Supervised, all_to_the_end
+from taichimd.core.signals import StopRequest
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.plots import plot_run, title_of
+from taichimd.io.report import (
+    energy_drift,
+    host,
+    pressure_and_volume,
+    read_report,
+    segments,
+    versions,
+    write_report,
+)
+from taichimd.io.structures import has_velocities
+from taichimd.io.thermo import read_thermo
+from taichimd.observables import observing
+from taichimd.observables.bonds import Bonds
+
+
+class _FirstTotal(Observer):
+    """Remembers the conserved energy of the first report; None where nothing is conserved."""
+
+    def __init__(self, value: float | None) -> None:
+        self.value = value
+
+    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+        if self.value is None:
+            self.value = thermo.conserved
+
+
+class Run:
+    """One run from its first report to its last file.
+
+    Args:
+        job: what is run.
+        folder: where it writes.
+        simulation: in its first state.
+        before: seconds of the phases before the run.
+        console: where summary and progress go.
+        appending: whether a run of this folder goes on.
+        more: for run.json, such as the batch that it belongs to.
+
+    Attributes:
+        last_step: where it ends. report: run.json, once it has ended.
+    """
+
+    def __init__(
+        self,
+        job: Job,
+        folder: OutputFolder,
+        simulation: Simulation,
+        before: dict[str, float],
+        console: Console,
+        appending: bool,
+        more: dict[str, Any] | None = None,
+    ) -> None:
+        self.job, self.folder, self.simulation, self.console = job, folder, simulation, console
+        self.before, self.more = before, more or {}
+        self.appending = appending
+        self.earlier = read_report(folder.report) if appending else {}
+        self.report: dict[str, Any] = {}
+        self.observed: dict[str, Any] = {}
+        self.first_step, self.first_ps = simulation.step, simulation.time_ps
+        self.last_step = self.first_step + job.steps
+        self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
+        self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
+        self.potential = job.forcefield.describe(job.atoms.get_chemical_symbols())
+        self.observations = observing.start(simulation, job.plan, job.checkpoint)
+        self.started = time.time()
+        self.clock = time.perf_counter()
+
+    def open(self, interval: float | None = None) -> Supervised:
+        """Open its files, and write the first report.
+
+        Args:
+            interval: seconds between checkpoints; None: that of the settings.
+        """
+        output = self.job.settings.output
+        self.files = self._files()
+        self.keeper = CheckpointKeeper(
+            self.folder.checkpoint, self._checkpoint, self.files.sync,
+            output.checkpoint_interval if interval is None else interval,
+            self.first_step if self.appending else None,
+        )  # fmt: skip
+        self._write_report("running", None)
+        return Supervised(self.simulation, self.files, self.keeper, self.finish, self.fail)
+
+    def watched(self, *more: Observer) -> Watched:
+        """The simulation, with all that looks at it."""
+        observers = (self.first_total, *self.files.observers, self.keeper, *more)
+        return Watched(self.simulation, observers, () if self.observations is None else (self.observations,))
+
+    def void_newer(self) -> None:
+        """Replace the folder's checkpoint, if an older one was chosen: the newer one is void now."""
+        if self.appending and not same_path(Path(str(self.job.settings.system.restart)), self.keeper.path):
+            self.keeper.save(self.simulation)
+
+    def execute(self) -> int:
+        """Step, write, report, and show it all; the exit code."""
+
+        def finish(reason: str, result: RunResult) -> None:
+            rows = self.finish(reason, result)
+            print_summary(self.console, self.report, self.folder, rows)
+            if reason != "finished":
+                command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
+                print_stopped(self.console, reason, result.last_step, self.last_step, command)
+
+        return all_to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
+
+    def _files(self) -> RunFiles:
+        output, path = self.job.settings.output, self.folder.trajectory
+        moving_cell = self.job.settings.ensemble.kind.moves_cell
+        frames = None
+        if path is not None:
+            frames = TrajectoryFile(
+                path,
+                output.steps_between_frames,
+                per_atom=parts_of(output.per_atom),
+                terms=output.terms,
+                drop_from=self._drop_from("frames_every"),
+            )
+        else:
+            # Frames behind the checkpoint are of a run that is no longer this one.
+            for file in self.folder.trajectories:
+                if self.appending and file.exists():
+                    cut_trajectory(file, self.first_step + 1)
+        table = ThermoTable(
+            self.folder.thermo,
+            drop_from=self._drop_from("every"),
+            moving_cell=moving_cell,
+            terms=output.terms,
+        )
+        files = RunFiles(table, frames, self._bonds())
+        files.open(self.simulation)
+        return files
+
+    def _bonds(self) -> BondFile | None:
+        observe, plan = self.job.settings.observe, self.job.plan
+        if plan is None or Bonds.name not in plan.kinds:
+            return None
+        (name,) = Bonds.files()
+        return BondFile(
+            self.folder.path / name, observe.every, bond_order=observe.bond_order,
+            drop_from=self._drop_from("observe_every"),
+        )  # fmt: skip
+
+    def _step(self, stop: StopRequest) -> RunResult:
+        self.void_newer()
+        if self.job.steps == 0:
+            return RunResult(self.first_step, self.first_step, 0.0, True)
+        with ProgressObserver(
+            self.console, self.first_step, self.last_step, self.first_total.value
+        ) as progress:
+            return run_loop(
+                self.simulation.engine,
+                [self.watched(progress)],
+                self.job.steps,
+                every=self.job.settings.output.every,
+                should_stop=stop,
+                report_first=not self.appending,
+            )
+
+    def _drop_from(self, rhythm: str) -> int | None:
+        """`dropped_from` of rows ("every") or frames ("frames_every"); None of a new run."""
+        if not self.appending or self.job.checkpoint is None:
+            return None
+        step, before = self.job.checkpoint.step, self.job.checkpoint.settings
+        return dropped_from(step, before.get(rhythm) or before["every"], self.job.steps)
+
+    def _checkpoint(self, simulation: Simulation) -> Checkpoint:
+        if self.first_total.value is None:
+            self.first_total.report(simulation, simulation.engine.thermo())
+        return Checkpoint(
+            **state_of(simulation),
+            pbc=self.job.atoms.pbc,
+            numbers=self.job.atoms.numbers,
+            settings=self.job.settings.record(),
+            potential_hash=self.potential["fingerprint"],
+            potential=self.potential,
+            last_step=self.last_step,
+            first_total=self.first_total.value,
+            counted_from=self.counted_from,
+            ramp=ramp_of(self.job.settings, self.job.checkpoint, self.job.steps),
+            observed={} if self.observations is None else self.observations.save(),
+        )
+
+    def finish(self, reason: str, result: RunResult) -> list[tuple[str, str]]:
+        """Write results, pictures and run.json; rows for a summary."""
+        title = title_of(self.job.atoms.get_chemical_formula(), len(self.job.atoms))
+        rows, self.observed = observing.finish(
+            self.observations, self.folder.path, title, self.job.settings.output.plot_format
+        )
+        self._write_report(reason, result)
+        plot_run(self.folder.thermo, self.folder.plot, self.report)
+        return rows + [("note", note) for note in after_run(self.report)]
+
+    def fail(self, reason: str) -> None:
+        """Write run.json of a run that an error has ended."""
+        self._write_report(reason, None)
+
+    def _write_report(self, reason: str, result: RunResult | None) -> None:
+        from taichimd.core.runtime import info
+
+        engine, job = self.simulation.engine, self.job
+        report: dict[str, Any] = {
+            "exit_reason": reason,
+            "settings": job.settings.record(),
+            "n_atoms": engine.n_atoms,
+            "n_fixed": 0 if engine.fixed is None else int(engine.fixed.sum()),
+            "formula": job.atoms.get_chemical_formula(),
+            "decomposition": engine.decomposition,
+            "potential": self.potential,
+            "first_step": self.first_step,
+            "last_step": engine.step,
+            "first_ps": self.first_ps,
+            "conserved_from_step": self.counted_from,
+            "planned_last_step": self.last_step,
+            "simulated_ps": self.simulation.time_ps,
+            "seed": job.settings.ensemble.seed,
+            "velocities": _origin_of_velocities(job),
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
+            "wall_seconds": time.perf_counter() - self.clock,
+            "compile_seconds": self.before["compile"],
+            "versions": versions(),
+            "runtime": info(),
+            "host": host(),
+            "notes": job.notes,
+            **self.observed,
+            **self.more,
+        }
+        if result is not None:
+            report |= self._figures(result)
+            report["notes"] = [*job.notes, *after_run(report)]
+        report["segments"] = segments(self.earlier, report)
+        write_report(self.folder.report, report)
+        self.report = report
+
+    def _figures(self, result: RunResult) -> dict[str, Any]:
+        """Speed and physics of a run that ended."""
+        engine, seconds = self.simulation.engine, result.stepping_seconds
+        steps = result.last_step - result.first_step
+        rows = read_thermo(self.folder.thermo)
+        figures: dict[str, Any] = {
+            "stepping_seconds": seconds,
+            "atom_steps_per_second": engine.n_atoms * steps / seconds if seconds > 0 else None,
+            "statistics": engine.statistics(),
+        }
+        if len(rows["step"]):
+            figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
+            figures["last_temperature_K"] = float(rows["temperature_K"][-1])
+            of_ensemble = rows["step"] >= self.counted_from
+            figures["energy"] = energy_drift(
+                rows["time_ps"][of_ensemble], rows["conserved_eV"][of_ensemble], engine.n_atoms
+            )
+            figures |= pressure_and_volume(rows)
+        figures["last_cell_A"] = engine.cell
+        if self.job.settings.output.profile:
+            figures["profile"] = profile_of(self.before, result, time.perf_counter() - self.clock)
+        return figures
+
+
+def _origin_of_velocities(job: Job) -> str:
+    if job.settings.system.velocities == DRAW or not has_velocities(job.atoms):
+        return "Maxwell-Boltzmann"
+    return "structure file" if job.checkpoint is None else "checkpoint"

@@ -1,0 +1,177 @@
+"""Several runs of one command: folders as of runs alone, restarts, explosions, mistakes."""
+
+import csv
+import json
+import os
+import re
+import shutil
+import signal
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd.cli.app import main
+from taichimd.core import memory
+from taichimd.program.batch import Batch
+
+pytestmark = pytest.mark.runtime("quadrants")
+
+COMMON = ["--potential", "Si.sw", "--steps", "60", "--every", "20", "--frames_every", "30"]
+COMMON = [one.replace("_", "-") for one in COMMON]
+LANGEVIN = ["--ensemble", "nvt-langevin"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed, name in enumerate("AB"):
+        atoms = bulk("Si", cubic=True).repeat((1 + seed, 1, 1))
+        atoms.rattle(0.03, seed=seed)
+        atoms.write(f"{name}.xyz")
+
+
+def command(*arguments):
+    """Exit code."""
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    return end.value.code
+
+
+def same(one, other):
+    for name in ("thermo.csv", "trajectory.extxyz", "rdf.csv"):
+        paths = [f"{folder}/{name}" for folder in (one, other)]
+        if any(map(os.path.exists, paths)):
+            assert open(paths[0], "rb").read() == open(paths[1], "rb").read(), name
+
+
+def rows_of(folder):
+    with open(f"{folder}/batch.csv") as file:
+        return list(csv.DictReader(file))
+
+
+def report_of(folder):
+    with open(f"{folder}/run.json") as file:
+        return json.load(file)
+
+
+def test_each_folder_is_that_of_the_run_alone(capsys):
+    observe = ["--observe", "rdf", "--observe-every", "10"]
+    more = [*COMMON, *LANGEVIN, *observe, "--terms"]
+    assert command("run", "A.xyz", "B.xyz", "--temperature", "300,900", "--output", "out", *more) == 0
+    shown = capsys.readouterr().out
+    names = ["000-A-300K", "001-A-900K", "002-B-300K", "003-B-900K"]
+    assert [row["run"] for row in rows_of("out")] == names
+    assert all(name in shown for name in names)
+    assert "4 of 8 to 16 atoms, 48 in all, in one launch" in shown
+    assert command("run", "B.xyz", "--temperature", "900", "--output", "alone", *more) == 0
+    same("out/003-B-900K", "alone")
+    together, alone = report_of("out/003-B-900K"), report_of("alone")
+    assert together["batch"] == {"systems": 4, "number": 3, "atoms": 48}
+    assert together["energy"] == alone["energy"]
+    assert together["observed"] == alone["observed"]
+    assert {key for key in alone if key not in together} == set()
+    # Each goes on alone, too.
+    assert command("run", "--restart", "out/003-B-900K", "--steps", "20", "--quiet") == 0
+    assert command("run", "--restart", "alone", "--steps", "20", "--quiet") == 0
+    same("out/003-B-900K", "alone")
+
+
+def stop_at(monkeypatch, step, number=signal.SIGINT):
+    """Send a signal once a batch has done so many steps."""
+    advance = Batch.advance
+
+    def stopping(self, *arguments):
+        advance(self, *arguments)
+        if self.step >= step:
+            monkeypatch.setattr(Batch, "advance", advance)
+            os.kill(os.getpid(), number)
+
+    monkeypatch.setattr(Batch, "advance", stopping)
+
+
+def test_a_stopped_batch_goes_on_as_if_it_had_not_been(monkeypatch, capsys):
+    more = ["A.xyz", "--replicas", "3", *COMMON, *LANGEVIN]
+    assert command("run", *more, "--output", "whole") == 0
+    stop_at(monkeypatch, 11)
+    assert command("run", *more, "--output", "cut") == 130
+    shown = capsys.readouterr().out
+    assert shown.splitlines()[-1] == "taichimd run --restart cut"
+    step = report_of("cut/001-seed2")["last_step"]
+    assert 11 <= step < 60
+    # As after a kill while checkpoints were written: one is older, and one run had not begun.
+    shutil.rmtree("cut/002-seed3")
+    assert command("run", "--restart", "cut") == 0
+    for name in ("000-seed1", "001-seed2", "002-seed3"):
+        same(f"whole/{name}", f"cut/{name}")
+    assert command("run", "--restart", "cut") == 0
+    assert "3 of 3 runs have ended before" in capsys.readouterr().out
+    assert command("run", "--restart", "cut", "--steps", "10") == 0
+    assert [row["steps"] for row in rows_of("cut")] == ["70"] * 3
+
+
+def test_one_that_explodes_is_named_and_the_others_go_on(capsys):
+    wild = bulk("Si", cubic=True)
+    wild.set_velocities(np.where(np.arange(8)[:, None] == 3, 40.0, 0.0) * np.ones(3))
+    wild.write("wild.extxyz")
+    more = ["--output", "out", *COMMON]
+    assert command("run", "A.xyz", "wild.extxyz", *more) == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "001-wild: the run exploded at step 1: atom 3 (Si) moved" in shown
+    assert "step 0); the other systems go on" in shown
+    assert report_of("out/001-wild")["exit_reason"].startswith("BlowUpError: 001-wild: the run exploded")
+    assert report_of("out/000-A")["exit_reason"] == "finished"
+    assert command("run", "A.xyz", "--output", "alone", *COMMON) == 0
+    same("out/000-A", "alone")
+    assert [row["exit_reason"].split(":")[0] for row in rows_of("out")] == ["finished", "BlowUpError"]
+
+
+@pytest.mark.long
+def test_ensembles_that_a_batch_does_not_serve_run_one_after_the_other(capsys):
+    more = ["--ensemble", "npt-scr", *COMMON]
+    assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *more) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "2 runs in 2 batches, one after the other: npt-scr moves the cell" in shown
+    assert command("run", "A.xyz", "--seed", "2", "--output", "alone", *more) == 0
+    same("out/001-seed2", "alone")
+
+
+def test_a_job_file_has_what_is_common():
+    with open("job.toml", "w") as file:
+        file.write('structure = "A.xyz"\npotential = "Si.sw"\noutput = "theirs"\nsteps = 5\nseed = 4\n')
+    assert command("run", "job.toml", "--replicas", "2") == 0
+    assert sorted(os.listdir("theirs")) == ["000-seed4", "001-seed5", "batch.csv", "batch.json"]
+
+
+def test_mistakes_say_which_system(capsys):
+    carbon = bulk("SiC", "zincblende", a=4.36, cubic=True)
+    carbon.write("C.xyz")
+    for arguments, text in (
+        (["A.xyz", "C.xyz"], "error: 001-C: Si.sw has no parameters for C"),
+        (["A.xyz", "none.xyz"], "error: 001-none: structure file none.xyz"),
+        (["A.xyz", "--temperature", "300,hot"], "temperature = 'hot': expected a number above 0"),
+        (["A.xyz", "--temperature", "300,-1"], "temperature = -1.0: expected a number above 0"),
+    ):
+        assert command("run", *arguments, "--output", "out", *COMMON) == 2
+        assert text in capsys.readouterr().err
+        assert not os.path.exists("out")
+    assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *COMMON, "--quiet") == 0
+    assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *COMMON) == 2
+    assert "holds an earlier batch of 2 runs; give --overwrite" in capsys.readouterr().err
+    assert command("run", "--restart", "out", "--output", "other") == 2
+    assert "output = other: a restart of several runs goes on" in capsys.readouterr().err
+    assert command("run", "A.xyz", "B.xyz", "--output", "out", *COMMON, "--overwrite") == 0
+    assert sorted(os.listdir("out/000-seed1")) == []
+
+
+def test_what_does_not_fit_says_how_many_would(monkeypatch, capsys):
+    more = ["A.xyz", "--replicas", "30", "--output", "out", *COMMON]
+    with monkeypatch.context() as little:
+        little.setattr(memory, "_free_host", lambda: 10_000)
+        assert command("run", *more) == 2
+    error = capsys.readouterr().err
+    assert re.search(
+        r"a batch of 30 systems, 240 atoms in all: .*; about \d+ systems of this size fit", error
+    )
+    # Nothing has begun, so nothing is in the way.
+    assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *COMMON, "--quiet") == 0
