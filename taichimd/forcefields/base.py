@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.cuda_driver import devices
 from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
@@ -25,6 +26,7 @@ from taichimd.forcefields.terms import (
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 from taichimd.neighbours.control import MOST_GROUPS
 
+DAY = 86400.0
 ALL_PAIRS = "all-pairs"
 ENUMERATIONS = ("neighbours", ALL_PAIRS)
 BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
@@ -224,6 +226,22 @@ class ForceField:
             f"{self.timestep:g} fs is usual; energy may not be conserved"
             for name, limit in limits
             if limit is not None and timestep > limit
+        ]
+
+    def remarks_on_time(self, n: int, evaluations: int, backend: str) -> list[str]:
+        """That so many evaluations of n atoms would take days, if that is so.
+
+        Args:
+            n: atoms.
+            evaluations: or steps.
+            backend: "auto", "cuda" or "cpu".
+        """
+        known = backend if backend != "auto" else "cuda" if devices() else "cpu"
+        return [
+            f"{term.name}: all triples of {n:,} atoms, {evaluations:,} times, would take about "
+            f"{seconds / DAY:.2g} days on {known}; use fewer atoms or steps, or a cutoff"
+            for term in self.terms
+            if (seconds := evaluations * term.seconds(n, known)) > DAY
         ]
 
     def remarks_on_charges(self) -> list[str]:

@@ -34,7 +34,7 @@ from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.local_energy import locals_of
-from taichimd.sampling.proposals import proposals
+from taichimd.sampling.proposals import Trials, proposals
 from taichimd.sampling.singles import SingleMoves
 
 ALL, SINGLE = "all", "single"
@@ -279,8 +279,8 @@ class MonteCarlo(Engine):
         if self.kind == ALL:
             self._move_all(float(uniform[MOVE]))
         elif (singles := self._incremental()) is not None:
-            before, beta = self.energy, 1.0 / self._kt
-            change, accepted = singles.sweep(uniform[BOARD:], self.moves.size, beta, self.seed, self.step)
+            before, trials = self.energy, Trials(self.moves.size, 1.0 / self._kt, self.seed, self.step)
+            change, accepted = singles.sweep(uniform[BOARD:], trials)
             self._energy, self._homogeneous = None if change is None else before + change, None
             self.moves.count(accepted, self._free)
         else:

@@ -110,7 +110,8 @@ def _new_chains(told: MCSettings) -> list[ChainJob]:
     many, found = len(temperatures) * told.replicas > 1, []
     for k in range(len(temperatures) * told.replicas):
         own = temperatures[k % len(temperatures)]
-        folder = str(Path(told.output) / f"{k:02d}-T{own:g}") if many else told.output
+        name = f"{k:03d}-{own:g}K" + (f"-seed{told.seed + k}" if told.replicas > 1 else "")
+        folder = str(Path(told.output) / name) if many else told.output
         one = {"temperature": own, "replicas": 1, "seed": told.seed + k, "output": folder}
         found.append(ChainJob(_complete(told, one), atoms, None))
     return found
@@ -178,6 +179,11 @@ def run_mc_job(job: MCJob, console: Console) -> int:
     """
     with ExitStack() as stack:
         folders = []
+        if len(job.chains) > 1 and job.chains[0].checkpoint is None:
+            # A checkpoint of one chain there would be what a restart takes.
+            whole = OutputFolder(Path(job.chains[0].settings.output).parent)
+            whole.check(overwrite=job.chains[0].settings.overwrite)
+            whole.clear()
         for chain in job.chains:
             settings, restart = chain.settings, chain.settings.restart
             folder = OutputFolder(Path(settings.output), frames=settings.frames)

@@ -58,6 +58,7 @@ LAYERS = [
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.board",
+        "sampling.conditions",
         "sampling.local_energy",
         "sampling.proposals",
         "sampling.sequence",
@@ -85,7 +86,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
-    ["copied_calculator", "testing", "lammps"],
+    ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],
     ["batch_calculators"],

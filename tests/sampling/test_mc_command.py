@@ -88,17 +88,23 @@ def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
     code, out, _ = call(MC + "--temperature 80,95 --replicas 2 --sweeps 30 --equilibration 10")
     assert code == 0
     assert "40 sweeps of 4 chains, moves: all, nvt, 80, 95 K" in " ".join(out.split())
-    assert sorted(os.listdir("taichimd-mc")) == ["00-T80", "01-T95", "02-T80", "03-T95"]
+    assert sorted(os.listdir("taichimd-mc")) == [
+        "000-80K-seed1",
+        "001-95K-seed2",
+        "002-80K-seed3",
+        "003-95K-seed4",
+    ]
     assert call(MC + "--temperature 95 --seed 4 --sweeps 30 --equilibration 10 --output alone")[0] == 0
-    assert same_bytes("taichimd-mc/03-T95", "alone")
-    assert not same_bytes("taichimd-mc/01-T95", "alone")
-    assert report("taichimd-mc/03-T95")["exchanges"]["tried"] == 0
-    assert call("mc --restart taichimd-mc/03-T95 --sweeps 20")[0] == 0
+    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
+    assert not same_bytes("taichimd-mc/001-95K-seed2", "alone")
+    assert report("taichimd-mc/003-95K-seed4")["exchanges"]["tried"] == 0
+    assert call("mc --restart taichimd-mc/003-95K-seed4 --sweeps 20")[0] == 0
     assert call("mc --restart alone --sweeps 20")[0] == 0
-    assert same_bytes("taichimd-mc/03-T95", "alone")
+    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
     code, _, err = call("mc --restart taichimd-mc --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
     assert "are of sweeps 40 and 60; expected one sweep" in err
+    assert "alone holds an earlier run" in call(MC + "--temperature 80,90 --sweeps 1 --output alone")[2]
 
 
 def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
@@ -108,17 +114,17 @@ def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
     assert "every 5 sweeps, of neighbouring temperatures" in out
     assert call(more + "--sweeps 35 --output cut")[0] == 0
     assert call("mc --restart cut --sweeps 45")[0] == 0
-    for name in ("00-T80", "01-T81", "02-T82"):
+    for name in ("000-80K", "001-81K", "002-82K"):
         assert same_bytes(f"straight/{name}", f"cut/{name}")
         assert report(f"straight/{name}")["exchanges"] == report(f"cut/{name}")["exchanges"]
-    first, second = (report(f"straight/{name}")["exchanges"] for name in ("00-T80", "01-T81"))
+    first, second = (report(f"straight/{name}")["exchanges"] for name in ("000-80K", "001-81K"))
     assert (first["tried"], second["tried"]) == (8, 7)
     assert 0 < first["accepted"] + second["accepted"] <= 15
     code, _, err = call("mc --restart cut --sweeps 5 --temperature 90,91,92")
     assert (code, err.count("\n")) == (2, 1)
     assert "restart = cut: its chains keep theirs; expected no --temperature" in err
-    assert call("mc --restart cut/01-T81 --sweeps 5")[0] == 0
-    assert "this chain goes on alone, without exchanges" in report("cut/01-T81")["notes"]
+    assert call("mc --restart cut/001-81K --sweeps 5")[0] == 0
+    assert "this chain goes on alone, without exchanges" in report("cut/001-81K")["notes"]
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
