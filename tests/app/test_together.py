@@ -57,7 +57,7 @@ def report_of(folder):
 
 def test_each_folder_is_that_of_the_run_alone(capsys):
     observe = ["--observe", "rdf", "--observe-every", "10"]
-    more = [*COMMON, *LANGEVIN, *observe]
+    more = [*COMMON, *LANGEVIN, *observe, "--terms"]
     assert command("run", "A.xyz", "B.xyz", "--temperature", "300,900", "--output", "out", *more) == 0
     shown = capsys.readouterr().out
     names = ["000-A-300K", "001-A-900K", "002-B-300K", "003-B-900K"]
