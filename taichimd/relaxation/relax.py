@@ -8,7 +8,7 @@ print(result.converged, result.energy, result.atoms.cell)
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
@@ -24,6 +24,11 @@ from taichimd.relaxation.fire import Fire, Look
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from taichimd.program.options import EngineOptions
 
 CELL_SKIN = 0.02
 """Outer skin over cutoff where the cell relaxes: the list lasts one step."""
@@ -85,12 +90,9 @@ def relax(
     axes: str | None = None,
     pressure: float = 0.0,
     smax: float = 0.01,
-    backend: str = "auto",
-    precision: str = "float64",
-    skin: float | None = None,
-    decomposition: str = "auto",
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
+    **of_engine: "Unpack[EngineOptions]",
 ) -> Relaxation:
     """Relax atoms, and their cell if wanted, with FIRE on the device.
 
@@ -113,12 +115,10 @@ def relax(
         axes: Cartesian directions along which the cell may change, such as "xy"; None: all periodic ones.
         pressure: GPa, to be reached.
         smax: GPa, largest deviation from it in a component of the stress.
-        backend: auto, cuda or cpu.
-        precision: float64, mixed or float32.
-        skin: outer skin of the neighbour list, Å; None: chosen. No result depends on it.
-        decomposition: particle, tuple or auto (see `Engine`).
         on_row: told how it goes, several times a second or more often.
         should_stop: asked every few steps; True ends it with the structure so far.
+        **of_engine: `backend` (auto, cuda or cpu), `precision` (float64, mixed or float32), `skin`,
+            `decomposition` (particle, tuple or auto): as for `Engine`.
 
     Raises:
         SettingsError: a value that makes no sense, a cell that cannot relax in a direction that is asked for,
@@ -134,11 +134,9 @@ def relax(
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     freedom = cell_freedom(atoms, settings)
-    if skin is None and freedom is not None:
-        skin = CELL_SKIN * forcefield.list_cutoff
-    engine = Engine(
-        atoms, forcefield, backend=backend, precision=precision, skin=skin, decomposition=decomposition
-    )
+    if of_engine.get("skin") is None and freedom is not None:
+        of_engine["skin"] = CELL_SKIN * forcefield.list_cutoff
+    engine = Engine(atoms, forcefield, **of_engine)
     # Said of the structure as it is, before anything moves.
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine.symbols)
