@@ -36,6 +36,7 @@ from taichimd.app.supervised import Supervised, all_to_the_end
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.core.signals import StopRequest
 from taichimd.io.lock import locked
+from taichimd.program.batch import Batch, why_alone
 
 STOPPED = 128
 """Exit codes from here on are of signals."""
@@ -180,11 +181,9 @@ def alone(job: Job) -> str | None:
     """Why no batch can serve a run; None if one can."""
     if job.settings.ensemble.kind.moves_cell:
         return f"{job.settings.ensemble.name} moves the cell, which a batch does not do"
-    if any(not term.local for term in job.forcefield.terms):
-        return f"{job.forcefield.name} equilibrates the charges of one system at a time"
-    if job.forcefield.enumeration != "neighbours":
-        return f"{job.forcefield.name} reads no neighbour lists"
-    return None
+    if job.settings.output.terms:
+        return "terms of the energy are found for one system at a time"
+    return why_alone(job.forcefield)
 
 
 def groups_of(jobs: Sequence[NamedJob], at_once: int | None = None) -> list[list[NamedJob]]:
@@ -235,7 +234,6 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
 def _start(group: Sequence[NamedJob], console: Console) -> tuple[Any, dict[str, float]]:
     """A batch in the first state of the jobs with compiled kernels, and seconds for setup and compiling."""
     from taichimd.core.runtime import info
-    from taichimd.program.batch import Batch
 
     begin = time.perf_counter()
     first, jobs = group[0].job, [one.job for one in group]

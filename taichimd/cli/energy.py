@@ -48,6 +48,8 @@ def energy(
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     atoms = read_structure(structure)
     forcefield = load_forcefield(parse_potential(potential))
+    for remark in forcefield.remarks_on_time(len(atoms), 1, backend):
+        typer.echo(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine.symbols)

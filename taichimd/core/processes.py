@@ -3,6 +3,7 @@
 import ctypes
 import importlib.metadata
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -35,6 +36,23 @@ def mpi_library() -> Path | None:
         return None
     paths = [Path(str(file.locate())).resolve() for file in files if file.name == "libmpi.so.12"]
     return next((path for path in paths if path.exists()), None)
+
+
+def mpiexec(install: str = "pip install 'taichimd[mpi]'") -> str:
+    """The program that starts several processes; `install`: what a user can do where there is none.
+
+    Raises:
+        BackendError: there is none.
+    """
+    # That of the library comes first: another MPI's would start processes that do not know each other.
+    library = mpi_library()
+    places = [library.parents[1] / "bin"] if library else []
+    places += [Path(sys.executable).parent]
+    found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
+    found = found or shutil.which("mpiexec")
+    if found is None:
+        raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {install}")
+    return found
 
 
 def of_machine() -> tuple[int, int]:
@@ -86,14 +104,15 @@ def communicator() -> Any:
     Call it before anything else of taichimd is imported.
 
     Raises:
-        BackendError: no mpi4py.
+        BackendError: mpi4py or an MPI library is not installed.
     """
     load_mpi()
     try:
         from mpi4py import MPI
-    except ImportError as error:
+    except (ImportError, RuntimeError) as error:
         raise BackendError(
-            "several processes need the Python package mpi4py; pip install 'taichimd[mpi]'"
+            f"several processes need mpi4py and an MPI library ({error}); pip install 'taichimd[mpi]'"
         ) from error
-    take_device()
+    if remark := take_device():
+        print(f"note: {remark}", file=sys.stderr, flush=True)
     return MPI.COMM_WORLD

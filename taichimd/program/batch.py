@@ -219,6 +219,10 @@ class Batch(NotCopied):
 
         return np.asarray(self.seen(f"sums {what}", read))
 
+    def present(self, what: str) -> Array:
+        """`sums` of what the last forces have left on the device, be that outdated or not."""
+        return self._sums.of(what, *self.device.outputs)
+
     def evaluate(self) -> None:
         """Energies, forces and virials of the present positions of all systems."""
         with self._all_that_fit():
@@ -295,11 +299,12 @@ class Batch(NotCopied):
                 return
             except StructureError as error:
                 atom = lists.atom_too_close()
-                number = self._system_of(atom)
+                number = self.system_of(atom)
                 told = str(error).split(": ", 1)[1].split(";")[0]
                 self._stop(number, explosion.exploded(self.step, told, atom - self.part(number).start))
 
-    def _system_of(self, atom: int) -> int:
+    def system_of(self, atom: int) -> int:
+        """The system of an atom."""
         return int(np.searchsorted(self._state.firsts, atom, side="right")) - 1
 
     def _stop_those_that_jumped(self, atom: int, timestep: float) -> None:
@@ -309,7 +314,7 @@ class Batch(NotCopied):
         most = self.device.reach.most_step2
         fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
         fine[atom] = False
-        for number in sorted({self._system_of(one) for one in np.flatnonzero(~fine).tolist()}):
+        for number in sorted({self.system_of(one) for one in np.flatnonzero(~fine).tolist()}):
             member, own = self.members[number], fine[self.part(number)]
             if member.error is None:
                 self._stop(number, explosion.of_jump(member, int(np.argmin(own)), most**0.5))
@@ -363,23 +368,25 @@ def named(name: str) -> Iterator[None]:
         raise
 
 
-def _listed(forcefield: ForceField) -> ForceField:
-    """The force field, if it reads neighbour lists and nothing else.
-
-    Raises:
-        SettingsError: it does not.
-    """
+def why_alone(forcefield: ForceField) -> str | None:
+    """Why a potential has no batches; None if it reads neighbour lists and nothing else."""
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
-        raise SettingsError(
-            f"{charged[0]} equilibrates the charges of one system at a time, and has no batches yet; run the "
-            "systems one after the other"
-        )
+        return f"{charged[0]} equilibrates the charges of one system at a time"
     if forcefield.enumeration != "neighbours":
-        raise SettingsError(
-            f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system; a batch needs '
-            "neighbour lists"
-        )
+        return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
+    return None
+
+
+def _listed(forcefield: ForceField) -> ForceField:
+    """The force field, if it has batches.
+
+    Raises:
+        SettingsError: it has none.
+    """
+    why = why_alone(forcefield)
+    if why is not None:
+        raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
     return forcefield
 
 

@@ -65,6 +65,7 @@ class Device:
         bath: thermostat and barostat.
         cell: the lattice.
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
+        with_lists: whether lists are made at once; else when something needs them.
 
     Attributes:
         state, bath, cell: as given.
@@ -85,6 +86,7 @@ class Device:
         *,
         cell: Cell,
         fused: bool = True,
+        with_lists: bool = True,
     ) -> None:
         self.state, self.bath, self.cell = state, bath, cell
         self.groups = groups = choice.groups(state.n)
@@ -121,7 +123,8 @@ class Device:
         self._arrays = System(
             state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, cell.arrays, self.reach
         )
-        self.settle()
+        if with_lists:
+            self.settle()
 
     @property
     def outputs(self) -> tuple[Any, Any]:
@@ -331,6 +334,10 @@ class Device:
                 self._run.steps.repeat(
                     each, self.system(), self._group_outputs, *spare, self._loops, timestep
                 )
+
+    def last_kick(self, timestep: float) -> None:
+        """Queue the last half kick of a run, with forces that are known."""
+        self.call(self._run.last_kick, self.system(), timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""

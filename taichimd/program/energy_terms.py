@@ -1,5 +1,6 @@
 """The energy of a sum of force fields, contribution by contribution."""
 
+from math import isfinite
 from typing import Any
 
 from ase import Atoms
@@ -32,7 +33,7 @@ class EnergyTerms:
 
         Raises:
             SettingsError, CapacityError, ChargeError: of an engine.
-            EvaluationError: an energy or a force that is not a finite number.
+            EvaluationError: an energy that is not a finite number.
         """
         contributions = self._engine.forcefield.contributions
         self._engines = self._engines or list(map(self._engine_of, contributions))
@@ -40,9 +41,10 @@ class EnergyTerms:
         for one, engine in zip(contributions, self._engines, strict=True):
             if engine is not self._engine:
                 engine.set_state(positions=self._engine.positions(), cell=self._engine.cell)
-            result = engine.evaluate()
-            require_finite(result.energy, result.forces, engine.symbols)
-            for term, energy in (engine.energy_terms() or {one.name: float(result.energy)}).items():
+            terms = engine.energy_terms() or {one.name: float(engine.device.evaluate()[0])}
+            if not isfinite(total := sum(terms.values())):
+                require_finite(total, engine.forces(), engine.symbols)
+            for term, energy in terms.items():
                 name, number = term, 2
                 while name in found:
                     name, number = f"{term} ({number})", number + 1

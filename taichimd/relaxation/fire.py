@@ -4,14 +4,18 @@ With the cell held, a batch of steps goes to the device at once. With a cell tha
 in every step, by nine numbers of the virial; positions stay on the device, the list is built anew.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.errors import RelaxationError, StructureError
+from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.neighbours.control import REBUILD
+from taichimd.program.batch import Batch
+from taichimd.program.device import Device
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation import kernels as k
@@ -42,142 +46,288 @@ class Look:
     volume: float | None
 
 
-class Fire:
-    """Minimises the energy of an engine's atoms, or the enthalpy of atoms and cell.
+class Systems(Protocol):
+    """What is minimised: an engine's system, or those of a batch.
 
-    The engine's velocities are used up: they are zero at the start, and those of the minimisation after it.
+    Attributes:
+        device: of all. sizes: atoms of each.
+    """
+
+    device: Device
+    sizes: list[int]
+
+    def totals(self) -> list[tuple[float, Array]]:
+        """Energy (eV) and virial (3, 3) (eV) of each, as the last forces have left them."""
+
+    def volume(self, number: int) -> float | None:
+        """angstrom^3 of a system."""
+
+    def symbols(self, number: int) -> list[str]:
+        """Of the atoms of a system."""
+
+    def set_cells(self, cells: dict[int, Array]) -> None:
+        """Other cells (3, 3), angstrom, of some systems."""
+
+    def put_aside(self, number: int) -> None:
+        """Bring a system to a place that makes sense, where it stays."""
+
+    def culprit(self) -> int | None:
+        """The system whose atoms are on top of each other; None where it is the only one."""
+
+
+class OneSystem:
+    """That of an engine."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine, self.device, self.sizes = engine, engine.device, [engine.n_atoms]
+
+    def totals(self) -> list[tuple[float, Array]]:
+        """See `Systems`."""
+        energy, _, virial = self.device.totals()
+        return [(energy, virial)]
+
+    def volume(self, number: int) -> float | None:
+        """See `Systems`."""
+        return self._engine.volume
+
+    def symbols(self, number: int) -> list[str]:
+        """See `Systems`."""
+        return self._engine.symbols
+
+    def set_cells(self, cells: dict[int, Array]) -> None:
+        """See `Systems`."""
+        for cell in cells.values():
+            self._engine.set_state(cell=cell)
+
+    def put_aside(self, number: int) -> None:
+        """Nothing: there is no other system that goes on."""
+
+    def culprit(self) -> int | None:
+        """See `Systems`."""
+        return None
+
+
+class SystemsOfBatch:
+    """Those of a batch."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch, self.device = batch, batch.device
+        self.sizes = [member.n_atoms for member in batch.members]
+        self._sane = [(member.positions(), member.cell) for member in batch.members]
+
+    def totals(self) -> list[tuple[float, Array]]:
+        """See `Systems`."""
+        return [(float(row[0]), row[2:].reshape(3, 3)) for row in self._batch.present("totals")]
+
+    def volume(self, number: int) -> float | None:
+        """See `Systems`."""
+        return self._batch.members[number].volume
+
+    def symbols(self, number: int) -> list[str]:
+        """See `Systems`."""
+        return self._batch.members[number].symbols
+
+    def set_cells(self, cells: dict[int, Array]) -> None:
+        """See `Systems`."""
+        if cells:
+            self._batch.set_cells(cells)
+
+    def put_aside(self, number: int) -> None:
+        """See `Systems`."""
+        positions, cell = self._sane[number]
+        self._batch.set_cells({number: cell})
+        self._batch.set_vectors("pos", {number: positions})
+
+    def culprit(self) -> int | None:
+        """See `Systems`."""
+        return self._batch.system_of(self.device.lists.atom_too_close())
+
+
+class Fire:
+    """Minimises the energy of atoms, or the enthalpy of atoms and cells, of each system by itself.
+
+    Velocities are used up: they are zero at the start, and those of the minimisation after it.
 
     Args:
-        engine: with the positions to start from.
+        systems: with the positions to start from.
         fmax: largest force on an atom that counts as none, eV/angstrom.
         steps: most steps.
-        fixed: (n,) which atoms keep their place; with a cell that relaxes, their place in the cell.
-        cell: None holds the cell.
+        fixed: of each system, (n,) which atoms keep their place; with a cell that relaxes, their place in it.
+        cells: of each system; None holds all cells.
+
+    Attributes:
+        status: (systems,) what became of each. steps: (systems,) steps done.
+        errors: of systems that have left physics; the others go on.
     """
 
     def __init__(
         self,
-        engine: Engine,
+        systems: Systems,
         *,
         fmax: float,
         steps: int,
-        fixed: NDArray[np.bool_] | None = None,
-        cell: CellFreedom | None = None,
+        fixed: Sequence[NDArray[np.bool_]],
+        cells: Sequence[CellFreedom] | None = None,
     ) -> None:
-        self._engine, self._cell = engine, cell
-        n = engine.n_atoms
-        self._free = np.ones(n, bool) if fixed is None else ~np.asarray(fixed, bool)
-        pieces, width, groups = k.pieces_of(n)
+        self._systems, self._device, self._cells = systems, systems.device, cells
+        self._free = [~np.asarray(held, bool) for held in fixed]
+        self._firsts = np.cumsum(systems.sizes) - systems.sizes
+        state, n, count = self._device.state, self._device.state.n, len(systems.sizes)
+        parts, pieces, groups = k.parts_of(systems.sizes)
         self._arrays = arrays = k.Minimisation(
-            pieces, width, groups, steps, fmax**2, engine.device.state.sorted_of,
-            fixed=ti.ndarray(ti.i32, n), deform=ti.ndarray(ti.f64, 27),
-            sums=ti.ndarray(ti.f64, k.SUMS * (pieces + groups)), fire=ti.ndarray(ti.f64, k.FIRE_SIZE),
-            tally=ti.ndarray(ti.i32, k.TALLY_SIZE),
+            count, pieces, groups, steps, fmax**2, ti.ndarray(ti.i32, parts.size), state.sorted_of,
+            whose=ti.ndarray(ti.i32, n), deform=ti.ndarray(ti.f64, k.DEFORM_SIZE * count),
+            sums=ti.ndarray(ti.f64, k.SUMS * (pieces + groups)), fire=ti.ndarray(ti.f64, k.FIRE_SIZE * count),
+            tally=ti.ndarray(ti.i32, k.TALLY_SIZE * count),
         )  # fmt: skip
-        arrays.fixed.from_numpy((~self._free).astype(np.int32))
-        arrays.deform.from_numpy(np.tile(np.eye(3).ravel(), 3))
-        start = np.zeros(k.FIRE_SIZE)
-        start[k.DT], start[k.ALPHA] = k.FIRST_DT, k.FIRST_ALPHA
-        arrays.fire.from_numpy(start)
+        arrays.parts.from_numpy(parts.ravel())
+        whose = np.repeat(np.arange(count, dtype=np.int32), systems.sizes)
+        arrays.whose.from_numpy(np.where(np.concatenate(self._free), whose, -1 - whose))
+        self._deform = np.tile([*np.tile(np.eye(3).ravel(), 3), 0.0, 0.0, 0.0, 1.0], (count, 1))
+        arrays.deform.from_numpy(self._deform.ravel())
+        start = np.zeros((count, k.FIRE_SIZE))
+        start[:, k.DT], start[:, k.ALPHA] = k.FIRST_DT, k.FIRST_ALPHA
+        arrays.fire.from_numpy(start.ravel())
         arrays.tally.fill(0)
-        self._kernels = k.fire_kernels(
-            engine.device.state.real, engine.device.lists.near_list, cell is not None, blocks_for(n)
-        )
-        self.status = k.RUNNING
-        self._step = 0
-        self._force = np.inf
-        engine.set_state(velocities=np.zeros((n, 3)))
-        engine.device.jumped(True)
+        lists = self._device.lists
+        self._kernels = k.fire_kernels(state.real, lists.near_list, cells is not None, blocks_for(n))
+        self.status = np.full(count, k.RUNNING)
+        self.steps = np.zeros(count, int)
+        self.errors: dict[int, TaichimdError] = {}
+        self._force = np.full(count, np.inf)
+        state.set("vel", np.zeros((n, 3)))
+        self._device.jumped(True)
 
     @property
     def running(self) -> bool:
         """Whether there is something left to do."""
-        return self.status == k.RUNNING
+        return bool((self.status == k.RUNNING).any())
 
     @property
-    def steps(self) -> int:
-        """Steps done."""
-        return self._step
+    def converged(self) -> NDArray[np.bool_]:
+        """(systems,) whether forces, and the stress where the cell relaxes, are below their bounds."""
+        return np.asarray(self.status == k.CONVERGED)
 
-    @property
-    def converged(self) -> bool:
-        """Whether forces, and the stress where the cell relaxes, are below their bounds."""
-        return self.status == k.CONVERGED
-
-    def advance(self) -> Look:
-        """Some steps, fewer if it ends before.
+    def advance(self) -> list[Look]:
+        """Some steps of each system, fewer if it ends before.
 
         Raises:
             RelaxationError: atoms on top of each other, a cell that collapses or explodes.
-            EvaluationError: a force that is not a finite number.
+            EvaluationError: a force that is not a finite number; both of a single system only.
             ChargeError: charges that an equilibration does not find.
         """
-        try:
-            return self._batch() if self._cell is None else self._step_with_cell(self._cell)
-        except StructureError as error:
-            raise RelaxationError(
-                f"the relaxation failed after {self._step} steps: {error}; start from a better structure"
-            ) from error
-
-    def _batch(self) -> Look:
-        engine, lists = self._engine, self._engine.device.lists
-        near = self._force**2 < NEAR_END**2 * self._arrays.most_force2
-        calls = LAST_BATCH if near else BATCH
-        if self._step == 0:
-            calls = 1  # the first look is at the structure given
-        before = self._step
         while True:
-            engine.device.settle()
+            try:
+                return self._batch() if self._cells is None else self._step_with_cells(self._cells)
+            except StructureError as error:
+                number = self._systems.culprit() or 0
+                failed = RelaxationError(
+                    f"the relaxation failed after {self.steps[number]} steps: {error}; start from a better "
+                    "structure"
+                )
+                self._fail(number, failed, error)
+
+    def _fail(self, number: int, error: TaichimdError, cause: Exception | None = None) -> None:
+        """A system has left physics: it is put aside, unless it is the only one.
+
+        Raises:
+            TaichimdError: it is the only one.
+        """
+        if len(self.steps) == 1:
+            raise error from cause
+        self.errors[number], self.status[number] = error, k.NOT_FINITE
+        tally = self._arrays.tally.to_numpy()
+        tally[k.TALLY_SIZE * number + k.STATUS] = k.NOT_FINITE
+        tally[k.TALLY_SIZE * number + k.GO] = 0
+        self._arrays.tally.from_numpy(tally)
+        self._systems.put_aside(number)
+
+    def _batch(self) -> list[Look]:
+        device, lists = self._device, self._device.lists
+        most = NEAR_END**2 * self._arrays.most_force2
+        near = bool((self._force[self.status == k.RUNNING] ** 2 < most).all())
+        calls = LAST_BATCH if near else BATCH
+        before = int(self.steps.max())
+        if before == 0:
+            calls = 1  # the first look is at the structures given
+        while True:
+            device.settle()
             for _ in range(calls):
-                engine.device.queue_forces()
-                self._plan(k.CellPart(0.0, 0.0, 0.0, 1))
+                device.queue_forces()
+                self._plan()
                 self._move()
             lists.look()
-            engine.device.check()
-            energy, _, virial = engine.device.totals()
-            look = self._look(energy, virial)
-            lists.count(self._step - before)
+            device.check()
+            looks = self._look(self._systems.totals())
+            lists.count(int(self.steps.max()) - before)
             # A near list that does not fit its rows lets nothing happen.
-            if self._step > before or not self.running:
-                return look
+            if self.steps.max() > before or not self.running:
+                return looks
 
-    def _step_with_cell(self, cell: CellFreedom) -> Look:
-        engine = self._engine
+    def _step_with_cells(self, cells: Sequence[CellFreedom]) -> list[Look]:
+        device, deform = self._device, self._deform
         while True:
-            engine.device.settle()
-            engine.device.queue_forces()
-            seen = engine.device.lists.look()
-            engine.device.check()
+            device.settle()
+            device.queue_forces()
+            seen = device.lists.look()
+            device.check()
             if not seen[REBUILD]:
                 break
-        energy, _, virial = engine.device.totals()
-        self._plan(k.CellPart(*cell.load(virial), int(cell.done)))
-        look = self._look(energy, virial)
-        if self.running:
-            factors = self._arrays.fire.to_numpy()
-            self._arrays.deform.from_numpy(cell.step(*factors[[k.KEEP, k.PUSH, k.DT, k.BACK]]))
+        totals = self._systems.totals()
+        running = np.flatnonzero(self.status == k.RUNNING).tolist()
+        for number in running:
+            deform[number, k.CELL : k.CELL + 3] = cells[number].load(totals[number][1])
+            deform[number, k.CELL + 3] = cells[number].done
+        self._arrays.deform.from_numpy(deform.ravel())
+        self._plan()
+        looks = self._look(totals)
+        factors = self._arrays.fire.to_numpy().reshape(-1, k.FIRE_SIZE)[:, [k.KEEP, k.PUSH, k.DT, k.BACK]]
+        moved = {}
+        for number in np.flatnonzero(self.status == k.RUNNING).tolist():
+            try:
+                deform[number, : k.CELL] = cells[number].step(*factors[number])
+                moved[number] = cells[number].cell()
+            except RelaxationError as error:
+                self._fail(number, error)
+        if moved:
+            self._arrays.deform.from_numpy(deform.ravel())
             self._move()
-            engine.set_state(cell=cell.cell())
-        return look
+            self._systems.set_cells(moved)
+        return looks
 
-    def _plan(self, cell: k.CellPart) -> None:
-        device = self._engine.device
-        device.launch(self._kernels.plan, device.state, device.lists.control, self._arrays, cell)
+    def _plan(self) -> None:
+        device = self._device
+        device.launch(self._kernels.plan, device.state, device.lists.control, self._arrays)
 
     def _move(self) -> None:
-        device = self._engine.device
+        device = self._device
         device.launch(self._kernels.move, device.system(), self._arrays, MOST_MOVE)
 
-    def _look(self, energy: float, virial: Array) -> Look:
-        tally, fire = self._arrays.tally.to_numpy(), self._arrays.fire.to_numpy()
-        self.status, self._step = int(tally[k.STATUS]), int(tally[k.STEPS])
-        self._force = float(np.sqrt(fire[k.LARGEST2]))
-        if self.status == k.NOT_FINITE:
-            engine = self._engine
-            forces = np.where(self._free[:, None], engine.device.state.get("force"), 0.0)
-            require_finite(energy, forces, engine.symbols)
-            raise RelaxationError(
-                f"the relaxation failed after {self._step} steps: velocities grew without bound"
-            )
+    def _look(self, totals: Sequence[tuple[float, Array]]) -> list[Look]:
+        tally = self._arrays.tally.to_numpy().reshape(-1, k.TALLY_SIZE)
+        fire = self._arrays.fire.to_numpy().reshape(-1, k.FIRE_SIZE)
+        self.status, self.steps = tally[:, k.STATUS].copy(), tally[:, k.STEPS].astype(int)
+        self._force = np.sqrt(fire[:, k.LARGEST2])
+        for number in np.flatnonzero(self.status == k.NOT_FINITE).tolist():
+            if number not in self.errors:
+                self._fail(number, self._not_finite(number, totals[number][0]))
         # A step that was done has led away from what was evaluated.
-        return Look(self._step - int(self.running), energy, self._force, virial, self._engine.volume)
+        done = self.steps - (self.status == k.RUNNING)
+        return [
+            Look(int(done[number]), energy, float(self._force[number]), virial, self._systems.volume(number))
+            for number, (energy, virial) in enumerate(totals)
+        ]
+
+    def _not_finite(self, number: int, energy: float) -> TaichimdError:
+        """What is wrong with a system."""
+        first = self._firsts[number]
+        forces = self._device.state.get("force")[first : first + self._systems.sizes[number]]
+        try:
+            require_finite(
+                energy, np.where(self._free[number][:, None], forces, 0.0), self._systems.symbols(number)
+            )
+        except TaichimdError as error:
+            return error
+        return RelaxationError(
+            f"the relaxation failed after {self.steps[number]} steps: velocities grew without bound"
+        )

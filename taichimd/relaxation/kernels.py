@@ -16,12 +16,18 @@ bits whatever the spatial sort or the threads.
 
 A cell that relaxes has its own degrees of freedom on the host (`cell`): here they are three more terms in the
 sums, and positions follow x = X F. Velocities are those of X; the force on X is f F (F is symmetric).
+
+Systems of a batch have sums, time steps and decisions of their own; one that has ended stays where it is.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from math import isqrt
 from types import SimpleNamespace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.math import sqrt
@@ -30,17 +36,23 @@ from taichimd.neighbours.control import CONTROL, REBUILD, STALE
 from taichimd.program.variant import Reach, System
 from taichimd.system.state import Atoms
 
-# The array `tally`, of whole numbers.
+# For each system in the array `tally`, of whole numbers.
 STATUS, STEPS, DOWNHILL, GO = range(4)
 """What became of it; steps done; steps since the last one uphill; whether this call does anything."""
 TALLY_SIZE = 4
 RUNNING, CONVERGED, OUT_OF_STEPS, NOT_FINITE = range(4)
 
-# The array `fire`, of float64.
+# Likewise in the array `fire`, of float64.
 DT, ALPHA, KEEP, PUSH, BACK, LARGEST2, POWER = range(7)
 """Time step; mixing; factors of v and F in the new velocity; time to go back; largest squared force on an atom
 (eV^2/angstrom^2); F.v."""
 FIRE_SIZE = 7
+
+# Likewise in the array `deform`, of float64.
+BEFORE, CARRY, NOW, CELL = 0, 9, 18, 27
+"""F before; what takes old positions to new ones; F now; the cell's part of F.v, v.v, F.F, and 1 where its stress
+counts as none."""
+DEFORM_SIZE = 31
 
 FIRST_DT = 0.1
 """Angstrom/sqrt(eV): for unit masses and a stiffness k (eV/angstrom^2) a step must be shorter than 2/sqrt(k)."""
@@ -53,36 +65,45 @@ PIECE = 32
 """Atoms that one thread adds up, one after the other."""
 
 
-def pieces_of(n: int) -> tuple[int, int, int]:
-    """Pieces of n atoms; pieces in a group; groups."""
-    pieces = -(-n // PIECE)
-    width = isqrt(pieces - 1) + 1
-    return pieces, width, -(-pieces // width)
+def parts_of(sizes: Sequence[int]) -> tuple[NDArray[np.int32], int, int]:
+    """How the atoms of each system are added up: in pieces, those in groups, those of a system one after the other.
+
+    Args:
+        sizes: atoms of each system.
+
+    Returns:
+        (pieces + groups + systems, 3): of a piece its system, its first atom and the one behind it; of a group
+        its system and likewise its pieces; of a system likewise its groups, and 0. Then pieces and groups.
+    """
+    pieces: list[tuple[int, int, int]] = []
+    groups: list[tuple[int, int, int]] = []
+    systems: list[tuple[int, int, int]] = []
+    atom = 0
+    for k, size in enumerate(sizes):
+        first, end = len(pieces), atom + size
+        pieces += [(k, b, min(b + PIECE, end)) for b in range(atom, end, PIECE)]
+        width = isqrt(len(pieces) - first - 1) + 1
+        begin, atom = len(groups), end
+        groups += [(k, b, min(b + width, len(pieces))) for b in range(first, len(pieces), width)]
+        systems.append((begin, len(groups), 0))
+    return np.array([*pieces, *groups, *systems], np.int32), len(pieces), len(groups)
 
 
 class Minimisation(Bundle):
     """What a minimisation keeps on the device, and its bounds."""
 
+    systems: Any = Number("i32", "that are minimised")
     pieces: Any = Number("i32", "pieces of atoms")
-    width: Any = Number("i32", "pieces of a group")
     groups: Any = Number("i32", "groups of pieces")
     most_steps: Any = Number("i32", "steps allowed")
     most_force2: Any = Number("f64", "largest squared force that counts as none, eV^2/angstrom^2")
+    parts: Any = Array("i32", "3 (pieces + groups + systems)", "see `parts_of`")
     sorted_of: Any = Array("i32", "n", "place of each user's number")
-    fixed: Any = Array("i32", "n", "1 where an atom keeps its place, by the user's numbers")
-    deform: Any = Array("f64", "27", "f before, what takes old positions to new ones, f now")
+    whose: Any = Array("i32", "n", "system k of each user's number; -1 - k where it keeps its place")
+    deform: Any = Array("f64", "DEFORM_SIZE systems", "see above")
     sums: Any = Array("f64", "SUMS (pieces + groups)", "room for the sums over atoms")
-    fire: Any = Array("f64", "FIRE_SIZE", "see above")
-    tally: Any = Array("i32", "TALLY_SIZE", "see above")
-
-
-class CellPart(Bundle):
-    """The cell's part of the sums."""
-
-    power: Any = Number("f64", "of F.v")
-    speed2: Any = Number("f64", "of v.v")
-    force2: Any = Number("f64", "of F.F")
-    done: Any = Number("i32", "1 where its stress counts as none")
+    fire: Any = Array("f64", "FIRE_SIZE systems", "see above")
+    tally: Any = Array("i32", "TALLY_SIZE systems", "see above")
 
 
 @cache
@@ -98,7 +119,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
     outdated = STALE if near_list else REBUILD
 
     @ti.func
-    def times(v, deform: ti.template(), first: ti.template()):
+    def times(v, deform: ti.template(), first):
         """The row vector v times the matrix that begins at `first`."""
         out = ti.Vector.zero(ti.f64, 3)
         for c in ti.static(range(3)):
@@ -107,103 +128,118 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
         return out
 
     @ti.func
-    def pull(i, force: ti.template(), deform: ti.template()):
-        """Force on X, float64."""
+    def pull(i, k, force: ti.template(), deform: ti.template()):
+        """Force on X of system k, float64."""
         f = ti.cast(force[i], ti.f64)
         if ti.static(deforming):
-            f = times(f, deform, 0)
+            f = times(f, deform, DEFORM_SIZE * k + BEFORE)
         return f
 
     @in_double
-    def decide(total, cell_done, most_steps, most_force2, fire: ti.template(), tally: ti.template()):
-        """Time step, mixing and factors of this step, or why there is none. Serial."""
+    def decide(k, total, cell_done, most_steps, most_force2, fire: ti.template(), tally: ti.template()):
+        """Time step, mixing and factors of this step of system k, or why there is none. Serial."""
+        of, at = FIRE_SIZE * k, TALLY_SIZE * k
         power, speed2, force2, largest2 = total[0], total[1], total[2], total[3]
-        fire[LARGEST2] = largest2
-        fire[POWER] = power
+        fire[of + LARGEST2] = largest2
+        fire[of + POWER] = power
         if not (force2 + speed2 < 1e300):
-            tally[STATUS] = NOT_FINITE
-        elif largest2 <= most_force2 and cell_done == 1:
-            tally[STATUS] = CONVERGED
-        elif tally[STEPS] >= most_steps:
-            tally[STATUS] = OUT_OF_STEPS
-        if tally[STATUS] != RUNNING:
-            tally[GO] = 0
+            tally[at + STATUS] = NOT_FINITE
+        elif largest2 <= most_force2 and cell_done > 0.0:
+            tally[at + STATUS] = CONVERGED
+        elif tally[at + STEPS] >= most_steps:
+            tally[at + STATUS] = OUT_OF_STEPS
+        if tally[at + STATUS] != RUNNING:
+            tally[at + GO] = 0
         else:
-            fire[BACK] = 0.0
+            fire[of + BACK] = 0.0
             rate2 = 0.0
             kept = 0.0
             if power > 0.0:
-                tally[DOWNHILL] += 1
-                if tally[DOWNHILL] > DELAY:
-                    fire[DT] = ti.min(1.1 * fire[DT], MOST_DT)
-                    fire[ALPHA] = 0.99 * fire[ALPHA]
+                tally[at + DOWNHILL] = tally[at + DOWNHILL] + 1
+                if tally[at + DOWNHILL] > DELAY:
+                    fire[of + DT] = ti.min(1.1 * fire[of + DT], MOST_DT)
+                    fire[of + ALPHA] = 0.99 * fire[of + ALPHA]
                 kept = 1.0
-                rate2 = speed2 + 2.0 * fire[DT] * power
+                rate2 = speed2 + 2.0 * fire[of + DT] * power
             else:
-                tally[DOWNHILL] = 0
+                tally[at + DOWNHILL] = 0
                 # Steps uphill at the start are no sign of too long a step.
-                if tally[STEPS] >= DELAY:
-                    fire[DT] = ti.max(0.5 * fire[DT], LEAST_DT)
-                fire[ALPHA] = FIRST_ALPHA
-                fire[BACK] = 0.5 * fire[DT]
-            dt = fire[DT]
+                if tally[at + STEPS] >= DELAY:
+                    fire[of + DT] = ti.max(0.5 * fire[of + DT], LEAST_DT)
+                fire[of + ALPHA] = FIRST_ALPHA
+                fire[of + BACK] = 0.5 * fire[of + DT]
+            dt = fire[of + DT]
             rate2 += dt * dt * force2
             ratio = 0.0
             if force2 > 0.0:
                 ratio = sqrt(rate2 / force2)
-            fire[KEEP] = kept * (1.0 - fire[ALPHA])
-            fire[PUSH] = (1.0 - fire[ALPHA]) * dt + fire[ALPHA] * ratio
-            tally[STEPS] += 1
+            fire[of + KEEP] = kept * (1.0 - fire[of + ALPHA])
+            fire[of + PUSH] = (1.0 - fire[of + ALPHA]) * dt + fire[of + ALPHA] * ratio
+            tally[at + STEPS] = tally[at + STEPS] + 1
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "force"), control=CONTROL, m=Minimisation, cell=CellPart)  # fmt: skip
-    def plan(atoms, control, m, cell):
-        """Sums over atoms, then the decision. Launch: one thread per PIECE atoms."""
-        # A copy, because `move` may ask for a rebuild while some of its threads have still to look.
-        m.tally[GO] = 1 if control[REBUILD] == 0 and m.tally[STATUS] == RUNNING else 0
+    @kernel(types_of(real), atoms=Atoms.only("n", "vel", "force"), control=CONTROL, m=Minimisation)
+    def plan(atoms, control, m):
+        """Sums over atoms, then the decisions. Launch: one thread per PIECE atoms."""
+        for k in range(m.systems):
+            # A copy, because `move` may ask for a rebuild while some of its threads have still to look.
+            go = 1 if control[REBUILD] == 0 and m.tally[TALLY_SIZE * k + STATUS] == RUNNING else 0
+            m.tally[TALLY_SIZE * k + GO] = go
         for b in range(m.pieces):
-            if m.tally[GO] == 1:
+            k = m.parts[3 * b]
+            if m.tally[TALLY_SIZE * k + GO] == 1:
                 total = ti.Vector.zero(ti.f64, SUMS)
-                for k in range(b * PIECE, ti.min(atoms.n, b * PIECE + PIECE)):
-                    if m.fixed[k] == 0:
-                        i = m.sorted_of[k]
+                for atom in range(m.parts[3 * b + 1], m.parts[3 * b + 2]):
+                    if m.whose[atom] >= 0:
+                        i = m.sorted_of[atom]
                         v = ti.cast(atoms.vel[i], ti.f64)
                         f = ti.cast(atoms.force[i], ti.f64)
                         total[3] = ti.max(total[3], f.dot(f))
                         if ti.static(deforming):
-                            f = pull(i, atoms.force, m.deform)
+                            f = pull(i, k, atoms.force, m.deform)
                         total[0] += f.dot(v)
                         total[1] += v.dot(v)
                         total[2] += f.dot(f)
                 for c in ti.static(range(SUMS)):
                     m.sums[SUMS * b + c] = total[c]
         for g in range(m.groups):
-            if m.tally[GO] == 1:
+            row = 3 * (m.pieces + g)
+            if m.tally[TALLY_SIZE * m.parts[row] + GO] == 1:
                 total = ti.Vector.zero(ti.f64, SUMS)
-                for b in range(g * m.width, ti.min(m.pieces, (g + 1) * m.width)):
+                for b in range(m.parts[row + 1], m.parts[row + 2]):
                     for c in ti.static(range(3)):
                         total[c] += m.sums[SUMS * b + c]
                     total[3] = ti.max(total[3], m.sums[SUMS * b + 3])
                 for c in ti.static(range(SUMS)):
                     m.sums[SUMS * (m.pieces + g) + c] = total[c]
-        if m.tally[GO] == 1:
-            total = ti.Vector([cell.power, cell.speed2, cell.force2, ti.cast(0, ti.f64)], dt=ti.f64)
-            for g in range(m.groups):
-                for c in ti.static(range(3)):
-                    total[c] += m.sums[SUMS * (m.pieces + g) + c]
-                total[3] = ti.max(total[3], m.sums[SUMS * (m.pieces + g) + 3])
-            decide(total, cell.done, m.most_steps, m.most_force2, m.fire, m.tally)
+        for k in range(m.systems):
+            if m.tally[TALLY_SIZE * k + GO] == 1:
+                total = ti.Vector.zero(ti.f64, SUMS)
+                cell_done = ti.cast(1, ti.f64)
+                if ti.static(deforming):
+                    for c in ti.static(range(3)):
+                        total[c] = m.deform[DEFORM_SIZE * k + CELL + c]
+                    cell_done = m.deform[DEFORM_SIZE * k + CELL + 3]
+                row = 3 * (m.pieces + m.groups + k)
+                for g in range(m.parts[row], m.parts[row + 1]):
+                    for c in ti.static(range(3)):
+                        total[c] += m.sums[SUMS * (m.pieces + g) + c]
+                    total[3] = ti.max(total[3], m.sums[SUMS * (m.pieces + g) + 3])
+                decide(k, total, cell_done, m.most_steps, m.most_force2, m.fire, m.tally)
 
-    @kernel(types_of(real), system=System.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("fixed", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
+    @kernel(types_of(real), system=System.only("listed_at", "control", atoms=Atoms.only("n", "pos", "vel", "force", "ident"), reach=Reach.only("most_near2")), m=Minimisation.only("whose", "deform", "fire", "tally"), most_move=Number("f64", "angstrom"))  # fmt: skip
     def move(system, m, most_move):
         """New velocities and positions; flags a list that the move outdates. Launch: one thread per atom."""
         atoms = system.atoms
         for i in range(atoms.n):
-            if m.tally[GO] == 1:
+            whose = m.whose[atoms.ident[i]]
+            k = whose if whose >= 0 else -1 - whose
+            if m.tally[TALLY_SIZE * k + GO] == 1:
+                of, turned = FIRE_SIZE * k, DEFORM_SIZE * k
                 shift = ti.Vector.zero(ti.f64, 3)
-                if m.fixed[atoms.ident[i]] == 0:
+                if whose >= 0:
                     old = ti.cast(atoms.vel[i], ti.f64)
-                    v = m.fire[KEEP] * old + m.fire[PUSH] * pull(i, atoms.force, m.deform)
-                    shift = m.fire[DT] * v - m.fire[BACK] * old
+                    v = m.fire[of + KEEP] * old + m.fire[of + PUSH] * pull(i, k, atoms.force, m.deform)
+                    shift = m.fire[of + DT] * v - m.fire[of + BACK] * old
                     length2 = shift.dot(shift)
                     if length2 > most_move * most_move:
                         part = most_move / sqrt(length2)
@@ -212,7 +248,7 @@ def fire_kernels(real: Any, near_list: bool, deforming: bool, blocks: int) -> An
                     atoms.vel[i] = ti.cast(v, real)
                 x = ti.cast(atoms.pos[i], ti.f64)
                 if ti.static(deforming):
-                    x = times(x, m.deform, 9) + times(shift, m.deform, 18)
+                    x = times(x, m.deform, turned + CARRY) + times(shift, m.deform, turned + NOW)
                 else:
                     x = x + shift
                 atoms.pos[i] = ti.cast(x, real)

@@ -6,9 +6,9 @@ print(result.converged, result.energy, result.atoms.cell)
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from ase import Atoms
@@ -17,10 +17,12 @@ from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
 from taichimd.neighbours.box import make_frame
+from taichimd.program.batch import Batch, called, named, why_alone
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation.cell import CellFreedom
-from taichimd.relaxation.fire import Fire, Look
+from taichimd.relaxation.fire import Fire, Look, OneSystem, SystemsOfBatch
+from taichimd.relaxation.kernels import RUNNING
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
@@ -42,6 +44,7 @@ class Row:
         step: steps done.
         energy: eV. fmax: eV/Å, the largest force.
         pressure: GPa, without a kinetic part. volume: Å^3. Both None unless periodic in three directions.
+        system: number of the structure, of several.
     """
 
     step: int
@@ -49,6 +52,7 @@ class Row:
     fmax: float
     pressure: float | None
     volume: float | None
+    system: int = 0
 
 
 @dataclass(frozen=True)
@@ -59,7 +63,7 @@ class Relaxation:
         atoms: the relaxed structure: a copy of the one given with new positions and cell, and a calculator
             that holds energy, forces and stress.
         converged: whether forces, and the stress where the cell relaxes, are below their bounds.
-        reason: "converged", "out of steps" or "stopped".
+        reason: "converged", "out of steps" or "stopped"; of one of several that left physics: why.
         steps: steps done; one evaluation of the forces each, and one more.
         energy: eV. fmax: eV/Å, the largest force on an atom that may move.
         pressure: GPa. volume: Å^3. Both None unless periodic in three directions.
@@ -92,7 +96,7 @@ def relax(
     smax: float = 0.01,
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
-    **of_engine: "Unpack[EngineOptions]",
+    **compute: "Unpack[EngineOptions]",
 ) -> Relaxation:
     """Relax atoms, and their cell if wanted, with FIRE on the device.
 
@@ -107,7 +111,7 @@ def relax(
     Atoms held by `FixAtoms` keep their places; where the cell relaxes, their places in the cell.
 
     Args:
-        atoms: the structure; left alone.
+        atoms: the structure; left alone. A list of structures makes a list of results (`relax_many`).
         potential: a parameter file, a shipped name, "file.py:name" or a force field; a list is their sum.
         fmax: eV/Å, largest force that counts as none.
         steps: most steps.
@@ -117,8 +121,8 @@ def relax(
         smax: GPa, largest deviation from it in a component of the stress.
         on_row: told how it goes, several times a second or more often.
         should_stop: asked every few steps; True ends it with the structure so far.
-        **of_engine: `backend` (auto, cuda or cpu), `precision` (float64, mixed or float32), `skin`,
-            `decomposition` (particle, tuple or auto): as for `Engine`.
+        **compute: `backend` (auto, cuda or cpu), `precision` (float64, mixed or float32), `skin` (Å; no
+            result depends on it), `decomposition` (particle, tuple or auto): as for `Engine`.
 
     Raises:
         SettingsError: a value that makes no sense, a cell that cannot relax in a direction that is asked for,
@@ -128,42 +132,141 @@ def relax(
             and reader.
     """
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
+    if isinstance(atoms, list | tuple):
+        return relax_many(atoms, potential, settings, on_row, should_stop, **compute)  # type: ignore[return-value]
     require_atoms(atoms)
     fixed = fixed_atoms(atoms, "relax")
     started = time.perf_counter()
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     freedom = cell_freedom(atoms, settings)
-    if of_engine.get("skin") is None and freedom is not None:
-        of_engine["skin"] = CELL_SKIN * forcefield.list_cutoff
-    engine = Engine(atoms, forcefield, **of_engine)
+    engine = Engine(atoms, forcefield, **compute | _skin(compute, freedom, forcefield))
     # Said of the structure as it is, before anything moves.
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine.symbols)
-    fire = Fire(engine, fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cell=freedom)
-    first_seconds = None
-    stopped, row = False, None
+    cells = None if freedom is None else [freedom]
+    fire = Fire(OneSystem(engine), fmax=settings.fmax, steps=int(settings.steps), fixed=[fixed], cells=cells)
+    told = _run(fire, on_row, should_stop, started)
+    return _result(atoms, engine, fire, 0, told, on_row)
+
+
+def relax_many(
+    systems: Sequence[Atoms],
+    potential: Any,
+    settings: RelaxSettings,
+    on_row: Callable[[Row], None] = lambda row: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    **compute: "Unpack[EngineOptions]",
+) -> list[Relaxation]:
+    """Relax many structures, in one launch where a batch can serve the potential, else one after the other.
+
+    Each comes out with the bits that it has alone. One that leaves physics is put aside: its `Relaxation`
+    says why, and has the structure that was given.
+
+    Args:
+        systems: the structures.
+        potential: as of `relax`.
+        settings: of all.
+        on_row: told how it goes; rows say of which system.
+        should_stop: asked every few steps.
+        **compute: backend, precision, skin, decomposition, as of `relax`.
+
+    Raises:
+        SettingsError, StructureError, MissingParameterError, EvaluationError: as of `relax`; of a system that
+            is named.
+        CapacityError: they do not fit the memory; the message says how many would.
+    """
+    started = time.perf_counter()
+    fixed, freedoms = [], []
+    for number, atoms in enumerate(systems):
+        with named(called(number)):
+            require_atoms(atoms)
+            fixed.append(fixed_atoms(atoms, "relax"))
+            freedoms.append(cell_freedom(atoms, settings))
+    forcefield = load_forcefield(potential)
+    forcefield.check_bounded()
+    if why_alone(forcefield) is not None:
+        found = []
+        for number, atoms in enumerate(systems):
+
+            def on_own(row: Row, number: int = number) -> None:
+                on_row(replace(row, system=number))
+
+            more: dict[str, Any] = {**asdict(settings), **compute, "should_stop": should_stop}
+            found.append(relax(atoms, forcefield, on_row=on_own, **more))
+        return found
+    cells = [one for one in freedoms if one is not None]
+    freedom = cells[0] if cells else None
+    batch = Batch(systems, forcefield, **compute | _skin(compute, freedom, forcefield))
+    for number, member in enumerate(batch.members):
+        with named(called(number)):
+            first = member.evaluate()
+            require_finite(first.energy, first.forces, member.symbols)
+    fire = Fire(
+        SystemsOfBatch(batch), fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cells=cells or None
+    )
+    told = _run(fire, on_row, should_stop, started)
+    batch.forget()
+    return [
+        _result(atoms, member, fire, number, told, on_row)
+        for number, (atoms, member) in enumerate(zip(systems, batch.members, strict=True))
+    ]
+
+
+def _skin(compute: Mapping[str, Any], freedom: CellFreedom | None, forcefield: Any) -> "EngineOptions":
+    """The skin of a list that lasts one step, unless another was given."""
+    given = compute.get("skin") is not None
+    return {} if given or freedom is None else {"skin": CELL_SKIN * forcefield.list_cutoff}
+
+
+class _Told(NamedTuple):
+    """The last row of each system, whether it was stopped, when it started, seconds to the first step."""
+
+    rows: list[Row]
+    stopped: bool
+    started: float
+    first_seconds: float
+
+
+def _run(fire: Fire, on_row: Callable[[Row], None], should_stop: Callable[[], bool], started: float) -> _Told:
+    """Step until all have ended; a system that has ended before is not told of again."""
+    rows: list[Row] = []
+    first_seconds, stopped = 0.0, False
     while fire.running and not stopped:
-        row = _row(fire.advance())
-        on_row(row)
+        before = fire.status == RUNNING
+        rows = [_row(look, number) for number, look in enumerate(fire.advance())]
+        for row in rows:
+            if before[row.system]:
+                on_row(row)
         first_seconds = first_seconds or time.perf_counter() - started
         stopped = fire.running and should_stop()
+    return _Told(rows, stopped, started, first_seconds)
+
+
+def _result(
+    atoms: Atoms, engine: Any, fire: Fire, number: int, told: _Told, on_row: Callable[[Row], None]
+) -> Relaxation:
+    """What came of one system, whose engine, or member of a batch, is given."""
     last = engine.evaluate()
-    found = float(np.sqrt((last.forces[~fixed] ** 2).sum(axis=1).max(initial=0.0)))
-    end = _row(Look(fire.steps, last.energy, found, last.virials.sum(axis=0), engine.volume))
-    if row is None or end.step != row.step:
+    free = ~fixed_atoms(atoms, "relax")
+    found = float(np.sqrt((last.forces[free] ** 2).sum(axis=1).max(initial=0.0)))
+    steps, error = int(fire.steps[number]), fire.errors.get(number)
+    end = _row(Look(steps, last.energy, found, last.virials.sum(axis=0), engine.volume), number)
+    if not told.rows or end.step != told.rows[number].step:
         on_row(end)
+    converged = bool(fire.converged[number])
+    going = fire.status[number] == RUNNING
     return Relaxation(
-        atoms=_result(atoms, engine, last),
-        converged=fire.converged,
-        reason="converged" if fire.converged else "stopped" if stopped else "out of steps",
-        steps=fire.steps,
+        atoms=_relaxed(atoms, engine, last),
+        converged=converged,
+        reason="converged" if converged else str(error) if error else "stopped" if going else "out of steps",
+        steps=steps,
         energy=last.energy,
         fmax=found,
         pressure=end.pressure,
         volume=end.volume,
-        seconds=time.perf_counter() - started,
-        first_seconds=first_seconds or 0.0,
+        seconds=time.perf_counter() - told.started,
+        first_seconds=told.first_seconds,
         statistics=engine.statistics(),
     )
 
@@ -189,13 +292,13 @@ def cell_freedom(atoms: Atoms, settings: RelaxSettings) -> CellFreedom | None:
     )
 
 
-def _row(look: Look) -> Row:
+def _row(look: Look, system: int = 0) -> Row:
     volume = look.volume
     pressure = None if volume is None else float(np.trace(look.virial)) / (3.0 * volume) / GPA
-    return Row(look.step, look.energy, look.largest_force, pressure, volume)
+    return Row(look.step, look.energy, look.largest_force, pressure, volume, system)
 
 
-def _result(atoms: Atoms, engine: Engine, last: Any) -> Atoms:
+def _relaxed(atoms: Atoms, engine: Any, last: Any) -> Atoms:
     relaxed: Atoms = atoms.copy()
     relaxed.set_cell(engine.cell)
     relaxed.set_positions(engine.positions(), apply_constraint=False)

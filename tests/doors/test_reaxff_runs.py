@@ -177,7 +177,7 @@ def test_a_failed_equilibration_keeps_the_last_checkpoint(call, folder):
 REFUSED = {
     "run water.extxyz --steps 100 --observe heat": "has no heat current",
     "kappa water.extxyz --temperature 300": "has no heat current",
-    "energy water.extxyz --precision mixed": "computed in float64 only",
+    "energy water.extxyz --precision mixed": 'give the potential matrix_precision="float32"',
     "run water.extxyz --steps 2 --precision float32": "computed in float64 only",
     "energy water.extxyz --decomposition tuple": "does without lists of tuples",
 }

@@ -217,6 +217,16 @@ def test_alone_it_is_not_run():
         relax(trimer, AxilrodTeller(), backend="cpu")
 
 
+def test_days_are_told():
+    """Before they begin: of a run, and of an energy."""
+    argon = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=8.5) + AxilrodTeller()
+    assert argon.remarks_on_time(1000, 1000, "cuda") == argon.remarks_on_time(1000, 100, "cpu") == []
+    (run,) = argon.remarks_on_time(8000, 1_000_000, "cuda")
+    assert "all triples of 8,000 atoms, 1,000,000 times, would take about 9.9 days on cuda; use fewer" in run
+    assert len(argon.remarks_on_time(30_000, 1, "cpu")) == 1
+    assert AxilrodTeller(cutoff=8.5).remarks_on_time(10**6, 10**6, "cpu") == []
+
+
 def test_mistakes():
     with pytest.raises(StructureError, match="has 2 atoms; a triple has three: give it more atoms"):
         evaluated(Atoms("Ar2", [[0, 0, 0], [4, 0, 0]]), AxilrodTeller())

@@ -19,7 +19,7 @@ from taichimd.io.analysis_files import read_table
 from taichimd.observables.estimators.green_kubo import growing, read_off
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.estimators.transport import green_kubo_conductivity
-from taichimd.observables.transport import files, kappa
+from taichimd.observables.transport import files, kappa, sampling
 from taichimd.observables.transport.job import _notes
 from taichimd.observables.transport.kappa import (
     Kappa,
@@ -50,7 +50,7 @@ def test_kappa_is_the_estimator_on_currents_of_numpy(monkeypatch):
     settings = KappaSettings(**SHORT, supercell=(2, 2, 2), runs=2, window=40.0)
     host = []
 
-    class Host(kappa._Current):
+    class Host(sampling.Current):
         def __init__(self, n, every):
             super().__init__(n, every)
             host.append(([], []))
@@ -63,7 +63,7 @@ def test_kappa_is_the_estimator_on_currents_of_numpy(monkeypatch):
             host[-1][1].append((engine.masses[:, None] * v * v).sum() / ((3 * 64 - 3) * KB))
             assert abs(engine.masses @ v).max() < 1e-10, "the crystal as a whole must rest"
 
-    monkeypatch.setattr(kappa, "_Current", Host)
+    monkeypatch.setattr(sampling, "Current", Host)
     found = thermal_conductivity(ARGON, "Ar.lj", settings)
     temperature = np.mean([np.mean(t) for _, t in host])
     expected = green_kubo_conductivity(
@@ -136,10 +136,38 @@ def test_a_stopped_run_leaves_the_finished_ones(folder):
     assert thermal_conductivity(ARGON, "Ar.lj", settings, should_stop=lambda: True) is None
 
 
+def samples_in(folder):
+    return [np.load(file)["current"] for file in sorted(folder.glob("run-??.npz"))]
+
+
+@pytest.mark.runtime("quadrants")
+def test_runs_of_one_launch_have_the_samples_of_runs_alone(tmp_path):
+    alone, together = tmp_path / "alone", tmp_path / "together"
+    for folder in (alone, together):
+        folder.mkdir()
+
+    def go(folder, runs, at_once, **more):
+        settings = KappaSettings(**SHORT, runs=runs, at_once=at_once)
+        return thermal_conductivity(ARGON, "Ar.lj", settings, folder=folder, **more)
+
+    found, told = go(alone, 4, 1), []
+    asked = iter([*[False] * 4, *[True] * 99])
+    assert go(together, 3, 3, should_stop=asked.__next__) is None
+    assert len(list(together.glob("run-0?.part.npz"))) == 3
+    # One is at another step, as after a kill; one run is new.
+    (together / "run-01.part.npz").unlink()
+    ended = go(together, 4, 3, progress=lambda *what: told.append(what))
+    assert {number for number, *_ in told} == {2, 3}
+    assert (ended.mean, ended.temperature) == (found.mean, found.temperature)
+    for one, other in zip(samples_in(together), samples_in(alone), strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert not list(together.glob("*.part.npz"))
+
+
 @pytest.mark.parametrize("method", ["green-kubo", "hnemd"])
 def test_a_run_under_way_goes_on_with_the_same_bits(folder, method, monkeypatch):
     options = {**SHORT, "method": method, "runs": 1, "window": 10.0}
-    monkeypatch.setattr("taichimd.app.simulation._MAX_GROWTH", 6)
+    monkeypatch.setattr("taichimd.app.loop._MAX_GROWTH", 6)
     system, potential = supercell(ARGON, KappaSettings(**options)), load_forcefield("Ar.lj")
     whole = sample_run(system, potential, KappaSettings(**options), 0)
     stages = []

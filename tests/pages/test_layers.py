@@ -86,7 +86,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
-    ["copied_calculator", "testing", "lammps"],
+    ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],
     ["batch_calculators"],

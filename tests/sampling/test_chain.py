@@ -320,7 +320,8 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
 
 
 def test_bits_depend_neither_on_threads_nor_on_the_runtime():
-    assert elsewhere()["monte-carlo"] == here("monte-carlo")
+    for name in ("monte-carlo", "monte-carlo-all-triples"):
+        assert elsewhere()[name] == here(name)
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():

@@ -206,13 +206,16 @@ def reaxff_steps():
     return [engine.positions(), engine.velocities(), found.forces, found.energies, found.virials]
 
 
-def monte_carlo():
+SINGLE, ALL, WITHOUT_CUTOFF = (5, "single", 0.3, 5.0), (5, "all", 0.01, 5.0), (3, "all", 0.01, None)
+
+
+def monte_carlo(*chains):
     """Moves of single atoms, of all atoms and of the volume, of argon with triples, and with all triples."""
     from taichimd import AxilrodTeller
     from taichimd.sampling.chain import MonteCarlo
 
     pairs, found = LennardJones(**testing.ARGON, cutoff=6.0), []
-    for cells, kind, move, cutoff in ((5, "single", 0.3, 5.0), (5, "all", 0.01, 5.0), (3, "all", 0.01, None)):
+    for cells, kind, move, cutoff in chains:
         atoms = bulk("Ar", cubic=True, a=5.6).repeat(cells)
         atoms.rattle(0.3, seed=2)
         atoms.pbc = cutoff is not None
@@ -262,7 +265,8 @@ SYSTEMS = {
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
     "npt-scr": functools.partial(barostat, "npt-scr"),
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
-    "monte-carlo": monte_carlo,
+    "monte-carlo": functools.partial(monte_carlo, SINGLE, ALL),
+    "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
     "batch": batch,
     "all-triples": all_triples,
     "chains": chains,

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -62,6 +62,14 @@ class ReaxTerm(Term):
     def longest_timestep(self, species: Sequence[str]) -> float | None:
         """0.5 fs with hydrogen."""
         return 0.5 if "H" in species else None
+
+    def stationary(self) -> "ReaxTerm":
+        """With constants for which the energy is stationary in the charges, which are solved to 1e-12."""
+        exact = replace(
+            self.options, constants="consistent", charge_tolerance=1e-12, charges="converged",
+            matrix_precision="float64",
+        )  # fmt: skip
+        return replace(self, options=exact)
 
     def parameters(self, species: Sequence[str]) -> Parameters:
         """Tables for these species.

@@ -14,27 +14,22 @@ give equal samples.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import prod
 from pathlib import Path
-from time import monotonic
 from typing import Any
 
 import numpy as np
 from ase import Atoms
 
-from taichimd.app.protocols import Array, ThermoLike
-from taichimd.app.simulation import Observer, Sampler, Simulation
 from taichimd.core.errors import SettingsError, StructureError
-from taichimd.core.units import FS, KB
-from taichimd.dynamics.ensembles import Langevin, NoseHoover
+from taichimd.core.units import FS
 from taichimd.io.structures import UNUSED
 from taichimd.observables.estimators.green_kubo import GreenKubo
 from taichimd.observables.estimators.series import Mean, mean_of
 from taichimd.observables.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.observables.samplers.sum_series import SumSeries
 from taichimd.observables.transport.runs import (
     RunSamples,
     RunUnderWay,
@@ -43,24 +38,14 @@ from taichimd.observables.transport.runs import (
     write_run,
     write_under_way,
 )
+from taichimd.observables.transport.sampling import Progress, sample_run, sample_together
 from taichimd.observables.transport.settings import KappaSettings
+from taichimd.program.batch import why_alone
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
-from taichimd.system.velocities import drift
 
-Progress = Callable[[int, str, float], None]
-"""Called with the number of the run (from 0), what it does, and the fraction done."""
-
-
-EQUILIBRATION = "equilibration"
-KEEP_SECONDS = 60.0
-"""Between the times that a run under way is kept."""
-
-
-def _forget(run: RunUnderWay) -> None:
-    """Keep nothing."""
-
-
+BUSY = 64_000
+"""Atoms that keep a GPU busy: runs of fewer go together."""
 MOST_ATOMS = 2**27
 """Of a supercell: more have no number in a list."""
 
@@ -132,24 +117,81 @@ def thermal_conductivity(
     system = supercell(atoms, settings)
     record = potential.describe(system.get_chemical_symbols())
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}
-    found: list[RunSamples] = []
-    for number in range(settings.runs):
-        file = None if folder is None else folder / f"run-{number + 1:02d}.npz"
-        samples = None if file is None else read_run(file, identity, record)
-        if samples is None:
-            begun, keep = None, _forget
-            if file is not None:
-                part = file.with_suffix(".part.npz")
-                begun = read_under_way(part, identity, record)
-                keep = partial(write_under_way, part, identity, record)
-            samples = sample_run(system, potential, settings, number, should_stop, progress, begun, keep)
-            if samples is None:
-                break
-            if file is not None:
-                write_run(file, identity, record, samples)
-                part.unlink(missing_ok=True)
-        found.append(samples)
-    return conductivity(found, settings, volume_of(system, settings), len(system)) if found else None
+    runs = _Runs(folder, identity, record)
+    found = {number: one for number in range(settings.runs) if (one := runs.finished(number)) is not None}
+    missing = [number for number in range(settings.runs) if number not in found]
+    for group in _groups(missing, runs, potential, settings, len(system)):
+        if len(group) > 1:
+            places = {number: place for number in group if (place := runs.begun(number)) is not None}
+            several = sample_together(
+                system, potential, settings, group, should_stop, progress, places, runs.keep
+            )
+        else:
+            keep, begun = partial(runs.keep, group[0]), runs.begun(group[0])
+            single = sample_run(system, potential, settings, group[0], should_stop, progress, begun, keep)
+            several = None if single is None else [single]
+        if several is None:
+            break
+        for number, samples in zip(group, several, strict=True):
+            runs.finish(number, samples)
+            found[number] = samples
+    ended = [found[number] for number in sorted(found)]
+    return conductivity(ended, settings, volume_of(system, settings), len(system)) if ended else None
+
+
+class _Runs:
+    """Files of the runs, if there is a folder.
+
+    Args:
+        folder: of the files. identity, record: of what the runs are.
+    """
+
+    def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        self._folder, self._of = folder, (identity, record)
+
+    def _file(self, number: int, kind: str) -> Path:
+        assert self._folder is not None
+        return self._folder / f"run-{number + 1:02d}{kind}"
+
+    def finished(self, number: int) -> RunSamples | None:
+        """Samples of a run that has ended; None if it has not."""
+        return None if self._folder is None else read_run(self._file(number, ".npz"), *self._of)
+
+    def begun(self, number: int) -> RunUnderWay | None:
+        """A run under way; None if it has not begun."""
+        return None if self._folder is None else read_under_way(self._file(number, ".part.npz"), *self._of)
+
+    def keep(self, number: int, run: RunUnderWay) -> None:
+        """Keep a run under way."""
+        if self._folder is not None:
+            write_under_way(self._file(number, ".part.npz"), *self._of, run)
+
+    def finish(self, number: int, samples: RunSamples) -> None:
+        """Keep a run that has ended."""
+        if self._folder is not None:
+            write_run(self._file(number, ".npz"), *self._of, samples)
+            self._file(number, ".part.npz").unlink(missing_ok=True)
+
+
+def _groups(
+    missing: Sequence[int], runs: _Runs, potential: Any, settings: KappaSettings, n_atoms: int
+) -> list[list[int]]:
+    """Runs that go together: at one step of one stage, and as many as keep the device busy."""
+    most = settings.at_once
+    if most is None:
+        from taichimd.core.runtime import start
+
+        on_gpu = start(settings.backend) == "cuda"
+        most = max(1, BUSY // n_atoms) if on_gpu else 1
+    if settings.method != "green-kubo" or why_alone(potential) is not None:
+        most = 1
+    places: dict[Any, list[int]] = {}
+    for number in missing:
+        begun = runs.begun(number) if most > 1 else None
+        places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(number)
+    if most == 1:
+        return [[number] for number in missing]
+    return [group[k : k + most] for group in places.values() for k in range(0, len(group), most)]
 
 
 def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
@@ -202,123 +244,6 @@ def volume_of(system: Atoms, settings: KappaSettings) -> float:
 
 def _area(atoms: Atoms) -> float:
     return float(np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])))
-
-
-class _Current(Sampler):
-    def __init__(self, n: int, every: int) -> None:
-        self.series, self.every, self._seen = SumSeries("heat", n), every, -1
-
-    def resume(self, begun: RunUnderWay) -> None:
-        self.series.load({"rows": begun.rows})
-        self._seen = begun.step if len(begun.rows) else -1
-
-    def sample(self, simulation: Simulation) -> None:
-        if simulation.step > self._seen:
-            simulation.engine.observe(self.series.sample)
-
-
-class _Tell(Observer):
-    """Tells how far a stage is, and keeps it now and then."""
-
-    def __init__(self, tell: Callable[[float], None], keep: Callable[[], None], steps: int) -> None:
-        self._tell, self._keep, self._steps = tell, keep, steps
-        self._kept_at = monotonic()
-
-    def tick(self, simulation: Simulation) -> None:
-        self._tell(simulation.step / self._steps)
-        if monotonic() - self._kept_at >= KEEP_SECONDS:
-            self._keep()
-            self._kept_at = monotonic()
-
-    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
-        """Nothing: `tick` tells."""
-
-
-def sample_run(
-    system: Atoms,
-    potential: Any,
-    settings: KappaSettings,
-    number: int,
-    should_stop: Callable[[], bool] = lambda: False,
-    progress: Progress = lambda run, what, fraction: None,
-    begun: RunUnderWay | None = None,
-    keep: Callable[[RunUnderWay], None] = _forget,
-) -> RunSamples | None:
-    """One independent run; None if it was stopped.
-
-    Args:
-        system: of `supercell`.
-        potential: a force-field object.
-        settings: see there.
-        number: of the run, from 0; its seed is that much above the first.
-        should_stop: asked several times a second.
-        progress: told how far it is.
-        begun: the same run, where it goes on; None begins it.
-        keep: given the state of a run that is stopped, and each minute.
-    """
-    common = {key: getattr(settings, key) for key in ("backend", "precision", "decomposition")}
-
-    def go(
-        simulation: Simulation, steps: int, what: str, start: Array, current: _Current | None = None
-    ) -> bool:
-        if begun is not None and begun.stage == what:
-            simulation.engine.set_state(
-                positions=begun.positions, velocities=begun.velocities, forces=begun.forces, step=begun.step,
-                bath=begun.bath or None,
-            )  # fmt: skip
-            if current is not None:
-                current.resume(begun)
-
-        def save() -> None:
-            engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
-            state = engine.positions(), engine.velocities(), engine.forces(), engine.bath_state()
-            keep(RunUnderWay(what, engine.step, *state, start, rows))
-
-        tell = _Tell(lambda fraction: progress(number, what, fraction), save, steps)
-        finished = simulation.step == steps or simulation.run(
-            steps - simulation.step, every=steps, observers=[tell], should_stop=should_stop,
-            samplers=() if current is None else (current,),
-        ).finished  # fmt: skip
-        if not finished:
-            save()
-        return finished
-
-    if begun is None or begun.stage == EQUILIBRATION:
-        seed, temperature = settings.seed + number, settings.temperature
-        warm = Simulation(
-            system, potential, timestep=settings.timestep, temperature=temperature, seed=seed,
-            ensemble=Langevin(temperature, seed=seed), **common,
-        )  # fmt: skip
-        steps = max(1, round(settings.equilibrate / settings.timestep))
-        if not go(warm, steps, EQUILIBRATION, system.positions):
-            return None
-        before, velocities, masses = warm.positions(), warm.velocities(), warm.engine.masses
-        # The noise has left the centre of mass moving, which would carry energy along.
-        velocities -= drift(masses, velocities)
-        simulation = _production(system, potential, settings, common)
-        simulation.engine.set_state(positions=before, velocities=velocities)
-    else:
-        before, simulation = begun.start, _production(system, potential, settings, common)
-    current = _Current(len(system), settings.every)
-    if not go(simulation, settings.steps, settings.method, before, current):
-        return None
-    rows = current.series.rows()
-    kinetic = float(rows[:, 6].mean())
-    measured = 2.0 * kinetic / (max(3 * len(system) - 3, 3) * KB)
-    # Ripples of a sheet are no flow.
-    step = (simulation.positions() - before)[:, : len(settings.axes)]
-    moved = float(np.sqrt(((step - step.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved)
-
-
-def _production(system: Atoms, potential: Any, settings: KappaSettings, common: Any) -> Simulation:
-    from taichimd.program.engine import Engine
-
-    if settings.method == "hnemd":
-        more: dict[str, Any] = {"driving_force": settings.force, "ensemble": NoseHoover(settings.temperature)}
-    else:
-        more = {}
-    return Simulation.from_engine(Engine(system, potential, **common, **more), timestep=settings.timestep)
 
 
 def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:

@@ -58,6 +58,10 @@ class KappaSettings(Settings):
     backend: types.Backend = shared("backend")
     precision: types.Precision = shared("precision")
     decomposition: types.Decomposition = shared("decomposition")
+    at_once: types.Count | None = setting(
+        None,
+        "Runs of green-kubo in one launch, with the same bits; default: as many as keep a GPU busy, else 1",
+    )
     thickness: types.Angstrom | None = setting(
         None, "Thickness of a sheet in the plane of x and y: kappa is the mean of these"
     )
@@ -140,7 +144,7 @@ class KappaSettings(Settings):
 
     def of_one_run(self) -> Mapping[str, Any]:
         """What decides the samples of a run: with these the same, a finished run need not be repeated."""
-        left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness"}
+        left_out = {"runs", "window", "plateau", "backend", "decomposition", "thickness", "at_once"}
         if self.method == "green-kubo":
             left_out |= {"driving_force", "direction"}
         return {k: v for k, v in asdict(self).items() if k not in left_out} | {
