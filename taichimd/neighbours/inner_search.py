@@ -25,7 +25,7 @@ class Row(View):
     Attributes:
         i, thread: the atom, and the thread that has it. n: all atoms. entries, width, shift_bits: as of `VerletRows`.
         ident, control, sort: as of kernels. radius2, bins, reach: as of `Sorted`, for the atom's system.
-        most_image, periodic: likewise. ground: see `search.Ground`. box: staged writes, or None.
+        most_image, periodic: likewise. ground: see `sorted_atoms.Ground`. box: staged writes, or None.
     """
 
 

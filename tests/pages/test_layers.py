@@ -69,6 +69,7 @@ LAYERS = [
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
+        "app.keeper",
         "app.bond_file",
         "app.console",
         "app.progress",
