@@ -20,7 +20,8 @@ from taichimd.core.runtime import start, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import NEIGHBOUR_SUM
 from taichimd.neighbours.skins import MOST_INNER
 from taichimd.program.decomposition import by_tuple, choose

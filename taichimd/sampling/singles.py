@@ -14,7 +14,7 @@ from taichimd.core.runtime import WARPS, ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across
-from taichimd.forcefields.base import Bound
+from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of

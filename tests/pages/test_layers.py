@@ -69,6 +69,7 @@ LAYERS = [
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
+        "app.checkpoint_keeper",
         "app.bond_file",
         "app.checkpoint_keeper",
         "app.console",
