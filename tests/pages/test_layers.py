@@ -83,6 +83,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
+    ["app.sweep"],
     ["copied_calculator", "testing", "lammps"],
     ["math", "units", "errors"],
     ["calculator"],
