@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from taichimd import Bussi, Simulation
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.job import analyze
-from taichimd.observables.trajectory import Request
+from taichimd.observables.request import Request
 from taichimd.system.lattices import build_lattice
 
 cells, cooling = (int(word) for word in sys.argv[1:3]) if len(sys.argv) > 2 else (3, 12_000)
@@ -44,7 +44,7 @@ folder.mkdir(exist_ok=True)
 ase.io.write(folder / "glass.extxyz", frames)
 
 # The same as: taichimd analyze glass.extxyz --rdf --angles 2.0
-request = Request(("rdf", "angles"), bond_length=2.0)
+request = Request(rdf=True, angles=2.0)
 for name, value in analyze(str(folder / "glass.extxyz"), request, folder, overwrite=True).rows:
     print(f"{name:<16} {value}")
 rdf, angles = read_table(folder / "rdf.csv"), read_table(folder / "angles.csv")

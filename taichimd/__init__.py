@@ -20,6 +20,7 @@ _PUBLIC = {
     "Sampler": "taichimd.app.observer",
     "ThermoTable": "taichimd.app.outputs",
     "TrajectoryFile": "taichimd.app.outputs",
+    "BondFile": "taichimd.app.bond_file",
     "ThermoPlot": "taichimd.app.thermo_plot",
     "ProgressObserver": "taichimd.app.progress",
     "relax": "taichimd.relaxation.relax",

@@ -1,5 +1,6 @@
 """What type checkers see of the public names, which `__init__.py` loads on first use."""
 
+from taichimd.app.bond_file import BondFile as BondFile
 from taichimd.app.observer import Observer as Observer
 from taichimd.app.observer import Sampler as Sampler
 from taichimd.app.outputs import ThermoTable as ThermoTable

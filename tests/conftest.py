@@ -13,15 +13,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def pytest_collection_modifyitems(items):
     """Skip tests that run under the other runtime; begin with those that are marked `first`."""
-    from bits import other_runtime_installed
-
     from taichimd.core import runtime
 
     for item in items:
         mark = item.get_closest_marker("runtime")
         if mark is None or mark.args == (runtime.NAME,):
-            continue
-        if mark.args == ("quadrants",) and not other_runtime_installed():
             continue
         item.add_marker(
             pytest.mark.skip(reason=f"runs under {mark.args[0]}: both have the same bits on a CPU")

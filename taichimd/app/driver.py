@@ -17,7 +17,7 @@ from taichimd.app.summary import print_header
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.io.lock import locked
 from taichimd.io.structures import has_velocities
-from taichimd.io.thermo import lacks_cell
+from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
 from taichimd.observables import observing
 from taichimd.program.results import require_finite
 from taichimd.system.velocities import maxwell_boltzmann
@@ -61,7 +61,12 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
     if appending and job.checkpoint is not None:
         folder.check_format()
         job.notes.extend(folder.gap_in_frames(job.checkpoint.settings.get("frames"), job.checkpoint.step))
-    if appending and settings.ensemble.kind.moves_cell and lacks_cell(folder.thermo):
+    if appending and settings.output.terms and lacks(folder.thermo, TERM):
+        job.notes.append(
+            "thermo.csv was begun without terms and goes on without them: choose another --output for them; "
+            "new frames have them"
+        )
+    if appending and settings.ensemble.kind.moves_cell and lacks(folder.thermo, CELL_COLUMNS[0]):
         job.notes.append(
             "thermo.csv was begun without a barostat and goes on without cell and stresses: choose another "
             "--output for them; cells are in the frames of the trajectory"

@@ -6,6 +6,7 @@ from typing import Any
 
 from taichimd.app.setting_types import each
 from taichimd.core.errors import SettingsError
+from taichimd.forcefields.spec import split_spec
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,5 +45,4 @@ def beside(folder: Path, values: dict[str, Any]) -> dict[str, Any]:
 
 def _potential_beside(folder: Path, spec: str) -> str:
     """The spec with its path made relative to `folder`; shipped names stay as they are."""
-    file = spec.rpartition(":")[0] if ".py:" in spec else spec
-    return str(folder / spec) if (folder / file).exists() else spec
+    return str(folder / spec) if (folder / split_spec(spec)[0]).exists() else spec

@@ -59,6 +59,8 @@ def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str
     notes = of_timestep(timestep)
     notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
     notes += forcefield.remarks_on_charges()
+    steps = settings.run.number_of_steps() or 0
+    notes += forcefield.remarks_on_time(len(atoms), steps, settings.compute.backend)
     if settings.ensemble.kind.moves_cell and not atoms.pbc.all():
         along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
         notes.append(

@@ -19,7 +19,7 @@ from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import writing
-from taichimd.io.thermo import ThermoWriter
+from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 
 if TYPE_CHECKING:
@@ -218,6 +218,7 @@ class ThermoTable(GrowingFile):
         overwrite: whether a file that is there may be replaced.
         drop_from: goes on with a table that is there: the step from which its rows are dropped.
         moving_cell: whether there are columns of cell and pressures; None: if the ensemble has a barostat.
+        terms: whether there are columns of the energies of terms (`Simulation.energy_terms`): E_bond_eV.
 
     Raises:
         SettingsError: an `every` that is no whole number above 0.
@@ -232,21 +233,25 @@ class ThermoTable(GrowingFile):
         overwrite: bool = False,
         drop_from: int | None = None,
         moving_cell: bool | None = None,
+        terms: bool = False,
     ) -> None:
         super().__init__(path, overwrite, drop_from)
-        self.every = _checked(every)
-        self._moving_cell = moving_cell
+        self.every = checked_every(every)
+        self._moving_cell, self._terms = moving_cell, terms
 
     def _make(self, simulation: "Simulation") -> ThermoWriter:
         moving = self._moving_cell
         if moving is None:
             moving = simulation.engine.ensemble.moves_cell
-        return ThermoWriter(self.path, self._drop_from, moving, simulation.engine.forcefield.charged)
+        terms = tuple(term_names(simulation.energy_terms())) if self._terms else ()
+        charged = simulation.engine.forcefield.charged
+        return ThermoWriter(self.path, self._drop_from, moving, charged, terms)
 
     def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
         engine = simulation.engine
-        more = (engine.cell, engine.pressures()) if self._writer.has_cell else ()
-        self._writer.write(thermo, simulation.time_ps, *more)
+        more = (engine.cell, engine.pressures()) if self._writer.has_cell else (None, None)
+        terms = term_names(simulation.energy_terms()) if self._terms and self._writer.has_terms else None
+        self._writer.write(thermo, simulation.time_ps, *more, terms)
 
 
 class TrajectoryFile(GrowingFile):
@@ -265,6 +270,7 @@ class TrajectoryFile(GrowingFile):
             (`taichimd.io.binary_trajectory`).
         every: steps between frames; None: the `every` of `Simulation.run`.
         per_atom: more of each atom, some of "energy", "virial".
+        terms: whether `info` of frames has energies of terms (`Simulation.energy_terms`), named E_bond_eV.
         overwrite: whether a file that is there may be replaced.
         drop_from: goes on with a trajectory that is there: the step from which its frames are dropped.
 
@@ -279,12 +285,13 @@ class TrajectoryFile(GrowingFile):
         every: int | None = None,
         *,
         per_atom: Sequence[str] = (),
+        terms: bool = False,
         overwrite: bool = False,
         drop_from: int | None = None,
     ) -> None:
         super().__init__(path, overwrite, drop_from)
-        self.every = _checked(every)
-        self._per_atom = tuple(per_atom)
+        self.every = checked_every(every)
+        self._per_atom, self._terms = tuple(per_atom), terms
         if self.path.suffix not in _WRITERS:
             raise SettingsError(f"{self.path}: expected a trajectory named *{' or *'.join(_WRITERS)}")
         if not set(self._per_atom) <= set(PER_ATOM):
@@ -297,22 +304,22 @@ class TrajectoryFile(GrowingFile):
         )
 
     def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
-        self._writer.write(simulation.engine, thermo, simulation.time_ps)
+        terms = term_names(simulation.energy_terms()) if self._terms else None
+        self._writer.write(simulation.engine, thermo, simulation.time_ps, terms)
 
 
 class RunFiles:
     """The files that grow with a run.
 
     Args:
-        table: of the run.
-        frames: its trajectory, if it has one.
+        files: its table, frames, bonds; None where it has none.
 
     Attributes:
         observers: those of them that there are.
     """
 
-    def __init__(self, table: GrowingFile, frames: GrowingFile | None) -> None:
-        self.observers: list[GrowingFile] = [table, *([] if frames is None else [frames])]
+    def __init__(self, *files: GrowingFile | None) -> None:
+        self.observers: list[GrowingFile] = [file for file in files if file is not None]
 
     def open(self, simulation: "Simulation") -> None:
         """Open them, and drop what a restart writes itself."""
@@ -359,7 +366,12 @@ def cut_trajectory(path: Path, step: int) -> None:
             os.truncate(path, offset_of_step(path, step))
 
 
-def _checked(every: int | None) -> int | None:
+def checked_every(every: int | None) -> int | None:
+    """Steps between reports, or None.
+
+    Raises:
+        SettingsError: no whole number above 0.
+    """
     if every is not None and not (is_whole(every) and every > 0):
         raise SettingsError(f"every = {every!r}: expected a whole number above 0")
     return every
@@ -394,9 +406,14 @@ class CheckpointKeeper(Observer):
         if self.saved_step is None:
             self.save(simulation)
 
+    @property
+    def due(self) -> bool:
+        """Whether the interval has passed."""
+        return time.monotonic() - self._saved_at >= self._interval
+
     def tick(self, simulation: "Simulation") -> None:
         """Save when it is time."""
-        if time.monotonic() - self._saved_at >= self._interval:
+        if self.due:
             self.save(simulation)
 
     def save(self, simulation: "Simulation") -> None:

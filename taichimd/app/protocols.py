@@ -126,6 +126,9 @@ class EngineLike(Protocol):
     def atom_values(self) -> dict[str, Array]:
         """What a frame shows of each atom: states of the force field, charges (e); (n,) each."""
 
+    def bonds(self) -> Any:
+        """A `BondTable` of the present positions; None of a force field without bonds."""
+
     def set_atom_states(self, states: dict[str, Array]) -> None:
         """Set what `atom_states` returned."""
 

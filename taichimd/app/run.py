@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from taichimd.app.bond_file import BondFile
 from taichimd.app.job import Job, same_path
 from taichimd.app.loop import RunResult, Watched, run_loop
 from taichimd.app.notes import after_run
@@ -46,6 +47,7 @@ from taichimd.io.report import (
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.observables import observing
+from taichimd.observables.bonds import Bonds
 
 
 class _FirstTotal(Observer):
@@ -147,6 +149,7 @@ class Run:
                 path,
                 output.steps_between_frames,
                 per_atom=parts_of(output.per_atom),
+                terms=output.terms,
                 drop_from=self._drop_from("frames_every"),
             )
         else:
@@ -154,10 +157,25 @@ class Run:
             for file in self.folder.trajectories:
                 if self.appending and file.exists():
                     cut_trajectory(file, self.first_step + 1)
-        table = ThermoTable(self.folder.thermo, drop_from=self._drop_from("every"), moving_cell=moving_cell)
-        files = RunFiles(table, frames)
+        table = ThermoTable(
+            self.folder.thermo,
+            drop_from=self._drop_from("every"),
+            moving_cell=moving_cell,
+            terms=output.terms,
+        )
+        files = RunFiles(table, frames, self._bonds())
         files.open(self.simulation)
         return files
+
+    def _bonds(self) -> BondFile | None:
+        observe, plan = self.job.settings.observe, self.job.plan
+        if plan is None or Bonds.name not in plan.kinds:
+            return None
+        (name,) = Bonds.files()
+        return BondFile(
+            self.folder.path / name, observe.every, bond_order=observe.bond_order,
+            drop_from=self._drop_from("observe_every"),
+        )  # fmt: skip
 
     def _step(self, stop: StopRequest) -> RunResult:
         self.void_newer()

@@ -12,6 +12,8 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
+from taichimd.forcefields.spec import split_spec
+
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
 _TIME = re.compile(r"\s*([0-9.]+(?:[eE][-+]?[0-9]+)?)\s*(fs|ps|ns|us)\s*")
 
@@ -126,10 +128,10 @@ def checkpoint_of(path: str | None) -> str | None:
 
 
 def absolute(spec: str, folder: bool = False) -> str:
-    """The absolute path of a file, or of "file.py:name"; what is no file (nor a `folder`) stays."""
-    file, colon, name = spec.rpartition(":") if ".py:" in spec else (spec, "", "")
+    """The absolute path of a file, with what stands behind it; what is no file (nor a `folder`) stays."""
+    file, rest = split_spec(spec)
     there = Path(file).is_file() or (folder and Path(file).is_dir())
-    return f"{Path(file).resolve()}{colon}{name}" if file and there else spec
+    return f"{Path(file).resolve()}{rest}" if file and there else spec
 
 
 def each(texts: str | list[str]) -> list[str]:
@@ -224,7 +226,8 @@ Potential = Annotated[
     str | Annotated[list[str], Field(min_length=1)],
     BeforeValidator(parse_potential),
     Values(
-        "a parameter file, a shipped name (`taichimd potentials`), file.py:name, or several",
+        "a parameter file, a shipped name (`taichimd potentials`), each with :option=value if it takes any, "
+        "file.py:name, or several",
         "file",
         option=list[str],
     ),
@@ -238,5 +241,5 @@ PerAtom = Annotated[
 Observables = Annotated[
     str | None,
     AfterValidator(without_none),
-    Values("some of rdf, msd, vacf, heat, viscosity, species, with commas between; or none", "list"),
+    Values("some of rdf, msd, vacf, heat, viscosity, species, bonds, with commas between; or none", "list"),
 ]

@@ -42,7 +42,8 @@ class PotentialSettings(Settings, topic="potential"):
 
     file: types.Potential | None = setting(
         None,
-        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up",
+        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up; with "
+        "options as in CHO.ffield:charge_tolerance=1e-8",
         "potential",
     )
 
@@ -149,7 +150,7 @@ class ObserveSettings(Settings, topic="observe"):
 
     quantities: types.Observables = setting(
         None,
-        "While it runs, some of rdf,msd,vacf,heat,viscosity,species; with tables and pictures. Or none",
+        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds; with tables and pictures. Or none",
         "observe",
     )
     every: types.Steps = setting(10, "Steps between samples", "observe_every")
@@ -158,7 +159,7 @@ class ObserveSettings(Settings, topic="observe"):
     )
     r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
     bond_order: types.BondOrder = setting(
-        0.3, "Atoms with a larger bond order are of one molecule (species)", "observe_bond_order"
+        0.3, "Bonds of a larger order make molecules (species) and are listed (bonds)", "observe_bond_order"
     )
 
 
@@ -174,6 +175,9 @@ class OutputSettings(Settings, topic="output"):
     frames_every: types.Steps | None = setting(None, "Steps between frames; default those of --every")
     per_atom: types.PerAtom = setting(
         None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
+    )
+    terms: types.Flag = setting(
+        False, "Also in table and frames: the energy of each potential of a sum, of each term of ReaxFF"
     )
     plot_format: types.PlotFormat = setting("png", "Format of pictures")
     checkpoint_interval: types.Seconds = setting(60.0, "Seconds between checkpoints")

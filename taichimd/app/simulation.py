@@ -11,7 +11,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from ase import Atoms
@@ -32,6 +32,9 @@ from taichimd.io.structures import has_velocities, hold_results, remarks
 from taichimd.program.results import NotCopied
 from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.velocities import maxwell_boltzmann
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
 
 
 class Asked(NamedTuple):
@@ -169,6 +172,7 @@ class Simulation(NotCopied):
         self.origin_step = self.last_step = 0
         self._asked: dict[str, Any] = {}
         self._account = Account()
+        self._terms: Any = None
 
     @classmethod
     def load(
@@ -259,6 +263,15 @@ class Simulation(NotCopied):
     def energy(self) -> float:
         """Potential energy, eV."""
         return self.engine.thermo().potential
+
+    def energy_terms(self) -> dict[str, float]:
+        """Potential energy (eV) of each potential of a sum, and of each term of ReaxFF, by name."""
+        from taichimd.program.energy_terms import EnergyTerms
+
+        if self._terms is None:
+            self._terms = EnergyTerms(cast("Engine", self.engine))
+        found: dict[str, float] = self._terms.values()
+        return found
 
     def forces(self) -> Array:
         """(n, 3) eV/Å, the user's order, of fixed atoms, too."""

@@ -142,7 +142,7 @@ def _start(sweep: Sweep, number: int, n: int, log: Path) -> "subprocess.Popen[by
     command += ["--seeds", str(sweep.seeds)]
     for name, value in (("--output", sweep.output), ("--at-once", sweep.at_once)):
         command += [] if value is None else [name, str(value)]
-    # As MPI would say it, so that processes share devices and processors (`lammps.processes`).
+    # As MPI would say it, so that processes share devices and processors (`core.processes`).
     own = {"MPI_LOCALRANKID": str(number), "MPI_LOCALNRANKS": str(n)}
     with open(log, "wb") as words:
         # A session of its own: Ctrl-C comes from here, once.

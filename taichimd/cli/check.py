@@ -59,15 +59,16 @@ def check(
 def _reaxff(potential: str, species: list[str] | None) -> str | None:
     """What a ReaxFF parameter file defines; None if the potential is none."""
     from taichimd.forcefields import library
+    from taichimd.forcefields.load import load_forcefield
     from taichimd.forcefields.reaxff.describe import describe
     from taichimd.forcefields.reaxff.ffield import is_ffield_file, read_ffield
+    from taichimd.forcefields.spec import split_spec
 
-    if (
-        ".py:" in potential
-        or potential.endswith(".py")
-        or not is_ffield_file(path := library.find(potential))
-    ):
+    file, options = split_spec(potential)
+    if file.endswith(".py") or not is_ffield_file(path := library.find(file)):
         return None
+    if options:
+        load_forcefield(potential)
     return describe(read_ffield(path), species)
 
 

@@ -41,17 +41,19 @@ def energy(
     from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_structure
-    from taichimd.program.energy_terms import energy_terms
+    from taichimd.program.energy_terms import EnergyTerms
     from taichimd.program.engine import Engine
     from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     atoms = read_structure(structure)
     forcefield = load_forcefield(parse_potential(potential))
+    for remark in forcefield.remarks_on_time(len(atoms), 1, backend):
+        typer.echo(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine.symbols)
-    parts = energy_terms(atoms, forcefield, **options) if terms else None
+    parts = EnergyTerms(engine).values() if terms else None
     if json:
         typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))
         return

@@ -42,7 +42,7 @@ def sweep(
     from taichimd.app.console import Console
     from taichimd.app.sweep import Sweep, run_sweep
     from taichimd.core.errors import SettingsError
-    from taichimd.lammps.processes import take_device
+    from taichimd.core.processes import take_device
 
     if part is not None and (processes > 1 or overwrite):
         raise SettingsError("--part is one process's share: give it without --processes and --overwrite")

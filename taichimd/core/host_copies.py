@@ -40,14 +40,30 @@ def to_host(array: Any, values: NDArray[Any]) -> None:
         values[...] = array.to_numpy()
 
 
+def address_of(array: Any) -> tuple[int, Any]:
+    """Where an array of the device lies, and what holds it there.
+
+    Raises:
+        AttributeError: the runtime does not tell (Taichi).
+    """
+    held = array.to_dlpack()
+    tensor = _Tensor.from_address(_capsule(held, b"dltensor"))
+    return tensor.data + tensor.offset, held
+
+
+def host_like(array: Any, length: int | None = None) -> NDArray[Any]:
+    """An array of NumPy for the values, or the first ones, of one of the device."""
+    shape = (array.shape[0] if length is None else length, *array.element_shape)
+    return np.empty(shape, ti.lang.util.to_numpy_type(array.dtype))
+
+
 def _copied(array: Any, values: NDArray[Any], to_host: bool) -> bool:
     """Copy by address; False if it cannot be done."""
     if not values.flags.c_contiguous:
         return False
     ti.sync()
-    held = array.to_dlpack()  # until the copy is done
-    tensor = _Tensor.from_address(_capsule(held, b"dltensor"))
-    there, here = tensor.data + tensor.offset, values.ctypes.data
+    there, _held = address_of(array)
+    here = values.ctypes.data
     source, target = (there, here) if to_host else (here, there)
     if backend() == "cuda":
         return copy(target, source, values.nbytes, there, to_host)

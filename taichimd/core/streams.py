@@ -14,3 +14,5 @@ MC_MOVE = 4
 """Of a trial move of an atom, one sweep: three displacements, and the number that accepts a single move."""
 MC_SWEEP = 5
 """Of a whole system's trial moves, one sweep."""
+MC_EXCHANGE = 6
+"""Of chains that exchange configurations, one sweep: one number for each pair."""

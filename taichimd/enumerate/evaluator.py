@@ -2,15 +2,25 @@
 
 from typing import Any
 
+from taichimd.enumerate.reproducible_sum import ALL
+
+ENERGY = ALL + 1
+"""What is wanted: the energy alone, of evaluators that find it apart; of others all that there is."""
+REST = ENERGY + 1
+"""The same without energies that are homogeneous in the positions."""
+
 
 class Evaluator:
     """Evaluates some groups of terms for one system. A subclass has `queue`, and what it knows of the rest.
 
     Attributes:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
+        apart: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and the energy to `energy`.
+        degree: d where positions s r have s^d times the energy of positions r; else 0.
     """
 
-    jumped = False
+    jumped = apart = False
+    degree = 0
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """Queue an evaluation with lists that are fit, or one that does nothing.
@@ -20,9 +30,12 @@ class Evaluator:
             verlet: the Verlet list.
             control: see `neighbours.control`.
             when: `STEP`, `END` or `ANY_TIME`.
-            want: `FORCE`, or anything else for energies and virials, too.
+            want: `FORCE`; `ENERGY` or `REST`; or anything else for energies and virials, too.
         """
         raise NotImplementedError
+
+    def energy(self) -> float | None:
+        """What an evaluation with `ENERGY` has found, eV; None where it is no energy of atoms that repel each other."""
 
     def check(self) -> None:
         """Wait for the device, and raise what an evaluation has not found."""

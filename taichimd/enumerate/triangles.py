@@ -11,18 +11,16 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import distance_vector, store_matrix
+from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
+from taichimd.enumerate.triple_forces import NUMBERS, store
 from taichimd.enumerate.triple_tiles import Placed
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, slot, whole_warps
 from taichimd.system.state import Atoms
-
-NUMBERS = 13
-"""Sums of an atom: force, energy, virial."""
 
 
 class Limits(Bundle):
@@ -122,15 +120,6 @@ def triangle_kernels(
                             for m in ti.static(range(terms)):
                                 with_term(sums, terms, m, found[m])
 
-    @ti.func
-    def store(i, total, out: ti.template()):
-        out.force[i] = ti.cast(ti.Vector([total[0], total[1], total[2]]), real)
-        if ti.static(everything):
-            third = 1.0 / 3.0
-            out.energy[i] = ti.cast(total[3] * third, real)
-            w = ti.Matrix([[total[4 + 3 * x + y] for y in ti.static(range(3))] for x in ti.static(range(3))])
-            store_matrix(out.virial, i, ti.cast(w * third, real))
-
     @computed_in(ti.f64)
     def of_atoms(threads, of_lane: ti.template(), g: ti.template(), out: ti.template()):
         for thread in range(threads):
@@ -146,7 +135,9 @@ def triangle_kernels(
                         of_lane(sums, i, lane, g)
             total = across(sums, terms, many)
             if does and thread % many == 0:
-                store(i, total, out)
+                for m in ti.static(range(3, terms)):
+                    total[m] *= 1.0 / 3.0
+                store(i, total, out, real, everything)
 
     @ti.func
     def threads_of(n):

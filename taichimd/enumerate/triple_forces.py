@@ -1,39 +1,69 @@
-"""Forces of atoms from the slopes of pairs: F_i = 2 sum_j slope_ij (r_j - r_i), the same bits in any order."""
+"""Forces, energies and virials of atoms from sums of pairs over third atoms, the same bits in any order.
+
+With slopes s_ij, energies u_ij and vectors m_ij of `triple_tiles.PairSums`, and d = r_j - r_i: F_i = 2 sum_j s_ij d,
+E_i = sum_j u_ij/6, W_i = -2/3 sum_j (m_ij + s_ij d) (x) d. A triple adds a third of its energy to each atom, and the virial
+(r_i - c) (x) f_i, c its centre.
+"""
 
 from functools import cache
 from typing import Any
 
 from taichimd.core.arguments import Array, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.access import store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
-from taichimd.enumerate.triple_tiles import SLOPES, Placed
+from taichimd.enumerate.triple_tiles import Placed, columns_of
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import row_layout, whole_warps
 from taichimd.system.state import Atoms
 
-FORCES = Array("double_vec", "n", "forces in the user's order, eV/angstrom")
+NUMBERS = 13
+"""Of an atom: force, energy, virial."""
+SHARES = 1.0, 1.0, 1.0, 1.0 / 6.0, -2.0 / 3.0
+"""Factors of the sums of these."""
+WHEN = Number("i32", "see `neighbours.control`")
+FOUND = Array(
+    "f64", "3 n or 13 n", "force, energy and virial of each atom, in the user's order, eV and angstrom"
+)
+
+
+@ti.func
+def store(i, found, out: ti.template(), real: ti.template(), everything: ti.template()):
+    """Force of an atom, and energy and virial."""
+    out.force[i] = ti.cast(ti.Vector([found[0], found[1], found[2]]), real)
+    if ti.static(everything):
+        out.energy[i] = ti.cast(found[3], real)
+        w = ti.Matrix([[found[4 + 3 * x + y] for y in ti.static(range(3))] for x in ti.static(range(3))])
+        store_matrix(out.virial, i, ti.cast(w, real))
 
 
 @cache
-def gather_kernels(real: Any, backend: str) -> tuple[Any, Any, Any]:
+def gather_kernels(real: Any, backend: str, everything: bool = False) -> tuple[Any, Any]:
     """Kernels of positions and forces.
 
-    `place(atoms, placed)` puts positions in the user's order, `gather(atoms, placed, slope, control, out, when)` makes forces
-    of slopes, `take(atoms, forces, control, out, when)` takes them as they are.
+    `place(atoms, placed)` puts positions in the user's order, `gather(atoms, placed, sums, control, out, when)` makes forces
+    of slopes, or everything of all sums.
     """
+    outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
     types, many = types_of(real), threads_of_row(row_layout(backend))
 
     @ti.func
-    def of_lane(sums: ti.template(), i, lane, n, placed: ti.template(), slope: ti.template()):
+    def of_lane(sums: ti.template(), i, lane, n, placed: ti.template(), pairs: ti.template()):
         for chunk in range(whole_chunks(n)):
             j = chunk * LANES + lane
             if j < n:
-                f = 2.0 * slope[i * n + j] * (placed.pos[j] - placed.pos[i])
+                at, d = i * n + j, placed.pos[j] - placed.pos[i]
+                f = 2.0 * pairs.slope[at] * d
                 for m in ti.static(range(3)):
-                    with_term(sums, 3, m, f[m])
+                    with_term(sums, terms, m, f[m])
+                if ti.static(everything):
+                    with_term(sums, terms, 3, pairs.energy[at])
+                    arm = ti.Vector([pairs.x[at], pairs.y[at], pairs.z[at]]) + pairs.slope[at] * d
+                    for m in ti.static(range(9)):
+                        with_term(sums, terms, 4 + m, arm[m // 3] * d[m % 3])
 
     @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed)
     def place(atoms, placed):
@@ -42,33 +72,44 @@ def gather_kernels(real: Any, backend: str) -> tuple[Any, Any, Any]:
             placed.kind[atoms.ident[i]] = atoms.kind[i]
 
     @computed_in(ti.f64)
-    def of_atoms(threads, atoms: ti.template(), placed: ti.template(), slope: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
+    def of_atoms(threads, atoms: ti.template(), placed: ti.template(), pairs: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < atoms.n * many and goes(when, control) == 1
-            sums = empty_sums(3)
+            sums = empty_sums(terms)
             if does:
                 if ti.static(many > 1):
-                    of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, slope)
+                    of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, pairs)
                 else:
                     for lane in range(LANES):
-                        of_lane(sums, atoms.ident[i], lane, atoms.n, placed, slope)
-            total = across(sums, 3, many)
+                        of_lane(sums, atoms.ident[i], lane, atoms.n, placed, pairs)
+            total = across(sums, terms, many)
             if does and thread % many == 0:
-                out.force[i] = ti.cast(total, real)
+                for m in ti.static(range(terms)):
+                    total[m] *= SHARES[min(m, 4)]
+                store(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, slope=SLOPES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
-    def gather(atoms, placed, slope, control, out, when):
+    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, pairs=columns_of(everything), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    def gather(atoms, placed, pairs, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
-        of_atoms(threads, atoms, placed, slope, control, out, when)
+        of_atoms(threads, atoms, placed, pairs, control, out, when)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), forces=FORCES, control=CONTROL, out=Outputs.only("force"), when=Number("i32", "see `neighbours.control`"))  # fmt: skip
-    def take(atoms, forces, control, out, when):
+    return place, gather
+
+
+@cache
+def take_kernel(real: Any, everything: bool) -> Any:
+    """Kernel `(atoms, found, control, out, when)` that takes what something else has found; all of it, or forces alone."""
+    outputs, width = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "ident"), found=FOUND, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    def take(atoms, found, control, out, when):
         for i in range(atoms.n):
             if goes(when, control) == 1:
-                out.force[i] = ti.cast(forces[atoms.ident[i]], real)
+                at = width * atoms.ident[i]
+                store(i, ti.Vector([found[at + m] for m in ti.static(range(width))]), out, real, everything)
 
-    return place, gather, take
+    return take

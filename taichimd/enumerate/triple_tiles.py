@@ -7,7 +7,7 @@ triple costs little more than the few operations that join three pairs.
 Energy: each triple once. Tiles take the place of atoms in the balanced order of `all_triples`, so blocks have equally much to do:
 tiles (I, I + D, I + D + E), and triples with two or three atoms of one tile. Forces: each pair of atoms meets all k, which
 gives the slope of the energy to its squared distance; F_i = 2 sum_j slope_ij (r_j - r_i). So a triple is visited three times,
-and no two threads write to one number.
+and no two threads write to one number. Virials of atoms need the sum over k of slopes times r_k - r_i, too.
 
 Sums over k run in order, in runs whose length depends on n alone. Runs are added as whole numbers. So results have the same
 bits on CPU and CUDA, and whatever number of threads or processes shares the tiles.
@@ -33,16 +33,19 @@ class Tiling:
     Attributes:
         side: atoms of a tile. each: a thread has so many times so many pairs of it.
         slab: third atoms that shared memory holds at a time.
+        split: blocks that share a tile. The runtimes ask for two blocks on a multiprocessor: with 256 threads
+            a thread would have 128 registers, too few for its pairs.
     """
 
     side: int = 64
     each: int = 4
     slab: int = 16
+    split: int = 2
 
     @property
     def threads(self) -> int:
         """Of a block."""
-        return (self.side // self.each) ** 2
+        return (self.side // self.each) ** 2 // self.split
 
     def tiles(self, n: int) -> int:
         """Tiles of n atoms."""
@@ -71,6 +74,7 @@ class TripletFunction:
         slope: likewise, for du/da.
         energy_factor, slope_factor: `(a, w_a) -> factor`.
         alone: `(a, b, c) -> u / strength`, of a triple for itself.
+        degree: see `Evaluator`.
     """
 
     pair: Any
@@ -81,6 +85,7 @@ class TripletFunction:
     energy_factor: Any
     slope_factor: Any
     alone: Any
+    degree: int = 0
 
 
 class Placed(Bundle):
@@ -93,7 +98,21 @@ class Placed(Bundle):
 ITEMS = Array("i32", "4 items", "tiles I and J, first tile K, how many; K counts round the ring of tiles")
 STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
 WHOLE = Array("i64", "2 SPREAD + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
-SLOPES = Array("f64", "n^2", "du/d(r_ij^2) of each pair, eV/angstrom^2")
+
+
+class PairSums(Bundle):
+    """Sums over third atoms k of each pair (i, j)."""
+
+    slope: Any = Array("f64", "n^2", "of du/d(r_ij^2), eV/angstrom^2")
+    energy: Any = Array("f64", "n^2", "of u, eV")
+    x: Any = Array("f64", "n^2", "of slope times the x of r_k - r_i, eV/angstrom")
+    y: Any = Array("f64", "n^2", "likewise")
+    z: Any = Array("f64", "n^2", "likewise")
+
+
+def columns_of(everything: bool) -> type[PairSums]:
+    """The sums that forces need, or those that energies and virials need, too."""
+    return PairSums if everything else PairSums.only("slope")
 
 
 def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
@@ -142,26 +161,37 @@ def store_whole(lane, sums, whole: ti.template()):
         ti.atomic_add(whole[LOST], sums[2])
 
 
+@ti.func
+def put(column: ti.template(), x, y, n, here, there):
+    """Store a number of (x, y) and one of (y, x)."""
+    column[x * n + y] = here
+    column[y * n + x] = there
+
+
 @cache
 def tile_kernels(
-    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING
+    function: TripletFunction, backend: str, n_kinds: int, tiling: Tiling = TILING, everything: bool = False
 ) -> tuple[Any, Any]:
-    """Kernels of the energy and of the slopes.
+    """Kernels of the energy and of sums of pairs.
 
-    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, slope)`.
+    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, sums)`.
 
     Args:
         function: the energy of a triple.
         backend: "cuda" or "cpu".
         n_kinds: species.
         tiling: of the items, too.
+        everything: all `PairSums`; else slopes alone.
     """
     types = types_of(ti.f64)
     shared, width = backend == "cuda", function.width
     side, each, depth, threads = tiling.side, tiling.each, tiling.slab, tiling.threads
-    wide, all_pairs = side // each, each * each
+    columns = 5 if everything else 1
+    split, all_pairs = tiling.split, each * each
+    # The rows of threads, and how many threads are in one; the atoms j of a block.
+    high, wide, breadth = side // each, side // each // split, side // split
     # On CUDA threads side by side have atoms side by side; elsewhere a thread has four in a row.
-    apart = wide if shared else 1
+    down_apart, right_apart = (high, wide) if shared else (1, 1)
 
     @ti.func
     def pair_of(x, y):
@@ -181,105 +211,123 @@ def tile_kernels(
         """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
+            x, y = i + down_apart * r, j + right_apart * s
             c = ti.Vector([own[m, q] for q in ti.static(range(width))])
             a, b, o, w_b, w_c = own[m, width], near[r], far[s], near[each + r], far[each + s]
-            f = ti.cast(0.0, ti.f64)
-            if ti.static(once):
-                f = function.energy(c, a, b, o, w_b, w_c)
-            else:
-                f = function.slope(c, a, b, o, w_b, w_c)
+            factor = ti.cast(1.0, ti.f64)
             if ti.static(n_kinds > 1):
-                f *= strength(placed.kind[i + apart * r], placed.kind[j + apart * s], placed.kind[k], nu)
+                factor = strength(placed.kind[x], placed.kind[y], placed.kind[k], nu)
+            does = True
             if ti.static(masked):
-                x, y = i + apart * r, j + apart * s
                 does = x != y and k != x and k != y
                 if ti.static(once):
                     does = (tiles[0] != tiles[1] or x < y) and (tiles[1] != tiles[2] or y < k)
-                total[m] += ti.select(does, f, 0.0)
+            if ti.static(once):
+                total[m] += counted(function.energy(c, a, b, o, w_b, w_c), factor, does, masked)
             else:
+                f = counted(function.slope(c, a, b, o, w_b, w_c), factor, does, masked)
                 total[m] += f
+                if ti.static(everything):
+                    total[all_pairs + m] += counted(
+                        function.energy(c, a, b, o, w_b, w_c), factor, does, masked
+                    )
+                    d = placed.pos[k] - placed.pos[ti.min(x, placed.pos.shape[0] - 1)]
+                    for q in ti.static(range(3)):
+                        total[(2 + q) * all_pairs + m] += f * d[q]
 
     @ti.func
-    def joined(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
-        if tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]:
-            join(total, i, j, k, tiles, own, near, far, placed, nu, once, False)
-        else:
-            join(total, i, j, k, tiles, own, near, far, placed, nu, once, True)
+    def counted(f, factor, does, masked: ti.template()):
+        if ti.static(n_kinds > 1):
+            f *= factor
+        if ti.static(masked):
+            f = ti.select(does, f, 0.0)
+        return f
+
+    @ti.func
+    def apart(tiles):
+        return tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]
+
+    @ti.func
+    def tile_after(item, number, n):
+        """Of the ring of tiles."""
+        tile = item[2] + number
+        if tile >= (n + side - 1) // side:
+            tile -= (n + side - 1) // side
+        return ti.Vector([item[0], item[1], tile])
 
     @ti.func
     def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """Go through all k of an item; pairs with k are computed by the block together."""
-        down, right, number = lane // wide, lane % wide, (n + side - 1) // side
+        down, right = lane // wide, lane % wide
         near_d = ti.simt.block.SharedArray((depth, side), ti.f64)
         near_w = ti.simt.block.SharedArray((depth, side), ti.f64)
-        far_d = ti.simt.block.SharedArray((depth, side), ti.f64)
-        far_w = ti.simt.block.SharedArray((depth, side), ti.f64)
-        mine = lane % side
-        x = placed.pos[ti.min(item[0] * side + mine, n - 1)]
-        y = placed.pos[ti.min(item[1] * side + mine, n - 1)]
+        far_d = ti.simt.block.SharedArray((depth, breadth), ti.f64)
+        far_w = ti.simt.block.SharedArray((depth, breadth), ti.f64)
+        mine, other = lane % side, lane % breadth
+        x = placed.pos[ti.min(i - down + mine, n - 1)]
+        y = placed.pos[ti.min(j - right + other, n - 1)]
         for slab in range(item[3] * (side // depth)):
-            tile = item[2] + slab // (side // depth)
-            if tile >= number:
-                tile -= number
-            tiles = ti.Vector([item[0], item[1], tile])
-            at = tile * side + slab % (side // depth) * depth
+            tiles = tile_after(item, slab // (side // depth), n)
+            at = tiles[2] * side + slab % (side // depth) * depth
             ti.simt.block.sync()
             for q in ti.static(range(depth * side // threads)):
                 t = lane // side + q * (threads // side)
-                z = placed.pos[ti.min(at + t, n - 1)]
-                d2, w = pair_of(x, z)
+                d2, w = pair_of(x, placed.pos[ti.min(at + t, n - 1)])
                 near_d[t, mine] = d2
                 near_w[t, mine] = w
-                e2, v = pair_of(y, z)
-                far_d[t, mine] = e2
-                far_w[t, mine] = v
+            for q in ti.static(range(depth * breadth // threads)):
+                t = lane // breadth + q * (threads // breadth)
+                d2, w = pair_of(y, placed.pos[ti.min(at + t, n - 1)])
+                far_d[t, other] = d2
+                far_w[t, other] = w
             ti.simt.block.sync()
-            for t in range(ti.min(depth, n - at)):
-                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
-                for r in ti.static(range(each)):
-                    near[r] = near_d[t, down + r * wide]
-                    near[each + r] = near_w[t, down + r * wide]
-                    far[r] = far_d[t, right + r * wide]
-                    far[each + r] = far_w[t, right + r * wide]
-                joined(total, i, j, at + t, tiles, own, near, far, placed, nu, once)
+            for masked in ti.static((False, True)):
+                if apart(tiles) != masked:
+                    for t in range(ti.min(depth, n - at)):
+                        near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                        for r in ti.static(range(each)):
+                            near[r] = near_d[t, down + r * high]
+                            near[each + r] = near_w[t, down + r * high]
+                            far[r] = far_d[t, right + r * wide]
+                            far[each + r] = far_w[t, right + r * wide]
+                        join(total, i, j, at + t, tiles, own, near, far, placed, nu, once, masked)
 
     @ti.func
     def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """The same; a thread computes its pairs with k for itself."""
-        number = (n + side - 1) // side
         for at in range(item[3]):
-            tile = item[2] + at
-            if tile >= number:
-                tile -= number
-            tiles = ti.Vector([item[0], item[1], tile])
-            for k in range(tile * side, ti.min(tile * side + side, n)):
-                near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
-                for r in ti.static(range(each)):
-                    near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
-                    far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
-                joined(total, i, j, k, tiles, own, near, far, placed, nu, once)
+            tiles = tile_after(item, at, n)
+            for masked in ti.static((False, True)):
+                if apart(tiles) != masked:
+                    for k in range(tiles[2] * side, ti.min(tiles[2] * side + side, n)):
+                        near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
+                        for r in ti.static(range(each)):
+                            near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
+                            far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
+                        join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
 
     @computed_in(ti.f64)
     def of_thread(
         thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
     ):
         """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
-        at, lane = thread // threads * 4, thread % threads
+        at, lane = thread // threads // split * 4, thread % threads
         item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
-        i, j = item[0] * side, item[1] * side
+        i, j = item[0] * side, item[1] * side + thread // threads % split * breadth
         if ti.static(shared):
             i, j = i + lane // wide, j + lane % wide
         else:
             i, j = i + lane // wide * each, j + lane % wide * each
         own = ti.Matrix.zero(ti.f64, all_pairs, width + 1)
         for m in ti.static(range(all_pairs)):
-            x, y = ti.min(i + apart * (m // each), n - 1), ti.min(j + apart * (m % each), n - 1)
+            x = ti.min(i + down_apart * (m // each), n - 1)
+            y = ti.min(j + right_apart * (m % each), n - 1)
             d = placed.pos[y] - placed.pos[x]
             c = function.constants(d.dot(d))
             for q in ti.static(range(width)):
                 own[m, q] = c[q]
             own[m, width] = d.dot(d)
-        total = ti.Vector.zero(ti.f64, all_pairs)
+        total = ti.Vector.zero(ti.f64, all_pairs * (1 if ti.static(once) else columns))
         if ti.static(shared):
             shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
         else:
@@ -289,11 +337,11 @@ def tile_kernels(
     @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
     def energy(n, first, last, items, placed, nu, whole):
         ti.loop_config(block_dim=threads)
-        for thread in range((last - first) * threads):
-            i, j, own, total = of_thread(thread + first * threads, n, items, placed, nu, True)
-            item, sums = thread // threads + first, ti.Vector.zero(ti.i64, 3)
+        for thread in range((last - first) * split * threads):
+            i, j, own, total = of_thread(thread + first * split * threads, n, items, placed, nu, True)
+            item, sums = thread // (split * threads) + first, ti.Vector.zero(ti.i64, 3)
             for m in ti.static(range(all_pairs)):
-                x, y = i + apart * (m // each), j + apart * (m % each)
+                x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                 if x < n and y < n and (x < y or items[4 * item] != items[4 * item + 1]):
                     u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
                     if ti.static(n_kinds == 1):
@@ -301,21 +349,36 @@ def tile_kernels(
                     sums += in_units(u)
             store_whole(thread % SPREAD, sums, whole)
 
-    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), slope=SLOPES)  # fmt: skip
-    def slopes(n, count, items, placed, nu, control, when, slope):
+    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
+    def pair_sums(n, count, items, placed, nu, control, when, sums):
         ti.loop_config(block_dim=threads)
-        for thread in range(count * threads):
+        for thread in range(count * split * threads):
             if goes(when, control) == 1:
                 i, j, own, total = of_thread(thread, n, items, placed, nu, False)
                 for m in ti.static(range(all_pairs)):
-                    x, y = i + apart * (m // each), j + apart * (m % each)
+                    x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                     if x < n and y < n:
-                        f = total[m] * function.slope_factor(own[m, width], function.pair(own[m, width]))
+                        w, factor, of_u = (
+                            function.pair(own[m, width]),
+                            ti.cast(0.0, ti.f64),
+                            ti.cast(0.0, ti.f64),
+                        )
+                        if x != y:
+                            factor = function.slope_factor(own[m, width], w)
+                            of_u = function.energy_factor(own[m, width], w)
                         if ti.static(n_kinds == 1):
-                            f *= nu[0]
-                        if x == y:
-                            f = 0.0
-                        slope[x * n + y] = f
-                        slope[y * n + x] = f
+                            factor, of_u = factor * nu[0], of_u * nu[0]
+                        slope = factor * total[m]
+                        put(sums.slope, x, y, n, slope, slope)
+                        if ti.static(everything):
+                            u = of_u * total[all_pairs + m]
+                            put(sums.energy, x, y, n, u, u)
+                            f = factor * ti.Vector(
+                                [total[(2 + q) * all_pairs + m] for q in ti.static(range(3))]
+                            )
+                            g = f - slope * (placed.pos[y] - placed.pos[x])
+                            put(sums.x, x, y, n, f[0], g[0])
+                            put(sums.y, x, y, n, f[1], g[1])
+                            put(sums.z, x, y, n, f[2], g[2])
 
-    return energy, slopes
+    return energy, pair_sums

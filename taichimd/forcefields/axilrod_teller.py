@@ -17,8 +17,9 @@ from math import inf, isinf
 from typing import Any, ClassVar
 
 import numpy as np
+from ase import Atoms
 
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.triangles import triangle_kernels
@@ -30,8 +31,11 @@ from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
-from taichimd.forcefields.triple_matrix import MatrixEvaluator, by_products
+from taichimd.forcefields.triple_matrix import MatrixEvaluator
+from taichimd.forcefields.triple_products import Products
 
+VISITS = {"cuda": 3e11, "cpu": 1e8}
+"""Visits of triples a second, of a large GPU and of two cores; forces visit each triple three times."""
 COLUMNS = ("nu", "cutoff", "product_cutoff")
 UNITS = {"nu": "eV Å^9", "cutoff": "Å", "product_cutoff": "Å"}
 CITATION = "B. M. Axilrod, E. Teller, J. Chem. Phys. 11, 299 (1943), doi:10.1063/1.1723844"
@@ -97,7 +101,7 @@ def _alone(a, b, c):
 
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
-TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone)
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, -9)
 ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 
@@ -122,7 +126,7 @@ class _InTiles(_Functions):
 class _ByProducts(_Functions):
     """The same of all triples by products of matrices."""
 
-    products: Any = by_products
+    products: Any = Products
 
 
 @dataclass(frozen=True)
@@ -148,9 +152,16 @@ class AxilrodTellerTerm(Term):
         """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
         return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
 
-    def check_directions(self, pbc: Any) -> None:
+    def seconds(self, n: int, backend: str) -> float:
         """See `Term`."""
-        if self.enumeration == MATRIX and any(pbc):
+        # With a cutoff the number of neighbours is limited.
+        return 0.0 if self.cutoff < inf else n**3 / 2 / VISITS[backend]
+
+    def check_structure(self, atoms: Atoms) -> None:
+        """See `Term`."""
+        if not atoms.pbc.any():
+            check_triples(len(atoms))
+        elif self.enumeration == MATRIX:
             raise SettingsError(
                 f"{self.name}: enumeration {MATRIX} is for structures that are not periodic; use "
                 f"{ALL_TRIPLES} with a cutoff, or pbc=False"
@@ -176,12 +187,11 @@ class AxilrodTellerTerm(Term):
         terms, nothing = Terms(None, None, None, n, queued=True), np.zeros(1)
         product_cutoff = next(iter(self.table.rows.values()))["product_cutoff"]
         given = axilrod_teller, nu, self.cutoff, product_cutoff
-        evaluator: Any = partial(TriangleEvaluator, *given)
+        direct = isinf(self.cutoff) and self.enumeration == DIRECT
+        evaluator: Any = partial(TriangleEvaluator, *given, tiles=None if direct else TRIPLET)
         if self.enumeration == MATRIX:
             evaluator = partial(MatrixEvaluator, *given)
-        elif self.enumeration == ALL_TRIPLES:
-            evaluator = partial(TriangleEvaluator, *given, tiles=TRIPLET)
-        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff)
+        triples = Triples(axilrod_teller, nu, self.cutoff, product_cutoff, TRIPLET)
         reaches = reach, reach, reach
         return [
             Bound(terms, nothing, nothing, *reaches, self.name, evaluator=evaluator, span=1, triples=triples)
@@ -269,6 +279,16 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)
+
+
+def check_triples(n: int) -> None:
+    """Refuse n atoms that make no triple.
+
+    Raises:
+        StructureError: fewer than three.
+    """
+    if n < 3:
+        raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
 
 
 def _length(what: str, value: float | None) -> float:

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.cuda_driver import devices
 from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
@@ -25,10 +26,13 @@ from taichimd.forcefields.terms import (
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 from taichimd.neighbours.control import MOST_GROUPS
 
+DAY = 86400.0
 ALL_PAIRS = "all-pairs"
 ENUMERATIONS = ("neighbours", ALL_PAIRS)
 BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
 """What kernels are compiled for, by the kind of a three-body term."""
+BOND = 3.5
+"""Angstrom: longer bonds of reactive force fields are weak."""
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
@@ -189,8 +193,9 @@ class ForceField:
 
     @property
     def body_cutoff(self) -> float:
-        """Longest distance at which a three-body term acts, angstrom; `cutoff` if there is none."""
-        return max((term.cutoff for term in self.terms if term.kind in BODIES), default=self.cutoff)
+        """Longest distance at which a three-body term or bonds act, angstrom; `cutoff` if there is none."""
+        bodies = [term.cutoff for term in self.terms if term.kind in BODIES]
+        return max(bodies + [BOND for term in self.terms if term.has_bonds], default=self.cutoff)
 
     @property
     def cutoffs(self) -> list[float]:
@@ -223,6 +228,22 @@ class ForceField:
             if limit is not None and timestep > limit
         ]
 
+    def remarks_on_time(self, n: int, evaluations: int, backend: str) -> list[str]:
+        """That so many evaluations of n atoms would take days, if that is so.
+
+        Args:
+            n: atoms.
+            evaluations: or steps.
+            backend: "auto", "cuda" or "cpu".
+        """
+        known = backend if backend != "auto" else "cuda" if devices() else "cpu"
+        return [
+            f"{term.name}: all triples of {n:,} atoms, {evaluations:,} times, would take about "
+            f"{seconds / DAY:.2g} days on {known}; use fewer atoms or steps, or a cutoff"
+            for term in self.terms
+            if (seconds := evaluations * term.seconds(n, known)) > DAY
+        ]
+
     def remarks_on_charges(self) -> list[str]:
         """That other potentials take no part in an equilibration of charges, if there are others."""
         others = [term.name for term in self.terms if term.local]
@@ -231,6 +252,11 @@ class ForceField:
             for term in self.terms
             if others and not term.local
         ]
+
+    def stationary(self) -> "ForceField":
+        """This force field, so that its forces are the whole derivative of its energy; see `Term`."""
+        parts = (replace(one, terms=tuple(t.stationary() for t in one.terms)) for one in self.contributions)
+        return replace(self, contributions=tuple(parts))
 
     def check_heat_current(self) -> None:
         """Refuse a force field whose heat current is not known.

@@ -17,6 +17,8 @@ TOLERANCE = 1e-6
 """Largest relative error that passes."""
 STEP = 3e-4
 """Displacement of the five-point differences, angstrom."""
+SHORT_STEP = 2e-5
+"""The same where bonds end: the slopes of their terms jump at thresholds."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Check:
         kink: by how much three-body forces jump at an angle of 0 or 180 degrees, eV/angstrom; infinite where
             they or the energy are not finite; None without a three-body term.
         clusters: number of random clusters.
+        charged: whether charges were solved anew for each difference.
     """
 
     name: str
@@ -46,6 +49,7 @@ class Check:
     triplet_jump: tuple[float, float] | None
     kink: float | None
     clusters: int
+    charged: bool = False
 
     @property
     def ok(self) -> bool:
@@ -83,6 +87,11 @@ class Check:
             elif self.kink > JUMP:
                 angle = f"the force jumps by {self.kink:.2g} eV/Å: energies will drift"
             lines.append(f"three-body term at angles of 0 and 180 degrees: {angle}")
+        if self.charged:
+            lines += [
+                "charges are solved anew for each difference, with constants=consistent and to 1e-12",
+                "with other constants forces are the derivative at fixed charges, not at charges solved anew",
+            ]
         return "\n  ".join(lines)
 
 
@@ -112,6 +121,7 @@ def check_forcefield(
             that does not fit the force field.
         ParameterFileError: labels of which none is a chemical symbol.
     """
+    forcefield = forcefield.stationary()
     species = list(elements or _symbols(forcefield.elements) or ["Ar"])
     rng = np.random.default_rng(seed)
     worst = np.zeros(4)
@@ -131,7 +141,7 @@ def check_forcefield(
         kink = straight_kink(forcefield, kinds, decomposition, rng)
     ends = pair_ends(forcefield, kinds, decomposition)
     force, virial, total, order = map(float, worst)
-    return Check(forcefield.name, force, virial, total, order, ends, jump, kink, clusters)
+    return Check(forcefield.name, force, virial, total, order, ends, jump, kink, clusters, forcefield.charged)
 
 
 def _symbols(elements: Iterable[str] | None) -> list[str]:
@@ -164,7 +174,7 @@ def _errors(
     atoms: Atoms, forcefield: ForceField, rng: np.random.Generator, decomposition: str
 ) -> NDArray[np.float64]:
     engine = Engine(atoms, forcefield, decomposition=decomposition)
-    x = atoms.positions
+    x, step = atoms.positions, SHORT_STEP if forcefield.charged else STEP
     exact = engine.evaluate()
 
     def energy(positions: NDArray[np.float64]) -> float:
@@ -172,8 +182,8 @@ def _errors(
         return engine.evaluate().energy
 
     def slope(direction: NDArray[np.float64]) -> float:
-        values = [energy(x + k * STEP * direction) for k in (-2, -1, 1, 2)]
-        return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * STEP)
+        values = [energy(x + k * step * direction) for k in (-2, -1, 1, 2)]
+        return (values[0] - 8 * values[1] + 8 * values[2] - values[3]) / (12 * step)
 
     largest = max(abs(exact.forces).max(), 1e-12)
     moves = np.eye(x.size).reshape(-1, *x.shape)

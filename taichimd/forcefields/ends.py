@@ -190,6 +190,8 @@ def _evaluated(
     shapes: list[Shape], forcefield: ForceField, species: list[str], decomposition: str
 ) -> list[tuple[float, Array]]:
     """Energy and forces of each cluster; all in one engine, too far apart to feel each other."""
+    if not shapes:
+        return []
     # An atom of each species: with as many species as other clusters they have the same kernels.
     alone = [((symbol,), np.zeros((1, 3))) for symbol in species]
     every = [*shapes, *alone]

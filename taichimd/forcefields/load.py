@@ -4,16 +4,17 @@ import importlib.util
 import sys
 import warnings
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from taichimd.core.errors import ParameterFileError, TaichimdError
+from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.siblings import siblings
+from taichimd.forcefields.spec import read_options, split_spec
 from taichimd.forcefields.term import Source, digest
 
 
@@ -26,13 +27,14 @@ def load_forcefield(spec: Any) -> ForceField:
 
     Args:
         spec: a parameter file (path or shipped name; its suffix says the kind, but an ffield file of
-            ReaxFF may have any name), "my_file.py:my_potential" (a ForceField, or something that makes one
-            when called without arguments), or a ForceField. A list of these is their sum; the same file twice
+            ReaxFF may have any name, and options behind it, as "CHO.ffield:constants=consistent"),
+            "my_file.py:my_potential" (a ForceField, or something that makes one when called without
+            arguments), or a ForceField. A list of these is their sum; the same file twice
             in it is warned of.
 
     Raises:
         ParameterFileError: no such file, unknown suffix, a malformed file, or an empty list.
-        SettingsError: a sum with a force field that has no neighbour lists.
+        SettingsError: a sum with a force field that has no neighbour lists; options that it does not take.
     """
     if isinstance(spec, ForceField):
         return spec
@@ -44,17 +46,25 @@ def load_forcefield(spec: Any) -> ForceField:
             f"potential is {what}, expected a file, a shipped name, 'my_file.py:my_potential', a force field "
             "object, or several of these"
         )
-    text = str(spec)
-    file, colon, name = text.rpartition(":")
-    if colon and file.endswith(".py"):
-        return _from_python(Path(file), name)
-    if text.endswith(".py"):
-        raise ParameterFileError(f"{text}: say which force field to take from it, as {text}:my_potential")
-    return _from_parameters(library.find(text))
+    file, rest = split_spec(str(spec))
+    if file.endswith(".py"):
+        if not rest:
+            raise ParameterFileError(f"{file}: say which force field to take from it, as {file}:my_potential")
+        return _from_python(Path(file), rest[1:])
+    return _from_parameters(library.find(file), rest[1:])
 
 
-def _from_parameters(path: Path) -> ForceField:
-    """The force field of a parameter file."""
+def _from_parameters(path: Path, options: str) -> ForceField:
+    """The force field of a parameter file, with options as text."""
+    from taichimd.forcefields.reaxff.ffield import is_ffield_file
+
+    if is_ffield_file(path):
+        from taichimd.forcefields.reaxff.forcefield import ReaxFF
+        from taichimd.forcefields.reaxff.options import Options
+
+        return ReaxFF(path, **(read_options(path.name, options, asdict(Options())) if options else {}))
+    if options:
+        raise SettingsError(f"{path.name}: {options!r} are options, which only ReaxFF takes; leave them out")
     if path.suffix == ".tersoff":
         from taichimd.forcefields.tersoff import Tersoff
 
@@ -69,12 +79,6 @@ def _from_parameters(path: Path) -> ForceField:
         return Vashishta(path)
     if path.suffix in (".lj", ".atm"):
         return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
-    from taichimd.forcefields.reaxff.ffield import is_ffield_file
-
-    if is_ffield_file(path):
-        from taichimd.forcefields.reaxff.forcefield import ReaxFF
-
-        return ReaxFF(path)
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)}, an ffield file of ReaxFF or file.py:name"

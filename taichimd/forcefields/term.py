@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
+from ase import Atoms
+
 from taichimd.forcefields.code import Code, code_of, label
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.truncate import truncated
@@ -91,8 +93,16 @@ class Term:
         """Time step (fs) above which these species need a warning, or None."""
         return None
 
-    def check_directions(self, pbc: Any) -> None:
-        """Refuse periodic directions that the term does not know, by a SettingsError; pbc: (3,) booleans."""
+    def stationary(self) -> "Term":
+        """This term, so that its forces are the whole derivative of its energy, for finite differences."""
+        return self
+
+    def seconds(self, n: int, backend: str) -> float:
+        """A rough estimate of what one evaluation of n atoms takes; 0 where nobody would wait."""
+        return 0.0
+
+    def check_structure(self, atoms: Atoms) -> None:
+        """Refuse a structure that the term has no energy of, by a TaichimdError."""
 
     @property
     def code(self) -> Code:

@@ -118,12 +118,14 @@ class Triples:
             c = r_jk^2.
         strengths: (kinds, kinds, kinds).
         cutoff: that each side is below, angstrom. product_cutoff: whose cube their product is below.
+        whole: the energy as an `enumerate.triple_tiles.TripletFunction`, where all triples count.
     """
 
     function: Any
     strengths: Any
     cutoff: float
     product_cutoff: float
+    whole: Any
 
 
 @dataclass(frozen=True)

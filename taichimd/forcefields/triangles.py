@@ -7,17 +7,21 @@ from numpy.typing import NDArray
 
 from taichimd.core import memory
 from taichimd.core.runtime import ti
-from taichimd.enumerate.evaluator import Evaluator
+from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
+from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import Limits, triangle_kernels
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import (
-    Placed,
+    TILING,
+    PairSums,
+    Tiling,
     TripletFunction,
     slope_items,
     tile_kernels,
 )
+from taichimd.forcefields.triple_energies import EnergyTiles, WholeEnergy, in_ev, integers, placed_atoms
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
@@ -34,8 +38,8 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
-        tiles: the same energy for loops in tiles, which find the forces of all triangles; None: each atom
-            finds its own.
+        tiles: the same energy for loops in tiles, which find the forces of all triangles, and for the energy
+            alone; None: each atom finds its own.
 
     Raises:
         CapacityError: slopes of all pairs do not fit the memory.
@@ -59,43 +63,74 @@ class TriangleEvaluator(Evaluator):
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
         self._placed, self._tiles, n = None, tiles, state.n
+        self._energy: WholeEnergy | None = None
+        self._later = Later()
+        self.apart = tiles is not None
+        self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
         if self._placed and tiles:
-            items = slope_items(n)
-            self._slope = memory.array(ti.f64, n * n, "slopes of all pairs of atoms", 8 * n * n, _CURE)
-            self._items, self._count = integers(items), len(items)
+            self._tables = {of: slope_items(n, of) for of in (TILING, SMALL)}
+            self._items = {of: integers(table) for of, table in self._tables.items()}
+            self._sums = PairSums(self._column())
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
-        state, placed, outputs = self._state, self._placed, self._outputs
-        everything, near = triangle_kernels(*self._made_for, want != FORCE)
-        if not placed:
+        if self._tiles and want in (ENERGY, REST):
+            if want == ENERGY or not self.degree:
+                self._queue_energy(self._tiles, call, verlet, control, when)
+            self._outputs.energy.fill(0)
+            return
+        state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
+        if placed and self._tiles:
+            _, real, backend, n_kinds = self._made_for
+            tiling = SMALL if everything else TILING
+            if everything and self._sums.energy is None:
+                self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
+            place, gather = gather_kernels(real, backend, everything)
+            of_pairs = tile_kernels(self._tiles, backend, n_kinds, tiling, everything)[1]
+            given = state.n, len(self._tables[tiling]), self._items[tiling], placed, self._nu
+            call(place, state, placed)
+            call(of_pairs, *given, control, when, self._sums)
+            # Steps and evaluations have the same bits: their slopes are sums in the same order.
+            call(gather, state, placed, self._sums, control, outputs, when)
+            return
+        of_all, near = triangle_kernels(*self._made_for, everything)
+        if placed:
+            call(of_all, state, placed, self._nu, control, outputs, when)
+        else:
             rows = self._near.near
             call(near, state, verlet, rows, self._limits, self._nu, control, outputs, when)
-            return
-        if not self._tiles or want != FORCE:
-            call(everything, state, placed, self._nu, control, outputs, when)
-        if self._tiles:
-            _, real, backend, n_kinds = self._made_for
-            place, gather, _ = gather_kernels(real, backend)
-            slopes = tile_kernels(self._tiles, backend, n_kinds)[1]
-            call(place, state, placed)
-            call(slopes, state.n, self._count, self._items, placed, self._nu, control, when, self._slope)
-            # Steps and evaluations have the same bits: forces come from here in both.
-            call(gather, state, placed, self._slope, control, outputs, when)
+
+    def _column(self) -> Any:
+        n = self._state.n
+        return memory.array(ti.f64, n * n, "sums of all pairs of atoms", 8 * n * n, _CURE)
+
+    def _queue_energy(
+        self, function: TripletFunction, call: Any, verlet: Any, control: Any, when: int
+    ) -> None:
+        state, placed, (_, real, backend, n_kinds) = self._state, self._placed, self._made_for
+        if placed:
+            tiles = self._energy
+            if not isinstance(tiles, EnergyTiles):
+                self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
+            call(gather_kernels(real, backend, False)[0], state, placed)
+            tiles.place(placed, self._nu)
+        else:
+            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
+            later, room = self._later, near.entries.shape[0]
+            if later.entries is None or later.entries.shape[0] != room:
+                later.count = ti.ndarray(ti.i32, state.n)
+                later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            self._energy = self._energy or WholeEnergy()
+            self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+
+    def energy(self) -> float | None:
+        """See `Evaluator`."""
+        whole, lost = self._energy.found() if self._energy else ((0, 0), 0)
+        return None if lost else in_ev(whole)
 
 
+SMALL = Tiling(32, 2, 16, 1)
+"""Where threads have five sums of each of their pairs."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'
-
-
-def placed_atoms(n: int) -> Placed:
-    """Room for n atoms in the order of the user's numbers."""
-    return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
-
-
-def integers(table: NDArray[np.int32]) -> Any:
-    """A table of whole numbers on the device, flat."""
-    array = ti.ndarray(ti.i32, table.size)
-    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
-    return array

@@ -4,7 +4,8 @@ ASE writes it (`ase.io.trajectory`): no format and no dependency of our own. A f
 momenta (ASE's unit, sqrt(eV*amu), from which ASE makes velocities), cell (Å), the results energy (eV), forces
 (eV/Å) and stress (eV/Å^3, ASE's sign, potential part), and in `info` step and time_ps. Numbers are float64,
 as they are in the run. The first frame has `description`: the unit of each quantity. On demand the
-results have `energies` (eV) and `info` has `virials` (eV, (n, 3, 3)). Fixed atoms have `FixAtoms`.
+results have `energies` (eV) and `info` has `virials` (eV, (n, 3, 3)) and energies of terms, such as
+`E_bond_eV`. Fixed atoms have `FixAtoms`.
 
 The container is ULM: of each frame arrays and a JSON text, and a table of where these texts begin. The count
 of frames is written last, so a file whose writer was killed within a frame reads up to the frame before.
@@ -13,7 +14,7 @@ Format: the docstring of `ase.io.ulm`.
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -40,6 +41,7 @@ DESCRIPTION = {
     "virials": "eV",
     "charges": "e",
     "time_ps": "ps",
+    "E_..._eV": "eV, energy of a term",
 }
 """Units, in the first frame of each file."""
 
@@ -84,8 +86,21 @@ class BinaryTrajectoryWriter:
             self._file.set_description(DESCRIPTION)
         self._whole = True
 
-    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float | None) -> None:
-        """Append the present state of the engine as one frame; without a time there are no momenta."""
+    def write(
+        self,
+        engine: EngineLike,
+        thermo: ThermoLike,
+        time_ps: float | None,
+        terms: Mapping[str, float] | None = None,
+    ) -> None:
+        """Append the present state of the engine as one frame.
+
+        Args:
+            engine: any.
+            thermo: of its step.
+            time_ps: ps; without a time there are no momenta.
+            terms: energies of terms (eV) by names for `info`.
+        """
         atoms = self._atoms.copy()
         atoms.set_cell(engine.cell)
         atoms.positions = engine.positions()
@@ -98,7 +113,7 @@ class BinaryTrajectoryWriter:
             results["charges"] = values.pop("charges")
         # ASE's format has no columns of one's own.
         time = {} if time_ps is None else {"time_ps": float(time_ps)}
-        atoms.info = {"step": int(thermo.step), **time, **values}
+        atoms.info = {"step": int(thermo.step), **time, **(terms or {}), **values}
         if thermo.stress is not None:
             results["stress"] = np.asarray(thermo.stress)
         if self._per_atom:

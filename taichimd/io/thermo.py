@@ -1,5 +1,7 @@
 """thermo.csv: one row of energies, temperature and pressure per report, at full precision."""
 
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +30,14 @@ CELL_COLUMNS = (
 CHARGE_COLUMNS = ("charge_iterations",)
 """More, of a force field that equilibrates charges: iterations of the solve of this step."""
 _TABLES = tuple(COLUMNS + charges + cell for charges in ((), CHARGE_COLUMNS) for cell in ((), CELL_COLUMNS))
-"""The columns that a table can have."""
+"""The columns that a table can have, besides those of terms."""
+TERM = r"E_\w+_eV"
+"""Names of more columns, on demand: energies of terms (eV), as a regular expression."""
+
+
+def term_names(terms: Mapping[str, float]) -> dict[str, float]:
+    """Energies of terms (eV) by names of columns, such as E_lone_pair_eV."""
+    return {f"E_{re.sub(r'[^0-9A-Za-z]+', '_', name).strip('_')}_eV": value for name, value in terms.items()}
 
 
 class ThermoWriter(AppendedFile):
@@ -40,6 +49,7 @@ class ThermoWriter(AppendedFile):
             drops what came after its checkpoint, so that no row is there twice.
         moving_cell: whether a new table has the CELL_COLUMNS; one that goes on keeps what it has.
         charges: likewise, of the CHARGE_COLUMNS.
+        terms: likewise, names of columns of terms (`term_names`).
 
     Raises:
         OutputError: it cannot be written, or what is there is no such table.
@@ -49,9 +59,16 @@ class ThermoWriter(AppendedFile):
     """
 
     def __init__(
-        self, path: Path, drop_from: int | None = None, moving_cell: bool = False, charges: bool = False
+        self,
+        path: Path,
+        drop_from: int | None = None,
+        moving_cell: bool = False,
+        charges: bool = False,
+        terms: Sequence[str] = (),
     ) -> None:
-        self.columns: tuple[str, ...] = COLUMNS + CHARGE_COLUMNS * charges + CELL_COLUMNS * moving_cell
+        self.columns: tuple[str, ...] = (
+            *COLUMNS, *CHARGE_COLUMNS * charges, *terms, *CELL_COLUMNS * moving_cell,
+        )  # fmt: skip
         if drop_from is not None and path.exists():
             self.columns = _columns_of(path)
         header = ",".join(self.columns) + "\n"
@@ -62,8 +79,18 @@ class ThermoWriter(AppendedFile):
         """Whether rows have the CELL_COLUMNS."""
         return CELL_COLUMNS[0] in self.columns
 
+    @property
+    def has_terms(self) -> bool:
+        """Whether rows have energies of terms."""
+        return any(re.fullmatch(TERM, name) for name in self.columns)
+
     def write(
-        self, thermo: ThermoLike, time_ps: float, cell: Array | None = None, pressures: Array | None = None
+        self,
+        thermo: ThermoLike,
+        time_ps: float,
+        cell: Array | None = None,
+        pressures: Array | None = None,
+        terms: Mapping[str, float] | None = None,
     ) -> None:
         """Append one row; what is not defined is an empty field.
 
@@ -72,35 +99,34 @@ class ThermoWriter(AppendedFile):
             time_ps: ps.
             cell: (3, 3) Å, needed where the table has CELL_COLUMNS.
             pressures: (6,) GPa, xx yy zz yz xz xy, likewise; None without a volume.
+            terms: eV, by names of columns, where the table has them.
         """
-        total = thermo.potential + thermo.kinetic
-        values: tuple[float | None, ...] = (
-            time_ps,
-            thermo.temperature,
-            thermo.potential,
-            thermo.kinetic,
-            total,
-            thermo.conserved,
-            thermo.pressure,
-            thermo.volume,
-        )
-        more: list[float | None] = []
-        if cell is not None and self.has_cell:
-            found = [None] * 6 if pressures is None else pressures.tolist()
-            more = [*Cell(cell).cellpar().tolist(), *found]
-        fields = ["" if value is None else repr(float(value)) for value in (*values, *more)]
-        if CHARGE_COLUMNS[0] in self.columns:
-            fields.insert(len(values), str(thermo.charge_iterations))
-        self.append(",".join([str(thermo.step), *fields]) + "\n")
+        found: dict[str, float | None] = {
+            "time_ps": time_ps,
+            "temperature_K": thermo.temperature,
+            "potential_eV": thermo.potential,
+            "kinetic_eV": thermo.kinetic,
+            "total_eV": thermo.potential + thermo.kinetic,
+            "conserved_eV": thermo.conserved,
+            "pressure_GPa": thermo.pressure,
+            "volume_A3": thermo.volume,
+            **(terms or {}),
+        }
+        if cell is not None:
+            more = [None] * 6 if pressures is None else pressures.tolist()
+            found |= zip(CELL_COLUMNS, [*Cell(cell).cellpar().tolist(), *more], strict=True)
+        fields = {name: repr(float(value)) for name, value in found.items() if value is not None}
+        fields |= {"step": str(thermo.step), CHARGE_COLUMNS[0]: str(thermo.charge_iterations)}
+        self.append(",".join(fields.get(name, "") for name in self.columns) + "\n")
 
 
-def lacks_cell(path: Path) -> bool:
-    """Whether a table is there that has no CELL_COLUMNS.
+def lacks(path: Path, name: str) -> bool:
+    """Whether a table is there that has no column of a name (a regular expression).
 
     Raises:
         OutputError: it is no table of this version.
     """
-    return path.exists() and CELL_COLUMNS[0] not in _columns_of(path)
+    return path.exists() and not any(re.fullmatch(name, column) for column in _columns_of(path))
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
@@ -110,10 +136,10 @@ def _columns_of(path: Path) -> tuple[str, ...]:
         OutputError: it is none of this version.
     """
     with writing(path), open(path, "rb") as file:
-        header = file.readline()
-    for columns in _TABLES:
-        if header == f"{','.join(columns)}\n".encode():
-            return columns
+        header = file.readline().decode(errors="replace")
+    columns = tuple(header.removesuffix("\n").split(","))
+    if header.endswith("\n") and tuple(name for name in columns if not re.fullmatch(TERM, name)) in _TABLES:
+        return columns
     raise OutputError(f"{path} is not a thermo table of this version; choose another --output")
 
 

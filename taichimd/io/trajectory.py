@@ -6,7 +6,8 @@ Velocities are there once, as momenta, the only form from which ASE's reader mak
 line has their unit as `momenta_unit`. It also has the
 cell, `pbc`, `step`, `time_ps`, `energy` (eV) and `stress` (eV/Å^3, ASE's sign, potential part). On demand
 there are columns `energies` (eV, which ASE gives as potential energies of atoms) and `virials` (eV, the nine
-components of each row after row). With charges there is a column `charges` (e). Where atoms do not have the
+components of each row after row), and the comment line has energies of terms, such as `E_bond_eV`. With
+charges there is a column `charges` (e). Where atoms do not have the
 masses that ASE gives their elements, there is a column `masses` (amu): without it ASE would make other
 velocities of the momenta. Where atoms are fixed
 there is a column `move_mask` (F: fixed), of which ASE makes `FixAtoms`; `forces` are those of the potential,
@@ -15,7 +16,7 @@ of fixed atoms, too.
 Format: https://github.com/libAtoms/extxyz
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -68,8 +69,21 @@ class TrajectoryWriter(AppendedFile):
         self._pbc = f'pbc="{flags}"'
         super().__init__(path, None if drop_from is None else lambda: offset_of_step(path, drop_from))
 
-    def write(self, engine: EngineLike, thermo: ThermoLike, time_ps: float | None) -> None:
-        """Append the present state of the engine as one frame; without a time there are no momenta."""
+    def write(
+        self,
+        engine: EngineLike,
+        thermo: ThermoLike,
+        time_ps: float | None,
+        terms: Mapping[str, float] | None = None,
+    ) -> None:
+        """Append the present state of the engine as one frame.
+
+        Args:
+            engine: any.
+            thermo: of its step.
+            time_ps: ps; without a time there are no momenta.
+            terms: energies of terms (eV) by names for `info`.
+        """
         columns = [engine.positions(), engine.forces()]
         if time_ps is not None:
             columns.insert(1, engine.velocities() * np.asarray(engine.masses)[:, None])
@@ -92,6 +106,7 @@ class TrajectoryWriter(AppendedFile):
             properties, unit, time = properties.replace(_MOMENTA, "", 1), "", ""
         comment = f"{lattice}Properties={properties} {self._pbc}{unit} step={thermo.step}{time}"
         comment += f" energy={float(thermo.potential)!r}"
+        comment += "".join(f" {name}={float(value)!r}" for name, value in (terms or {}).items())
         if thermo.stress is not None:
             comment += f' stress="{_numbers(np.asarray(thermo.stress)[list(_VOIGT_AS_3X3)])}"'
         lines = [str(len(self._symbols)), comment]

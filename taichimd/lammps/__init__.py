@@ -12,7 +12,7 @@
 `taichimd lammps in.file --potential Si.tersoff --np 4` does the same for a script.
 """
 
+from taichimd.core.processes import load_mpi
 from taichimd.lammps.attached import attach
-from taichimd.lammps.processes import load_mpi
 
 __all__ = ["attach", "load_mpi"]

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import EvaluationError, SettingsError, TaichimdError
-from taichimd.lammps.processes import summed, take_device
+from taichimd.core.processes import take_device
+from taichimd.lammps.processes import summed
 from taichimd.program.results import Array
 
 FIX = "taichimd"

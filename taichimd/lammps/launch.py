@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError, SettingsError, TaichimdError
-from taichimd.lammps.processes import INSTALL, mpi_library
+from taichimd.core.processes import mpiexec
+from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import Script, read_script
 
 RESTART = ("taichimd.restart.a", "taichimd.restart.b")
@@ -93,15 +93,7 @@ def starter(processes: int) -> list[str]:
         raise BackendError(f"the Python package {missing[0]} is not installed; {INSTALL}")
     if processes == 1:
         return []
-    # That of the library comes first: another MPI's would start processes that do not know each other.
-    library = mpi_library()
-    places = [library.parents[1] / "bin"] if library else []
-    places += [Path(sys.executable).parent]
-    found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
-    found = found or shutil.which("mpiexec")
-    if found is None:
-        raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {INSTALL}")
-    return [found, "-n", str(processes)]
+    return [mpiexec(INSTALL), "-n", str(processes)]
 
 
 def _check_potential(run: Launch, script: Script) -> None:

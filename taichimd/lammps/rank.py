@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+from taichimd.core.processes import load_mpi
 from taichimd.lammps.attached import attach
-from taichimd.lammps.processes import INSTALL, load_mpi
+from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import check_reach
 
 

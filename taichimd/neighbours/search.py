@@ -408,7 +408,8 @@ def search_functions(how: Search, layout: int) -> Any:
                     if does:
                         i = sort.order[thread]
                     of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
-                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, sort.bins, sort.reach, sort.periodic, sort.most_image, None, sort, Outbox(ring, thread, i))  # fmt: skip
+                    ground = ground_of(i, sort)
+                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, ground.bins, ground.reach, ground.periodic, sort.most_image, ground, sort, Outbox(ring, thread, i))  # fmt: skip
                     if does:
                         take(i, found, rows.count, control)
         else:

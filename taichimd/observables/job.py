@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from taichimd.core.errors import AnalysisError, OutputError
-from taichimd.io.analysis_files import check_picture
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
 from taichimd.observables.registry import OF_TRAJECTORIES
-from taichimd.observables.trajectory import Request, Trajectory
+from taichimd.observables.request import Request
+from taichimd.observables.trajectory import Trajectory
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,7 @@ class Outcome:
     files: list[Path]
 
 
-def analyze(
-    trajectory: str, request: Request, folder: Path, overwrite: bool = False, skip: int = 0
-) -> Outcome:
+def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = False) -> Outcome:
     """Analyse a trajectory into a folder.
 
     Args:
@@ -30,16 +28,13 @@ def analyze(
         request: what to compute.
         folder: for the results.
         overwrite: whether earlier results there may be replaced.
-        skip: frames at the start to leave out.
 
     Raises:
         StructureError: the file cannot be used.
         AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
         OutputError: results are in the way, or cannot be written.
-        SettingsError: an unknown format of pictures.
     """
-    check_picture(request.plot_format)
-    run = Trajectory(read_frames(trajectory, skip), request)
+    run = Trajectory(read_frames(trajectory, request.skip), request)
     reasons = {name: reason for name, kind in OF_TRAJECTORIES.items() if (reason := kind.missing(run))}
     for name in request.kinds:
         if name in reasons:

@@ -72,7 +72,7 @@ def _fit(trajectory: Trajectory) -> tuple[float, float] | None:
     Raises:
         AnalysisError: they are not within the window, or that is too short for a line.
     """
-    window, fit, interval = trajectory.window(), trajectory.request.fit, trajectory.frame_time
+    window, fit, interval = trajectory.window(), trajectory.request.fit_ps, trajectory.frame_time
     lags = round(window / interval)
     if fit is None:
         if lags < 2:

@@ -45,14 +45,15 @@ class Result:
     notes: list[str] = field(default_factory=list)
 
     def write(self, files: list[Path], title: str) -> None:
-        """Write the tables, and the picture into the last file.
+        """Write the tables, and the picture, if there is one, into the last file.
 
         Raises:
             OutputError: a file cannot be written.
         """
         for file, columns in zip(files[:-1], self.tables, strict=True):
             write_table(file, columns)
-        draw(files[-1], title, self.panels)
+        if self.panels:
+            draw(files[-1], title, self.panels)
 
 
 class Observable(ABC):

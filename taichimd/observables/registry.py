@@ -1,6 +1,7 @@
 """All observables. To add one, write its class in a file of its own and name it here."""
 
 from taichimd.observables.angles import Angles
+from taichimd.observables.bonds import Bonds
 from taichimd.observables.heat import Heat
 from taichimd.observables.msd import Msd
 from taichimd.observables.observable import RunObservable, TrajectoryObservable
@@ -10,7 +11,7 @@ from taichimd.observables.vacf import Vacf
 from taichimd.observables.viscosity import Viscosity
 
 OF_RUNS: dict[str, type[RunObservable]] = {
-    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species)
+    kind.name: kind for kind in (Rdf, Msd, Vacf, Heat, Viscosity, Species, Bonds)
 }
 """What a run can observe, by the words of `--observe`."""
 OF_TRAJECTORIES: dict[str, type[TrajectoryObservable]] = {

@@ -38,7 +38,7 @@ class Species(RunObservable):
     def sample(self, state: Any, energies: Any, virials: Any, centre: Any) -> None:
         """Count the molecules of one sample."""
         engine = self.run.engine
-        bonds = engine.device.bonds()
+        bonds = engine.bonds()
         strong = bonds.order > self.run.plan.bond_order
         of_molecule = molecules(engine.n_atoms, bonds.i[strong], bonds.j[strong])
         self._counts.append(count_formulas(engine.symbols, of_molecule))

@@ -1,45 +1,18 @@
-"""A trajectory, and what is to be computed from it."""
+"""A trajectory, for what is to be computed from it."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from taichimd.core.errors import AnalysisError, SettingsError
+from taichimd.core.errors import AnalysisError
 from taichimd.io.frames import Frames
+from taichimd.observables.request import Request
 
 BLOCKS = 5
 """Pieces of a run, for errors; fewer if there are not four frames for each."""
 FEWEST = 4
 """Samples for a correlation: a window of two, and two time origins."""
 TWO_ORIGINS = "two time origins to average over"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What to compute, and how.
-
-    Attributes:
-        kinds: names of `registry.OF_TRAJECTORIES`; empty: all that the trajectory allows, but for angles.
-        r_max: Å, of the RDF. bins: of the RDF.
-        bond_length: Å, of "angles": atoms closer than that are bonded.
-        window: longest time difference, ps; None: half of a block.
-        fit: ps, where the line through the mean square displacement lies; None: 0.2 to 1 times the window,
-            without the ballistic part (`taichimd.observables.estimators.motion.fit_diffusion`).
-        interval: ps between frames, for files that do not say.
-        blocks: pieces of the run, for errors; None: BLOCKS, or fewer for a short run.
-        plot_format: of the pictures: png, pdf or svg.
-    """
-
-    kinds: tuple[str, ...] = ()
-    r_max: float = 8.0
-    bins: int = 200
-    bond_length: float | None = None
-    window: float | None = None
-    fit: tuple[float, float] | None = None
-    interval: float | None = None
-    blocks: int | None = None
-    plot_format: str = "png"
 
 
 class Trajectory:
@@ -62,10 +35,6 @@ class Trajectory:
         self.interval = self._interval()
         n = len(self.frames.positions)
         self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
-        if self.blocks < 1:
-            raise AnalysisError(f"blocks = {self.blocks}: expected 1 or more")
-        if request.bond_length is not None and not request.bond_length > 0:
-            raise AnalysisError(f"angles = {request.bond_length:g}: expected a bond length above 0 (Å)")
         if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         self.species = sorted(set(frames.symbols.tolist()))
@@ -73,7 +42,7 @@ class Trajectory:
 
     def _interval(self) -> float | None:
         """Time between frames, ps; drops frames off the beat."""
-        times, given = self.frames.times, self.request.interval
+        times, given = self.frames.times, self.request.interval_ps
         if times is None or len(times) < 2:
             return given
         # A run that ends, or was stopped, between two frames wrote one off the beat.
@@ -118,36 +87,16 @@ class Trajectory:
         longest = each - 2
         if longest < 1:
             raise AnalysisError(f"{block} is too short for any window: expected 3 frames; take fewer blocks")
-        if self.request.window is None:
+        if self.request.window_ps is None:
             return self.frame_time * max(1, each // 2)
-        if not 1 <= round(self.request.window / self.frame_time) <= longest:
+        if not 1 <= round(self.request.window_ps / self.frame_time) <= longest:
             raise AnalysisError(
-                f"window of {self.request.window:g} ps: expected {self.frame_time:g} to "
+                f"window of {self.request.window_ps:g} ps: expected {self.frame_time:g} to "
                 f"{longest * self.frame_time:g} ps, which leaves {block} {TWO_ORIGINS}; choose another "
                 "window or take a longer run"
             )
-        return self.request.window
+        return self.request.window_ps
 
     def atoms(self, species: str) -> Any:
         """Mask of the atoms of a species that are not fixed."""
         return (self.frames.symbols == species) & ~self.frames.fixed
-
-
-def parse_fit(text: str | None) -> tuple[float, float] | None:
-    """Two times in ps of a text such as "1ps,5ps".
-
-    Args:
-        text: of the option; None gives None.
-
-    Raises:
-        SettingsError: not two times with units.
-    """
-    from taichimd.app.setting_types import parse_time
-
-    if text is None:
-        return None
-    parts = text.split(",")
-    if len(parts) != 2:
-        raise SettingsError(f'fit {text!r}: expected two times, such as "1ps,5ps"')
-    first, last = (parse_time(part.strip()) / 1000.0 for part in parts)
-    return first, last

@@ -32,7 +32,8 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
     names = [term.name for term in found.terms if not term.local]
     if names and precision != "float64":
         raise SettingsError(
-            f"precision is '{precision}': {names[0]} is computed in float64 only; leave it out"
+            f"precision is '{precision}': {names[0]} is computed in float64 only; leave it out, and give the "
+            'potential matrix_precision="float32" for less memory'
         )
     if names and decomposition == TUPLE:
         raise SettingsError(f'decomposition "{TUPLE}": {names[0]} does without lists of tuples; leave it out')

@@ -1,6 +1,7 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
 from dataclasses import replace
+from math import fsum
 from typing import Any
 
 from taichimd.core.arguments import fit
@@ -8,6 +9,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid,
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.verlet import step_kernels
+from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
@@ -63,6 +65,7 @@ class Device:
         bath: thermostat and barostat.
         cell: the lattice.
         fused: whether forces of a single group go straight to velocities, or each pass has loops of its own.
+        with_lists: whether lists are made at once; else when something needs them.
 
     Attributes:
         state, bath, cell: as given.
@@ -71,6 +74,8 @@ class Device:
         reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
+        homogeneous: part of the last `energy` that is homogeneous in the positions, eV; None: not known.
+        degree: see `Evaluator`.
     """
 
     def __init__(
@@ -81,6 +86,7 @@ class Device:
         *,
         cell: Cell,
         fused: bool = True,
+        with_lists: bool = True,
     ) -> None:
         self.state, self.bath, self.cell = state, bath, cell
         self.groups = groups = choice.groups(state.n)
@@ -107,6 +113,8 @@ class Device:
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
         ]
+        self.homogeneous: float | None = None
+        self.degree = next((one.degree for one in self.evaluators if one.degree), 0)
         self.forces_known = self.evaluated = self.blown = False
         self._fused = fused
         self._compiled_for: Any = None
@@ -115,7 +123,8 @@ class Device:
         self._arrays = System(
             state, lists.verlet, lists.listed_at, lists.near, lists.control, bath, cell.arrays, self.reach
         )
-        self.settle()
+        if with_lists:
+            self.settle()
 
     @property
     def outputs(self) -> tuple[Any, Any]:
@@ -198,7 +207,7 @@ class Device:
         """
         self._queue_groups(END if timestep > 0.0 else ANY_TIME, want)
         evaluate = self._run.evaluate
-        if want != ALL:
+        if want not in (ALL, ENERGY, REST):
             evaluate = evaluation_kernels(self._variant.outside_steps, want).evaluate
         self.call(evaluate, self.system(), self._total, self._group_outputs, int(timestep > 0.0))
         if timestep > 0.0:
@@ -242,7 +251,7 @@ class Device:
         return self._arrays
 
     def finish(self, want: int = ALL) -> None:
-        """Forces, energies and virials of the present positions; with `FORCE` forces alone."""
+        """Forces, energies and virials of the present positions; forces alone, or energies alone."""
         while True:
             self.settle()
             self.queue_forces(want=want)
@@ -251,7 +260,7 @@ class Device:
             if not seen[REBUILD]:
                 break
         self.jumped(False)
-        self.forces_known, self.evaluated = True, want == ALL
+        self.forces_known, self.evaluated = want not in (ENERGY, REST), want == ALL
 
     def need_forces(self) -> None:
         """Forces of the present positions."""
@@ -271,6 +280,27 @@ class Device:
         """`totals` of the present positions."""
         self.need_outputs()
         return self.totals()
+
+    def energy(self, homogeneous: float | None = None) -> float:
+        """Potential energy (eV) of the present positions, without forces where it costs less so.
+
+        Its last digits may be others than those of `evaluate`, and depend on the positions alone.
+
+        Args:
+            homogeneous: what `self.homogeneous` is known to be, eV; None: it is computed.
+        """
+        known = [] if homogeneous is None else [homogeneous]
+        if not any(one.apart for one in self.evaluators):
+            return self.evaluate()[0]
+        self.finish(REST if known else ENERGY)
+        found = [
+            (one.degree, one.energy()) for one in self.evaluators if one.apart and not (known and one.degree)
+        ]
+        self.homogeneous = None
+        if any(energy is None for _, energy in found):
+            return self.evaluate()[0]
+        self.homogeneous = fsum([*known, *(energy or 0.0 for degree, energy in found if degree)])
+        return fsum([self.totals()[0], *known, *(energy or 0.0 for _, energy in found)])
 
     def bonds(self) -> Any:
         """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.
@@ -304,6 +334,10 @@ class Device:
                 self._run.steps.repeat(
                     each, self.system(), self._group_outputs, *spare, self._loops, timestep
                 )
+
+    def last_kick(self, timestep: float) -> None:
+        """Queue the last half kick of a run, with forces that are known."""
+        self.call(self._run.last_kick, self.system(), timestep)
 
     def close_step(self, n: int, step: int, timestep: float) -> None:
         """Queue what acts on the whole system at the end of a step, for n atoms (0: only compile)."""

@@ -1,5 +1,6 @@
 """The energy of a sum of force fields, contribution by contribution."""
 
+from math import isfinite
 from typing import Any
 
 from ase import Atoms
@@ -9,31 +10,58 @@ from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 
 
-def energy_terms(atoms: Atoms, forcefield: ForceField, **options: Any) -> dict[str, float]:
-    """Energy of each contribution, evaluated for itself; of one that knows its terms, of each term.
+class EnergyTerms:
+    """The terms of the energy of an engine, wherever its atoms are.
+
+    Each contribution of a sum is evaluated for itself, by an engine of its own. One with charges is not: its
+    charges depend a little on what was evaluated before, so its terms are those of the given engine.
 
     Args:
-        atoms: the structure.
-        forcefield: any; most are a single contribution.
-        **options: of the engine.
-
-    Returns:
-        {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their sum
-        is the energy.
-
-    Raises:
-        StructureError, MissingParameterError, SettingsError, BackendError, CapacityError, ChargeError: of
-            the engine.
-        EvaluationError: an energy or a force that is not a finite number.
+        engine: of any force field.
     """
-    found: dict[str, float] = {}
-    for one in forcefield.contributions:
-        engine = Engine(atoms, ForceField(one.name, (one,)), **options)
-        result = engine.evaluate()
-        require_finite(result.energy, result.forces, engine.symbols)
-        for term, energy in (engine.energy_terms() or {one.name: float(result.energy)}).items():
-            name, number = term, 2
-            while name in found:
-                name, number = f"{term} ({number})", number + 1
-            found[name] = energy
-    return found
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._engines: list[Engine] = []
+
+    def values(self) -> dict[str, float]:
+        """Energy of each contribution; of one that knows its terms, of each term.
+
+        Returns:
+            {name: eV} in the order of the sum; the second of one name is "name (2)". Up to last digits, their
+            sum is the energy.
+
+        Raises:
+            SettingsError, CapacityError, ChargeError: of an engine.
+            EvaluationError: an energy that is not a finite number.
+        """
+        contributions = self._engine.forcefield.contributions
+        self._engines = self._engines or list(map(self._engine_of, contributions))
+        found: dict[str, float] = {}
+        for one, engine in zip(contributions, self._engines, strict=True):
+            if engine is not self._engine:
+                engine.set_state(positions=self._engine.positions(), cell=self._engine.cell)
+            terms = engine.energy_terms() or {one.name: float(engine.device.evaluate()[0])}
+            if not isfinite(total := sum(terms.values())):
+                require_finite(total, engine.forces(), engine.symbols)
+            for term, energy in terms.items():
+                name, number = term, 2
+                while name in found:
+                    name, number = f"{term} ({number})", number + 1
+                found[name] = energy
+        return found
+
+    def _engine_of(self, contribution: Any) -> Engine:
+        whole = self._engine
+        if len(whole.forcefield.contributions) == 1 or not all(term.local for term in contribution.terms):
+            return whole
+        atoms = Atoms(whole.symbols, whole.positions(), cell=whole.cell, pbc=whole.pbc)
+        return Engine(
+            atoms, ForceField(contribution.name, (contribution,)), backend=whole.backend,
+            precision=whole.precision, decomposition=whole.decomposition,
+        )  # fmt: skip
+
+
+def energy_terms(atoms: Atoms, forcefield: ForceField, **options: Any) -> dict[str, float]:
+    """`EnergyTerms.values` of a structure; options are those of the engine, whose errors it raises."""
+    return EnergyTerms(Engine(atoms, forcefield, **options)).values()

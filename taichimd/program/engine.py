@@ -116,7 +116,7 @@ class Engine(NotCopied):
         check_digits(atoms.positions, precision)
         check_images(forcefield.name, forcefield.cutoff, self.pbc)
         for term in forcefield.terms:
-            term.check_directions(self.pbc)
+            term.check_structure(atoms)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:
@@ -261,6 +261,14 @@ class Engine(NotCopied):
     def atom_values(self) -> dict[str, Array]:
         """What a frame shows of each atom, (n,) each, by name: states of contributions, charges (e)."""
         return {**self._state.carried_values(shown=True), **self.device.of_terms("atom_values")}
+
+    def bonds(self) -> Any:
+        """The `forcefields.reaxff.bond_table.BondTable` of the present positions; None without bonds.
+
+        Raises:
+            CapacityError: it does not fit the memory.
+        """
+        return self.device.bonds()
 
     def energy_terms(self) -> dict[str, float]:
         """Energy of each term (eV) of a contribution that knows them, at the present positions."""

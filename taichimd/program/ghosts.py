@@ -69,7 +69,7 @@ class GhostForces(NotCopied):
         self._choice = Choice(
             self._bounds, tuple(by_tuple(how, one) for one in terms), self.backend, False, None
         )
-        self.reach = max(map(_reach, self._bounds))
+        self.reach = max(map(reach_of, self._bounds))
         self._device: Device | None = None
         self._margin = self._choice.cutoff + ROOM
 
@@ -203,7 +203,7 @@ def check_ghosts_do(forcefield: ForceField) -> None:
         raise SettingsError(f'{name}: the enumeration "all-pairs" needs all atoms; use "neighbours"')
 
 
-def _reach(bound: Bound) -> float:
+def reach_of(bound: Bound) -> float:
     """How far from a local atom its forces need ghosts, angstrom."""
     terms = bound.terms
     if terms.passes is not None:

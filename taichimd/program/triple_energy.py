@@ -1,6 +1,5 @@
 """The energy of all triples alone: each triple once, in one process or in several."""
 
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -8,16 +7,14 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
-from taichimd.core.runtime import literals, start, ti
+from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
-from taichimd.enumerate.triple_tiles import LOST, SPREAD, TILING, UNIT, energy_items, tile_kernels
-from taichimd.forcefields.axilrod_teller import DIRECT, TRIPLET, AxilrodTellerTerm
+from taichimd.enumerate.triple_tiles import TILING
+from taichimd.forcefields.axilrod_teller import DIRECT, MATRIX, TRIPLET, AxilrodTellerTerm, check_triples
 from taichimd.forcefields.base import ForceField
-from taichimd.forcefields.triangles import integers, placed_atoms
+from taichimd.forcefields.triple_energies import EnergyTiles, Whole, WholeEnergy, in_ev, placed_atoms
+from taichimd.forcefields.triple_matrix import energy_by_products
 from taichimd.system.checks import check_atoms, check_images
-
-Whole = tuple[int, int]
-"""An energy in multiples of `enumerate.triple_tiles.UNIT` and of its square: their sums have no order."""
 
 WIDEST = 1e6
 """Angstrom between atoms: their triples would leave the range of numbers, and have no energy."""
@@ -45,16 +42,13 @@ class TripleSum:
         tiling: Any = TILING,
     ) -> None:
         self._n = n = len(kinds)
-        if n < 3:
-            raise StructureError(f"the structure has {n} atoms; a triple has three: give it more atoms")
+        check_triples(n)
         self._backend, self._function, self._n_kinds = start(backend), function, len(nu)
         self._placed = placed_atoms(n)
         self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
-        self._tiling, self._table = tiling, energy_items(n, tiling)
-        self._items = integers(self._table)
-        self._whole = ti.ndarray(ti.i64, LOST + 1)
+        self._tiles = EnergyTiles(function, self._backend, self._n_kinds, n, tiling)
 
     def place(self, positions: NDArray[np.float64]) -> None:
         """Put the atoms at (n, 3) positions, angstrom.
@@ -62,44 +56,38 @@ class TripleSum:
         Raises:
             StructureError: they lie too far apart.
         """
-        if np.ptp(positions, axis=0).max() > WIDEST:
-            raise StructureError(
-                f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
-            )
+        _check_extent(positions)
         self._placed.pos.from_numpy(np.ascontiguousarray(positions, np.float64))
 
     def part(self, number: int = 0, of: int = 1) -> Whole:
         """The energy of one of so many equal parts of the triples."""
-        work = np.concatenate([[0], np.cumsum(self._table[:, 3])])
+        work = np.concatenate([[0], np.cumsum(self._tiles.table[:, 3])])
         first, last = np.searchsorted(work, work[-1] * np.array([number, number + 1]) / of)
-        kernel = tile_kernels(self._function, self._backend, self._n_kinds, self._tiling)[0]
-        self._whole.fill(0)
-        with literals(ti.f64):
-            kernel(self._n, int(first), int(last), self._items, self._placed, self._nu, self._whole)
-        return self._found()
+        self._tiles.place(self._placed, self._nu, int(first), int(last))
+        return _checked(self._tiles)
 
     def mapped(self, mapping: str, parts: int = 1, cutoff: float = np.inf) -> Whole:
         """The energy without tiles, by a mapping of `enumerate.all_triples` with so many threads an atom."""
-        kernel = mapped_kernel(self._function, mapping, self._n_kinds)
-        self._whole.fill(0)
-        with literals(ti.f64):
-            kernel(self._n, parts, cutoff**2, self._placed, self._nu, self._whole)
-        return self._found()
-
-    def _found(self) -> Whole:
-        whole = self._whole.to_numpy()
-        if whole[LOST]:
-            raise EvaluationError(
-                f"{whole[LOST]} sums over triples are no finite energies: atoms lie on top of each other; "
-                "check the positions"
-            )
-        return int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())
+        kernel, found = mapped_kernel(self._function, mapping, self._n_kinds), WholeEnergy()
+        found.queue(kernel, self._n, parts, cutoff**2, self._placed, self._nu)
+        return _checked(found)
 
 
-def in_ev(*parts: Whole) -> float:
-    """The energy (eV) of all parts together, rounded once."""
-    unit = Fraction(UNIT)
-    return float(sum(one * unit + two * unit * unit for one, two in parts))
+def _checked(energy: WholeEnergy) -> Whole:
+    whole, lost = energy.found()
+    if lost:
+        raise EvaluationError(
+            f"{lost} sums over triples are no finite energies: atoms lie on top of each other; "
+            "check the positions"
+        )
+    return whole
+
+
+def _check_extent(positions: NDArray[np.float64]) -> None:
+    if np.ptp(positions, axis=0).max() > WIDEST:
+        raise StructureError(
+            f"atoms lie more than {WIDEST:g} angstrom apart; check the unit of the positions"
+        )
 
 
 def triple_energy(
@@ -107,7 +95,8 @@ def triple_energy(
 ) -> float:
     """Energy of `AxilrodTeller` without a cutoff, eV: each triple of the structure once.
 
-    The bits are the same on CPU and CUDA, and whatever the number of processes.
+    Bits are the same on CPU and CUDA, and whatever the number of processes; with enumeration "matrix" they
+    are those of the library that multiplies matrices.
 
         >>> from ase import Atoms
         >>> from taichimd import AxilrodTeller, triple_energy
@@ -122,10 +111,11 @@ def triple_energy(
             this process does all.
 
     Raises:
-        SettingsError: another force field, a cutoff, or a periodic cell.
+        SettingsError: another force field, a cutoff, a periodic cell, or several processes with matrices.
         StructureError: fewer than three atoms, or atoms that cannot be simulated.
         MissingParameterError: triples of elements without parameters.
         EvaluationError: atoms on top of each other.
+        BackendError: matrices on CUDA without PyTorch.
     """
     term = forcefield.terms[0]
     if len(forcefield.terms) > 1 or not isinstance(term, AxilrodTellerTerm) or np.isfinite(forcefield.cutoff):
@@ -137,6 +127,12 @@ def triple_energy(
     symbols = atoms.get_chemical_symbols()
     species = sorted(set(symbols))
     kinds = np.array([species.index(symbol) for symbol in symbols], np.int32)
+    if term.enumeration == MATRIX:
+        if processes is not None and processes.Get_size() > 1:
+            raise SettingsError("enumeration matrix is for one process; use all-triples for several")
+        check_triples(len(atoms))
+        _check_extent(atoms.positions)
+        return energy_by_products(atoms.positions, term.strengths(species), kinds, start(backend))
     found = TripleSum(kinds, term.strengths(species), backend)
     found.place(atoms.positions)
     if processes is None:

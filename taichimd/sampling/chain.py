@@ -22,7 +22,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
-from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.errors import StructureError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.philox import Stream, blocks, logarithm, uniforms
 from taichimd.core.runtime import ti
@@ -32,11 +32,14 @@ from taichimd.io.checkpoint import METROPOLIS
 from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
+from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.local_energy import locals_of
-from taichimd.sampling.proposals import proposals
+from taichimd.sampling.proposals import Trials, proposals
 from taichimd.sampling.singles import SingleMoves
 
 ALL, SINGLE = "all", "single"
+RATES = ("moves", "volume_moves", "exchanges")
+"""Attributes of a chain that a checkpoint has."""
 TARGET = 0.4
 """Acceptance that step sizes are tuned to."""
 WINDOW = {ALL: 40, SINGLE: 5}
@@ -119,7 +122,8 @@ class MonteCarlo(Engine):
         atoms: the structure; velocities play no part. Fixed atoms (`fixed`) stay in place.
         forcefield: as for `Engine`; not one with charges or other states of the atoms.
         temperature: K.
-        pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant.
+        pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant. Without periodicity
+            the faces of the cell are hard walls.
         kind: of moves: "all" atoms together, or "single" ones, one after the other.
         move: largest displacement along an axis, angstrom.
         volume_move: largest change of ln V.
@@ -133,7 +137,8 @@ class MonteCarlo(Engine):
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
 
     Attributes:
-        moves, volume_moves: `Rate`. check: `Check`.
+        moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
+        check: `Check`.
     """
 
     def __init__(
@@ -157,7 +162,8 @@ class MonteCarlo(Engine):
 
         potential = load_forcefield(forcefield)
         potential.check_bounded()
-        check_ensemble(potential, atoms, pressure, fixed)
+        check_ensemble(potential, atoms, pressure, fixed, together=kind == ALL)
+        self._walls = pressure is not None and not atoms.pbc.any()
         super().__init__(
             atoms, potential, backend=backend, precision=precision, decomposition=decomposition, fixed=fixed
         )
@@ -167,10 +173,12 @@ class MonteCarlo(Engine):
         self.pressure = None if pressure is None else pressure * units.GPA
         self.equilibration = equilibration
         self.moves, self.volume_moves, self.check = Rate(move), Rate(volume_move), Check()
+        self.exchanges = Rate(0.0)
         self._free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self._before = ti.ndarray(self._state.vec, self.n_atoms)
         self._kernels = proposals(self._state.real)
         self._energy: float | None = None
+        self._homogeneous: float | None = None
         self._singles = self._single_moves() if kind == SINGLE else None
         heights = self.device.cell.frame.heights[self.pbc]
         self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
@@ -179,8 +187,18 @@ class MonteCarlo(Engine):
     def energy(self) -> float:
         """Running potential energy, eV: that of the start and all accepted changes."""
         if self._energy is None:
-            self._energy = self._evaluated()
+            self._energy, self._homogeneous = self._evaluated(), self.device.homogeneous
         return self._energy
+
+    @property
+    def volume(self) -> float | None:
+        """As of `Engine`; between walls that of the cell."""
+        return abs(determinant(self.cell)) if self._walls else super().volume
+
+    @property
+    def enthalpy(self) -> float:
+        """The energy, and pressure times volume where that changes, eV."""
+        return self.energy if self.pressure is None else self.energy + self.pressure * (self.volume or 0.0)
 
     def advance(self, n_steps: int, timestep: float = 1.0) -> None:
         """So many sweeps: a trial move of all atoms together, or of each; then one of the volume.
@@ -209,23 +227,32 @@ class MonteCarlo(Engine):
 
     def compare(self) -> float:
         """Running energy less that of a full evaluation, eV."""
-        difference = self.energy - self._evaluated()
+        difference = self.energy - self.device.evaluate()[0]
         self.check.times += 1
         self.check.largest = max(self.check.largest, abs(difference))
         return difference
 
     def bath_state(self) -> dict[str, Any]:
         """What the chain remembers besides positions and cell, for a checkpoint."""
-        rates = {"moves": vars(self.moves), "volume_moves": vars(self.volume_moves)}
-        return {"kind": METROPOLIS, "energy": self.energy} | {name: dict(one) for name, one in rates.items()}
+        rates = {name: dict(vars(getattr(self, name))) for name in RATES}
+        energies = {"energy": self.energy, "homogeneous": self._homogeneous}
+        return {"kind": METROPOLIS, **energies, **rates}
 
     def set_state(self, *, bath: dict[str, Any] | None = None, **state: Any) -> None:
         """As `Engine.set_state`; `bath` is what `bath_state` returned."""
         super().set_state(**state)
         self._energy = None
         if bath is not None:
-            self._energy = float(bath["energy"])
-            self.moves, self.volume_moves = Rate(**bath["moves"]), Rate(**bath["volume_moves"])
+            self._energy, self._homogeneous = float(bath["energy"]), bath["homogeneous"]
+            for name in RATES:
+                setattr(self, name, Rate(**bath[name]))
+
+    def swap(self, other: "MonteCarlo") -> None:
+        """Exchange configurations with another chain of the same atoms: positions, cell and energy."""
+        mine, others = ((one.positions(), one.cell, one.energy, one._homogeneous) for one in (self, other))
+        for one, (positions, cell, *energies) in ((self, others), (other, mine)):
+            one.set_state(positions=positions, cell=cell)
+            one._energy, one._homogeneous = energies
 
     def warm_up(self) -> float:
         """Compile what a full evaluation needs; returns the seconds it took."""
@@ -246,15 +273,15 @@ class MonteCarlo(Engine):
         return float(units.KB * self.temperature)
 
     def _evaluated(self) -> float:
-        return self.device.evaluate()[0]
+        return self.device.energy()
 
     def _sweep(self, uniform: Array) -> None:
         if self.kind == ALL:
             self._move_all(float(uniform[MOVE]))
         elif (singles := self._incremental()) is not None:
-            before, beta = self.energy, 1.0 / self._kt
-            change, accepted = singles.sweep(uniform[BOARD:], self.moves.size, beta, self.seed, self.step)
-            self._energy = None if change is None else before + change
+            before, trials = self.energy, Trials(self.moves.size, 1.0 / self._kt, self.seed, self.step)
+            change, accepted = singles.sweep(uniform[BOARD:], trials)
+            self._energy, self._homogeneous = None if change is None else before + change, None
             self.moves.count(accepted, self._free)
         else:
             self._move_each()
@@ -282,18 +309,21 @@ class MonteCarlo(Engine):
     def _displace(self, uniform: float, only: int) -> None:
         old = self.energy
         self._propose(self._kernels.displace, self.moves.size, self.seed, self.step, only)
-        new = self._trial_energy()
+        out = self._walls and len(outside(self.positions(), self.cell)) > 0
+        new = np.inf if out else self._trial_energy()
         accepted = logarithm(uniform) < -(new - old) / self._kt
         self.moves.count(accepted)
         self._decide(accepted, new)
 
     def _change_volume(self, change: float, uniform: float) -> None:
-        old, cell = self.energy, self.cell
+        old, cell, known = self.energy, self.cell, None
         log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
         factor = _exponential(log_ratio / 3.0)
         self._propose(self._kernels.scale, factor)
         self._set_cell(cell * factor)
-        new = self._trial_energy()
+        if self.device.degree and self._homogeneous is not None:
+            known = self._homogeneous * _power(factor, self.device.degree)
+        new = self._trial_energy(known)
         before, after = abs(determinant(cell)), abs(determinant(cell * factor))
         work = new - old + (self.pressure or 0.0) * (after - before)
         accepted = logarithm(uniform) < -work / self._kt + (self.n_atoms + 1) * log_ratio
@@ -310,17 +340,20 @@ class MonteCarlo(Engine):
         self.device.launch(kernel, self._state, self._before, *numbers)
         self.device.moved()
 
-    def _trial_energy(self) -> float:
-        """Of the trial configuration, eV; infinity where atoms are on top of each other."""
+    def _trial_energy(self, known: float | None = None) -> float:
+        """Of the trial configuration, eV; infinity where atoms are on top of each other.
+
+        `known` is its homogeneous part, where that need not be computed.
+        """
         try:
-            return self._evaluated()
+            return self._evaluated() if known is None else self.device.energy(known)
         except StructureError:
             self.device.lists.outdate()
             return np.inf
 
     def _decide(self, accepted: bool, energy: float) -> None:
         if accepted:
-            self._energy = energy
+            self._energy, self._homogeneous = energy, self.device.homogeneous
         else:
             self.device.launch(self._kernels.restore, self._state, self._before)
             self.device.moved()
@@ -333,44 +366,17 @@ class MonteCarlo(Engine):
             self.volume_moves.tune(MOST_VOLUME_STEP)
 
 
-def check_ensemble(
-    forcefield: ForceField, atoms: Atoms, pressure: float | None, fixed: NDArray[np.bool_] | None
-) -> None:
-    """Refuse what cannot be sampled.
-
-    Raises:
-        SettingsError: charges; a pressure without a volume, with fixed atoms, or with all pairs.
-    """
-    if forcefield.charged:
-        raise refused(forcefield)
-    if pressure is None:
-        return
-    if not atoms.pbc.all():
-        raise SettingsError(
-            "ensemble = npt: the structure is not periodic in three directions; expected ensemble = nvt"
-        )
-    if fixed is not None and fixed.any():
-        raise SettingsError(
-            "ensemble = npt: volume moves would move fixed atoms; expected nvt, or no fixed atoms"
-        )
-    if forcefield.enumeration != "neighbours":
-        raise SettingsError(
-            "ensemble = npt: volume moves need neighbour lists; give the force field the enumeration "
-            '"neighbours"'
-        )
-
-
-def refused(forcefield: ForceField) -> SettingsError:
-    """Of a force field that keeps states of the atoms."""
-    return SettingsError(
-        f"{forcefield.name} keeps charges or other states of the atoms from step to step; Monte Carlo needs "
-        "an energy that depends on positions alone: expected another potential, or taichimd run"
-    )
-
-
 def _exponential(x: float) -> float:
     """exp(x) of a small x in plain arithmetic, with the same bits on every processor."""
     total = 1.0
     for k in range(16, 0, -1):
         total = 1.0 + x / k * total
     return total
+
+
+def _power(factor: float, degree: int) -> float:
+    """To a negative whole power: that of the C library has other bits on each machine."""
+    found = 1.0
+    for _ in range(-degree):
+        found *= factor
+    return 1.0 / found

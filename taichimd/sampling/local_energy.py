@@ -27,7 +27,7 @@ class Local:
 
     Attributes:
         pair: a pair term; else None. triple: function of a triple's energy; else None.
-        everywhere: whether all triples count, whatever their sides.
+        everywhere: whether all triples count, whatever their sides; then `triple` is a `TripletFunction`.
     """
 
     pair: PairTerm | None = None
@@ -41,7 +41,9 @@ def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
     for bound in bounds:
         terms = bound.terms
         if isinstance(bound.triples, Triples):
-            found.append(Local(triple=bound.triples.function, everywhere=isinf(bound.triples.cutoff)))
+            everywhere = isinf(bound.triples.cutoff)
+            function = bound.triples.whole if everywhere else bound.triples.function
+            found.append(Local(triple=function, everywhere=everywhere))
         elif terms.pair is not None and not (terms.many_body or terms.passes or terms.queued):
             found.append(Local(pair=terms.pair))
         else:
@@ -64,6 +66,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         boards: whether atoms in other cells of the same colour move at the same time.
     """
     read = reader(local.pair.columns, term) if local.pair else None
+    width = local.triple.width if local.everywhere else 0
 
     @ti.func
     def entry_of(i, s, x, y, first, g: ti.template(), k: ti.template()):
@@ -133,30 +136,58 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
                     t += many
 
     @ti.func
-    def one_triple(sums: ti.template(), atom, q, r, x, y, g: ti.template(), k: ti.template()):
-        """Of an atom and two others, by their numbers among the others."""
-        table = ti.static(g.tables[k])
-        j, third = ti.select(q >= atom, q + 1, q), ti.select(r >= atom, r + 1, r)
-        a, b = g.placed.pos[j], g.placed.pos[third]
-        opposite = b - a
+    def one_triple(atom, q, r, x, own, g: ti.template(), k: ti.template()):
+        """Change with an atom and two others, by their numbers among these; x and `own` belong to the first."""
+        j, third, n = ti.select(q >= atom, q + 1, q), ti.select(r >= atom, r + 1, r), g.atoms.n
+        opposite = ti.Vector([g.tally.sides[(4 + v) * n + third] - x[v] for v in ti.static(range(3))])
         o2 = opposite.dot(opposite)
-        nu = table[2 + (g.placed.kind[atom] * n_kinds + g.placed.kind[j]) * n_kinds + g.placed.kind[third]]
-        d, e = a - x, b - x
-        u, _ = local.triple(d, e, d.dot(d), e.dot(e), o2, nu)
-        d, e = a - y, b - y
-        v, _ = local.triple(d, e, d.dot(d), e.dot(e), o2, nu)
-        with_term(sums, 1, 0, v - u)
+        w_o, nu = local.triple.pair(o2), g.tables[k][2]
+        if ti.static(n_kinds > 1):
+            row = (g.placed.kind[atom] * n_kinds + g.placed.kind[j]) * n_kinds
+            nu = g.tables[k][2 + row + g.placed.kind[third]]
+        energies = ti.Vector.zero(ti.f64, 2)
+        for m in ti.static(range(2)):
+            c = ti.Vector([own[m, v] for v in ti.static(range(width))])
+            b, w_b = g.tally.sides[2 * m * n + third], g.tally.sides[(2 * m + 1) * n + third]
+            energies[m] = own[m, width + 1] * local.triple.energy(c, own[m, width], b, o2, w_b, w_o)
+        return nu * (energies[1] - energies[0])
 
     @computed_in(ti.f64)
     def all_triples(
         sums: ti.template(), atom, lane, many, x_real, y_real, first, g: ti.template(), k: ti.template()
     ):
-        x, y, others = ti.cast(x_real, ti.f64), ti.cast(y_real, ti.f64), g.atoms.n - 1
+        n, others = g.atoms.n, g.atoms.n - 1
         part, q, steps = lane // others, lane % others, (others - 1) // 2
-        if part < g.parts:
-            for d in range(1 + part * steps // g.parts, 1 + (part + 1) * steps // g.parts):
-                one_triple(sums, atom, q, later(q, d, others), x, y, g, k)
+        if part < g.share.parts:
+            j, own = ti.select(q >= atom, q + 1, q), ti.Matrix.zero(ti.f64, 2, width + 2)
+            x = g.placed.pos[j]
+            for m in ti.static(range(2)):
+                a, w_a = g.tally.sides[2 * m * n + j], g.tally.sides[(2 * m + 1) * n + j]
+                c = local.triple.constants(a)
+                for v in ti.static(range(width)):
+                    own[m, v] = c[v]
+                own[m, width] = a
+                own[m, width + 1] = local.triple.energy_factor(a, w_a)
+            # In runs whose length depends on n alone: the bits are the same on every backend.
+            run = ti.cast(0.0, ti.f64)
+            for d in range(1 + part * steps // g.share.parts, 1 + (part + 1) * steps // g.share.parts):
+                run += one_triple(atom, q, later(q, d, others), x, own, g, k)
             if part == 0 and others % 2 == 0 and q < others // 2:
-                one_triple(sums, atom, q, q + others // 2, x, y, g, k)
+                run += one_triple(atom, q, q + others // 2, x, own, g, k)
+            with_term(sums, 1, 0, run)
 
     return pairs if local.pair else all_triples if local.everywhere else triples
+
+
+def sides_function(function: Any) -> Any:
+    """Device function `(x, y, j, n, placed, sides)`: what atom j gives to all triples with an atom at x, and at y."""
+
+    @computed_in(ti.f64)
+    def store(x, y, j, n, placed: ti.template(), sides: ti.template()):
+        z = placed.pos[j]
+        d, e = z - ti.cast(x, ti.f64), z - ti.cast(y, ti.f64)
+        found = [d.dot(d), function.pair(d.dot(d)), e.dot(e), function.pair(e.dot(e)), z[0], z[1], z[2]]
+        for m in ti.static(range(7)):
+            sides[m * n + j] = found[m]
+
+    return store

@@ -4,11 +4,21 @@ from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.random import uniform2
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.system.state import Atoms
+
+
+class Trials(Bundle):
+    """Trial moves of single atoms."""
+
+    most: Any = Number("real", "largest displacement along an axis, angstrom")
+    beta: Any = Number("f64", "1/kT, 1/eV")
+    seed: Any = Number("i64", "seed")
+    sweep: Any = Number("i64", "number of the sweep")
+
 
 BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, angstrom")
 

@@ -3,8 +3,8 @@
 The change of the energy with one atom is a sum over all pairs of the others. They come in equal parts: atom q of the m others
 has the pairs (q, q + d) mod m with d = 1 to floor((m - 1)/2), and, if m is even and q < m/2, (q, q + m/2).
 
-Each thread sums in two parts, which are multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`). As whole numbers they are
-added in any order: the bits do not depend on the number of threads.
+A part is summed in order. Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they
+have no order. What a part is depends on the number of atoms alone.
 """
 
 from functools import cache
@@ -19,7 +19,8 @@ from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE, empty
 from taichimd.enumerate.triangles import Placed
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
-from taichimd.sampling.local_energy import Local, change_function
+from taichimd.sampling.local_energy import Local, change_function, sides_function
+from taichimd.sampling.proposals import Trials
 from taichimd.system.state import Atoms
 
 UNROLL = 2 if QUICK_COMPILE else 8
@@ -28,6 +29,8 @@ SLOTS = 32
 """Places where threads add up, so that not all wait for one."""
 ENOUGH = 200_000
 """Threads that keep a large GPU busy."""
+SHORTEST = 16
+"""Pairs of others that a thread has, at least."""
 UP, DOWN, ACCEPTED, ROUGH = range(4)
 """Whether the present change is above or below all range; accepted moves; whether one of them was below it."""
 
@@ -39,6 +42,17 @@ class Tally(Bundle):
     low: Any = Array("i64", "SLOTS", "second parts, in 2^-72 eV")
     marks: Any = Array("i32", "4", "see above")
     gain: Any = Array("f64", "1", "change of the energy by accepted moves, eV")
+    sides: Any = Array(
+        "f64", "7 n", "of all atoms r^2 from one before its move, what it gives; the same behind it; x, y, z"
+    )
+
+
+class Share(Bundle):
+    """What a call does, and how threads share it."""
+
+    first: Any = Number("i32", "number of the first atom")
+    threads: Any = Number("i32", "whole warps")
+    parts: Any = Number("i32", "of the pairs of each atom")
 
 
 class _Given(View):
@@ -63,6 +77,8 @@ def sequence_kernels(
     changes = [change_function(one, n_kinds, real, term, layout, boards=False) for one in terms]
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
+    everywhere = [one.triple for one in terms if one.everywhere]
+    stores = [sides_function(one) for one in everywhere[:1]]
     sorted_of = Array("i32", "n", "place of each user's number")
 
     @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed, tally=Tally)
@@ -79,11 +95,11 @@ def sequence_kernels(
                 tally.gain[0] = 0.0
 
     @ti.func
-    def trial(atom, x, most, seed, sweep):
+    def trial(atom, x, trials: ti.template()):
         """Where an atom is to go, and the number that decides."""
-        u, v = uniform2(seed, atom, sweep, MC_MOVE, 0)
-        w, chance = uniform2(seed, atom, sweep, MC_MOVE, 1)
-        return x + most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
+        u, v = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 0)
+        w, chance = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 1)
+        return x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
 
     @in_double
     def leave(sums, thread, tally: ti.template()):
@@ -126,33 +142,40 @@ def sequence_kernels(
         tally.marks[DOWN] = 0
         return accepts
 
-    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "inverse_mass", "kind"), sorted_of=sorted_of, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, first=Number("i32", "number of the first atom"), threads=Number("i32", "whole warps"), parts=Number("i32", "of the pairs of each atom"), most=Number("real", "largest displacement along an axis, angstrom"), beta=Number("f64", "1/kT, 1/eV"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
-    def move(
-        atoms, sorted_of, verlet, rows, tables, placed, tally, first, threads, parts, most, beta, seed, sweep
-    ):
-        g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, placed=placed, parts=parts)
+    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "inverse_mass", "kind"), sorted_of=sorted_of, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=Trials)  # fmt: skip
+    def move(atoms, sorted_of, verlet, rows, tables, placed, tally, share, trials):
+        g = _Given(
+            atoms=atoms, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally, share=share
+        )
         for a in ti.static(range(UNROLL)):
-            for thread in range(threads):
-                atom = first + a
+            for j in range(atoms.n):
+                atom = share.first + a
+                if atom < atoms.n:
+                    x = atoms.pos[sorted_of[atom]]
+                    y, _ = trial(atom, x, trials)
+                    for store in ti.static(stores):
+                        store(x, y, j, atoms.n, placed, tally.sides)
+            for thread in range(share.threads):
+                atom = share.first + a
                 if atom < atoms.n:
                     i = sorted_of[atom]
                     if atoms.inverse_mass[i] > 0.0:
                         x = atoms.pos[i]
-                        y, _ = trial(atom, x, most, seed, sweep)
+                        y, _ = trial(atom, x, trials)
                         sums = empty_sums(1)
                         for k in ti.static(range(number)):
                             if ti.static(terms[k].everywhere):
-                                changes[k](sums, atom, thread, threads, x, y, 0, g, k)
+                                changes[k](sums, atom, thread, share.threads, x, y, 0, g, k)
                             else:
-                                changes[k](sums, i, thread, threads, x, y, 0, g, k)
+                                changes[k](sums, i, thread, share.threads, x, y, 0, g, k)
                         leave(sums, thread, tally)
             for _ in range(1):
-                atom = first + a
+                atom = share.first + a
                 if atom < atoms.n:
                     i = sorted_of[atom]
                     if atoms.inverse_mass[i] > 0.0:
-                        y, chance = trial(atom, atoms.pos[i], most, seed, sweep)
-                        if decide(chance, beta, tally) == 1:
+                        y, chance = trial(atom, atoms.pos[i], trials)
+                        if decide(chance, trials.beta, tally) == 1:
                             atoms.pos[i] = y
                             placed.pos[atom] = ti.cast(y, ti.f64)
 
@@ -174,23 +197,20 @@ class Sequence:
         self._device = device
         self._begin, self._move = sequence_kernels(terms, n_kinds, state.real, state.term, backend)
         self._placed = Placed(ti.ndarray(ti.types.vector(3, ti.f64), state.n), ti.ndarray(ti.i32, state.n))
-        self._tally = Tally(
-            *(ti.ndarray(ti.i64, SLOTS) for _ in range(2)), ti.ndarray(ti.i32, 4), ti.ndarray(ti.f64, 1)
-        )
-        half = max((state.n - 2) // 2, 1)
-        self._parts = max(1, min(-(-ENOUGH // state.n), half)) if backend == "cuda" else 1
+        integers, sides = [ti.ndarray(ti.i64, SLOTS) for _ in range(2)], ti.ndarray(ti.f64, 7 * state.n)
+        self._tally = Tally(*integers, ti.ndarray(ti.i32, 4), ti.ndarray(ti.f64, 1), sides)
+        self._parts = max(1, min(-(-ENOUGH // state.n), state.n // 2 // SHORTEST))
         self._threads = -(-state.n * self._parts // WARP) * WARP
 
-    def sweep(
-        self, rows: Any, tables: Any, most: float, beta: float, seed: int, sweep: int
-    ) -> tuple[float | None, int]:
+    def sweep(self, rows: Any, tables: Any, trials: Trials) -> tuple[float | None, int]:
         """A trial move of each free atom; the change of the energy, None if only an evaluation tells, and accepted moves."""
         device, state = self._device, self._device.state
         device.call(self._begin, state, self._placed, self._tally)
         for first in range(0, state.n, UNROLL):
+            share = Share(first, self._threads, self._parts)
             device.call(
-                self._move, state, state.sorted_of, device.lists.verlet, rows, tables, self._placed, self._tally, first,
-                self._threads, self._parts, most, beta, seed, sweep,
+                self._move, state, state.sorted_of, device.lists.verlet, rows, tables, self._placed, self._tally,
+                share, trials,
             )  # fmt: skip
         marks = self._tally.marks.to_numpy()
         gain = float(self._tally.gain.to_numpy()[0])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, FiniteFloat
+from pydantic import BeforeValidator, Field, FiniteFloat
 
 from taichimd.app import setting_types as types
 from taichimd.app.declared import Settings, setting
@@ -11,12 +11,21 @@ from taichimd.app.setting_types import Values, mistake
 from taichimd.app.settings import shared
 
 OnePressure = Annotated[FiniteFloat, Values("a number (GPa)", "GPa", option=float)]
+_Kelvin = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Temperatures = Annotated[
+    _Kelvin | tuple[_Kelvin, ...],
+    BeforeValidator(types.parse_pressure),
+    Values("a number above 0 (K), or several such as 80,90", "K", ': one or several, "80,90"'),
+]
 VolumeMove = Annotated[
     float, Field(gt=0, le=1.0), Values("a number above 0, at most 1 (change of ln V)", option=float)
 ]
 SomeSweeps = Annotated[
     int, Field(ge=0, le=types.MOST_STEPS), Values("a whole number, 0 or more (sweeps)", "sweeps", option=int)
 ]
+
+VOLUME_MOVES = {"nvt": False, "npt": True}
+"""Whether an ensemble of Monte Carlo moves the volume."""
 
 
 @dataclass(frozen=True)
@@ -33,14 +42,16 @@ class MCSettings(Settings):
     restart: types.Restart | None = shared("restart")
     potential: types.Potential | None = shared("potential")
     ensemble: Literal["nvt", "npt"] = setting("nvt", "What is held constant besides the atoms")
-    temperature: types.Kelvin = setting(300.0, "Temperature")
+    temperature: Temperatures = setting(300.0, "Temperature, of several chains one each")
+    replicas: types.Count = setting(1, "Chains at each temperature, with seeds of their own")
+    exchange: types.Steps | None = setting(None, "Sweeps between exchanges of neighbouring temperatures")
     pressure: OnePressure = setting(0.0, "Pressure, of npt")
     sweeps: types.Steps | None = setting(None, "Sweeps of this run, behind the equilibration")
     equilibration: SomeSweeps = setting(0, "Sweeps before them, in which step sizes are tuned")
     moves: Literal["all", "single"] = setting("all", "What moves in a trial")
     move: types.Angstrom = setting(0.1, "Largest displacement along x, y and z, at the start")
     volume_move: VolumeMove = setting(0.01, "Largest change of ln V, at the start")
-    seed: types.Seed = setting(1, "Seed of all random numbers")
+    seed: types.Seed = setting(1, "Seed of all random numbers; of further chains the next ones")
     output: types.Folder = setting("taichimd-mc", "Folder for the results, of a restart its own")
     every: types.Steps = setting(100, "Sweeps between rows of the table")
     frames: Literal["extxyz", "traj", "none"] = shared("frames")
@@ -51,7 +62,17 @@ class MCSettings(Settings):
     precision: types.Precision = shared("precision")
     decomposition: types.Decomposition = shared("decomposition")
 
+    @property
+    def temperatures(self) -> tuple[float, ...]:
+        """K, of all chains of a replica."""
+        return self.temperature if isinstance(self.temperature, tuple) else (self.temperature,)
+
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.ensemble == "nvt" and self.pressure != 0.0:
+        if not self.moves_volume and self.pressure != 0.0:
             raise mistake(f"pressure = {self.pressure:g}: the ensemble nvt has none; expected ensemble = npt")
+
+    @property
+    def moves_volume(self) -> bool:
+        """Whether there are moves of the volume, at a pressure."""
+        return VOLUME_MOVES[self.ensemble]

@@ -19,6 +19,7 @@ from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, who
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of
 from taichimd.sampling.local_energy import Local, change_function
+from taichimd.sampling.proposals import Trials
 from taichimd.sampling.sequence import Sequence
 from taichimd.system.state import Atoms
 
@@ -46,8 +47,8 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
     taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=Board.only("grid", "cell_of", "members", "starts", "gain", "accepted"), size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), most=Number("real", "largest displacement along an axis, angstrom"), beta=Number("f64", "1/kT, 1/eV"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
-    def move(atoms, verlet, rows, tables, board, size, colour, most, beta, seed, sweep):
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=Board.only("grid", "cell_of", "members", "starts", "gain", "accepted"), size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), trials=Trials)  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, size, colour, trials):
         g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size)
         threads = size
         if ti.static(many > 1):
@@ -60,16 +61,16 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                 i = board.members[m]
                 if atoms.inverse_mass[i] > 0.0:
                     x = atoms.pos[i]
-                    u, v = uniform2(seed, atoms.ident[i], sweep, MC_MOVE, 0)
-                    w, chance = uniform2(seed, atoms.ident[i], sweep, MC_MOVE, 1)
-                    y = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                    u, v = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 0)
+                    w, chance = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 1)
+                    y = x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0)
                     leaves = corner_of(y, board) - corner_of(x, board)
                     if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
                         sums = empty_sums(1)
                         for k in ti.static(range(number)):
                             changes[k](sums, i, lane, many, x, y, first, g, k)
                         change = across(sums, 1, many)[0]
-                        if ti.cast(log(chance), ti.f64) < -beta * change:
+                        if ti.cast(log(chance), ti.f64) < -trials.beta * change:
                             # All threads of a warp write the same: each finds it in the next move.
                             atoms.pos[i] = y
                             gain += change
@@ -106,29 +107,24 @@ class SingleMoves:
             for bound, local in zip(bounds, terms, strict=True)
         )
 
-    def sweep(
-        self, uniform: NDArray[np.float64], most: float, beta: float, seed: int, sweep: int
-    ) -> tuple[float | None, int]:
+    def sweep(self, uniform: NDArray[np.float64], trials: Trials) -> tuple[float | None, int]:
         """A trial move of each free atom.
 
         Args:
             uniform: 11 random numbers: shifts of the board, and the order of its colours.
-            most: largest displacement along an axis, angstrom.
-            beta: 1/kT, 1/eV.
-            seed: of the random numbers.
-            sweep: number of the sweep.
+            trials: what the moves are.
 
         Returns:
             Change of the energy, eV, None where only a full evaluation tells; and accepted moves.
         """
         device, lists = self._device, self._device.lists
-        device.fit_lists(sqrt(3.0) * most)
+        device.fit_lists(sqrt(3.0) * trials.most)
         rows = tuple(
             None if local.everywhere else one.near if lists.near_list else lists.verlet
             for one, local in zip(lists.near, self._terms, strict=True)
         )
         if self._sequence is not None:
-            found = self._sequence.sweep(rows, self._tables, most, beta, seed, sweep)
+            found = self._sequence.sweep(rows, self._tables, trials)
             device.moved()
             return found
         boards = self._boards
@@ -137,7 +133,7 @@ class SingleMoves:
             if colour in boards.colours:
                 device.launch(
                     self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, boards.size, colour,
-                    most, beta, seed, sweep,
+                    trials,
                 )  # fmt: skip
         gain, accepted = boards.results()
         device.moved()

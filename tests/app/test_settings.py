@@ -30,7 +30,7 @@ EXAMPLES = {
     "pressure_coupling_time": 500.0, "bulk_modulus": 9.0, "cell_control": "orthorhombic", "cell_axes": "z",
     "barostat_period": 5, "seed": 3, "timestep": 0.5, "time": "1ps", "observe": "rdf", "observe_every": 4,
     "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4, "output": "out", "every": 7,
-    "frames": "traj", "frames_every": 8, "per_atom": "virial", "plot_format": "svg",
+    "frames": "traj", "frames_every": 8, "per_atom": "virial", "terms": True, "plot_format": "svg",
     "checkpoint_interval": 5.0, "overwrite": True, "profile": True, "backend": "cpu", "precision": "float32",
     "decomposition": "tuple",
 }  # fmt: skip

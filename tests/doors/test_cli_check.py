@@ -8,7 +8,7 @@ import pytest
 from taichimd import check_forcefield, triplet_potential
 from taichimd.core.math import exp
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 FILE = """
 from taichimd import pair_potential, triplet_potential

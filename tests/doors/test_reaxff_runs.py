@@ -1,6 +1,7 @@
 """ReaxFF on the command line: run and restart, energy, potentials, and errors at these doors."""
 
 import json
+import os
 import shutil
 
 import ase.io
@@ -12,7 +13,7 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, COLUMNS, read_thermo
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 LIGHT = """\
 # UNITS: metal
@@ -35,25 +36,28 @@ def folder(tmp_path, monkeypatch):
 
 def test_a_run_and_its_restart(call, folder):
     """Time step, charge columns, record; files of a run that was cut are those of a straight one."""
-    assert call(RUN + "--steps 8 --output straight")[0] == 0
-    assert call(RUN + "--steps 4 --output cut")[0] == 0
+    assert call(RUN + "--steps 8 --terms --output straight")[0] == 0
+    assert call(RUN + "--steps 4 --terms --output cut")[0] == 0
     code, _, err = call("run --restart cut --steps 4 --quiet")
     assert (code, err) == (0, "")
     for name in ("thermo.csv", "trajectory.extxyz"):
         assert (folder / "cut" / name).read_bytes() == (folder / "straight" / name).read_bytes()
     rows = read_thermo(folder / "straight" / "thermo.csv")
-    assert tuple(rows) == COLUMNS + CHARGE_COLUMNS
+    names = tuple(f"E_{name.replace(' ', '_')}_eV" for name in TERMS)
+    assert tuple(rows) == COLUMNS + CHARGE_COLUMNS + names
+    np.testing.assert_allclose(sum(rows[name] for name in names), rows["potential_eV"], rtol=1e-12)
     assert (rows["charge_iterations"] >= 1).all()
     assert np.ptp(rows["total_eV"]) < 0.01 * np.ptp(rows["potential_eV"])
     frames = ase.io.read("straight/trajectory.extxyz", ":")
     assert all(abs(frame.get_charges().sum()) < 1e-12 for frame in frames)
+    assert all([frame.info[name] for frame in frames] == list(rows[name]) for name in names)
     report = json.loads((folder / "straight" / "run.json").read_text())
     assert report["settings"]["timestep"] == 0.25
     assert report["notes"] == []
     (term,) = report["potential"]["terms"]
     assert term["options"] == {
         "constants": "lammps", "charge_tolerance": 1e-6, "net_charge": 0.0, "lammps_forces": False,
-            "tables": True, "charges": "converged", "matrix_precision": "float64",
+            "tables": True, "charges": "converged", "matrix_precision": "float64", "max_iterations": 200,
     }  # fmt: skip
     norm = "sqrt(sum of r^2/eta)/|b|, for s and for t"
     assert term["charge_norm"] == report["statistics"]["charges"]["norm"] == norm
@@ -72,12 +76,43 @@ def test_a_barostat_a_long_step_and_binary_frames(call, folder):
     )
 
 
-def test_another_potential_beside_it_is_said(call, folder):
+def test_another_potential_beside_it_is_said_and_has_a_term(call, folder):
     (folder / "light.lj").write_text(LIGHT)
-    code, _, err = call(RUN + "--potential light.lj --steps 2 --output both")
+    code, _, err = call(RUN + "--potential light.lj --steps 2 --terms --frames traj --output both")
     assert (code, err) == (0, "")
+    rows = read_thermo(folder / "both" / "thermo.csv")
+    terms = json.loads(call("energy both --potential ffield.water --potential light.lj --terms --json")[1])[
+        "terms"
+    ]
+    assert rows["E_light_lj_eV"][-1] == terms["light.lj"] != 0.0
+    assert rows["E_bond_eV"][-1] == terms["bond"]
+    assert ase.io.read("both/trajectory.traj", -1).info["E_light_lj_eV"] == terms["light.lj"]
     notes = json.loads((folder / "both" / "run.json").read_text())["notes"]
     assert "charges follow from ReaxFF ffield.water alone; light.lj acts on the same atoms" in notes
+
+
+def test_options_behind_the_file_are_kept(call, folder):
+    """By record, checkpoint and restart; in a job file, beside it; by energy and relax."""
+    options = "charges=extended-lagrangian,charge_tolerance=1e-8,lammps-forces=true,max_iterations=90"
+    (folder / "job.toml").write_text(f'structure = "water.extxyz"\npotential = "ffield.water:{options}"\n')
+    (folder / "elsewhere").mkdir()
+    os.chdir("elsewhere")
+    assert call("run ../job.toml --steps 8 --quiet --output one")[0] == 0
+    code, _, err = call("run --restart one --steps 2 --quiet")
+    assert (code, err) == (0, "")
+    report = json.loads((folder / "elsewhere" / "one" / "run.json").read_text())
+    assert report["settings"]["potential"] == f"{folder}/ffield.water:{options}"
+    found = report["potential"]["terms"][0]["options"]
+    assert found["charges"] == "extended-lagrangian"
+    assert (found["charge_tolerance"], found["lammps_forces"], found["max_iterations"]) == (1e-8, True, 90)
+    assert report["statistics"]["charges"]["last_iterations"] == 1
+    code, _, err = call("run --restart one --potential ../ffield.water:charge_tolerance=1e-8 --steps 2")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "charges 'extended-lagrangian' (now 'converged')" in err
+    for command in ("energy ../water.extxyz", "relax ../water.extxyz --steps 5 --output relaxed"):
+        code, _, err = call(f"{command} --potential ../ffield.water:max_iterations=1")
+        assert (code, err.count("\n")) == (2, 1)
+        assert "after 1 iterations, charge_tolerance is 1.0e-06; raise charge_tolerance or max_iter" in err
 
 
 def test_another_file_in_a_restart_is_named(call, folder):
@@ -142,7 +177,7 @@ def test_a_failed_equilibration_keeps_the_last_checkpoint(call, folder):
 REFUSED = {
     "run water.extxyz --steps 100 --observe heat": "has no heat current",
     "kappa water.extxyz --temperature 300": "has no heat current",
-    "energy water.extxyz --precision mixed": "computed in float64 only",
+    "energy water.extxyz --precision mixed": 'give the potential matrix_precision="float32"',
     "run water.extxyz --steps 2 --precision float32": "computed in float64 only",
     "energy water.extxyz --decomposition tuple": "does without lists of tuples",
 }

@@ -19,7 +19,7 @@ from taichimd.io.thermo import read_thermo
 from taichimd.program.engine import Engine
 from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 
@@ -177,14 +177,18 @@ def test_the_temperature_of_a_file_is_that_of_the_table(call):
     assert (refused[0], "(90 K)" in refused[2]) == (2, True)
 
 
-def test_a_table_without_cell_columns_is_noted_where_a_barostat_joins(call):
+def test_a_table_without_columns_is_noted_where_a_barostat_and_terms_join(call):
     assert call(RUN + "--steps 40 --temperature 60 --output on")[0] == 0
-    barostat = "--ensemble npt-scr --temperature 60 --pressure 0.1 --bulk-modulus 2"
+    barostat = "--ensemble npt-scr --temperature 60 --pressure 0.1 --bulk-modulus 2 --terms"
     for more, noted in ((" --output other", False), ("", True)):
         code, out, _ = call(f"run --restart on/checkpoint.npz {barostat} --steps 40{more}")
-        assert (code, "begun without a barostat" in " ".join(out.split())) == (0, noted)
-    assert "a_A" not in read_thermo("on/thermo.csv")
-    assert "a_A" in read_thermo("other/thermo.csv")
+        for what in ("a barostat", "terms"):
+            assert (code, f"begun without {what}" in " ".join(out.split())) == (0, noted)
+    before, rows = read_thermo("on/thermo.csv"), read_thermo("other/thermo.csv")
+    (term,) = (name for name in rows if name.startswith("E_"))
+    assert "a_A" in rows
+    assert not {"a_A", term} & set(before)
+    np.testing.assert_array_equal(rows[term], rows["potential_eV"])
 
 
 def drifts(folder):

@@ -21,7 +21,7 @@ from taichimd import (
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}
@@ -217,7 +217,19 @@ def test_alone_it_is_not_run():
         relax(trimer, AxilrodTeller(), backend="cpu")
 
 
+def test_days_are_told():
+    """Before they begin: of a run, and of an energy."""
+    argon = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=8.5) + AxilrodTeller()
+    assert argon.remarks_on_time(1000, 1000, "cuda") == argon.remarks_on_time(1000, 100, "cpu") == []
+    (run,) = argon.remarks_on_time(8000, 1_000_000, "cuda")
+    assert "all triples of 8,000 atoms, 1,000,000 times, would take about 9.9 days on cuda; use fewer" in run
+    assert len(argon.remarks_on_time(30_000, 1, "cpu")) == 1
+    assert AxilrodTeller(cutoff=8.5).remarks_on_time(10**6, 10**6, "cpu") == []
+
+
 def test_mistakes():
+    with pytest.raises(StructureError, match="has 2 atoms; a triple has three: give it more atoms"):
+        evaluated(Atoms("Ar2", [[0, 0, 0], [4, 0, 0]]), AxilrodTeller())
     with pytest.raises(SettingsError, match=r"periodic cell has infinitely many; give it a cutoff"):
         evaluated(bulk("Ar", "fcc", a=5.3, cubic=True), AxilrodTeller())
     with pytest.raises(StructureError, match="atoms 0 and 2"):

@@ -5,9 +5,9 @@ import pytest
 from ase import Atoms
 from triples import brute_force, trace_form
 
-from taichimd import AxilrodTeller, Engine, LennardJones
-from taichimd.core.errors import SettingsError
-from taichimd.forcefields.triple_matrix import by_products
+from taichimd import AxilrodTeller, Engine, LennardJones, triple_energy
+from taichimd.core.errors import EvaluationError, SettingsError
+from taichimd.forcefields.triple_products import Products
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -20,16 +20,42 @@ def near_lattice(n, seed=1, symbols=("Ar",)):
     return Atoms(rng.choice(symbols, n), 4.0 * points + rng.uniform(-0.5, 0.5, (n, 3)))
 
 
+class Two:
+    """A communicator of two processes."""
+
+    def Get_size(self):  # noqa: N802 - mpi4py's name
+        return 2
+
+
 def close(found, expected, tol):
     assert np.abs(found - expected).max() <= tol * np.abs(expected).max()
 
 
 def test_it_is_the_trace_form():
-    x = near_lattice(400).positions
-    energies, forces = by_products(x, np.full((1, 1, 1), 45.69), np.zeros(400, int))
-    _, expected, expected_forces, _ = trace_form(x, 45.69)
-    close(energies, expected, 1e-13)
-    close(forces, expected_forces, 1e-12)
+    """In one block and in several."""
+    x, kinds = near_lattice(400).positions, np.zeros(400, int)
+    energy, energies, forces, _ = trace_form(x, 45.69)
+    for least in (400, 90):
+        products = Products(x, np.full((1, 1, 1), 45.69), kinds, least=least)
+        everything = products.everything()
+        close(products.energy(), energy, 1e-13)
+        close(everything[:, 3], energies, 1e-13)
+        close(products.forces(), forces, 1e-12)
+        close(everything[:, :3], forces, 1e-12)
+
+
+@pytest.mark.parametrize("least", [50, 12])
+def test_forces_are_slopes_of_the_energy(least):
+    x, kinds = near_lattice(50).positions, np.arange(50) % 2
+    nu = AxilrodTeller(NU).terms[0].strengths(["Ar", "Kr"])
+
+    def energy(shift):
+        moved = x.copy()
+        moved[17] += shift
+        return Products(moved, nu, kinds, 9.0, least).energy()
+
+    found = [(energy(-h) - energy(h)) / 2e-4 for h in 1e-4 * np.eye(3)]
+    close(Products(x, nu, kinds, 9.0, least).forces()[17], np.array(found), 1e-7)
 
 
 @pytest.mark.parametrize("cutoff", [None, 7.0])
@@ -44,6 +70,7 @@ def test_species_and_cutoffs(cutoff):
     for one in found.values():
         close(one.forces, expected[2], 1e-12)
         close(one.energies, expected[1], 1e-12)
+        close(one.virials, expected[3], 1e-12)
     assert not np.array_equal(found["matrix"].forces, found["all-triples"].forces)
 
 
@@ -58,7 +85,20 @@ def test_steps():
     assert np.abs(ends[0] - ends[1]).max() < 1e-11
 
 
+def test_energy_alone():
+    atoms = near_lattice(70, 2, ("Ar", "Kr"))
+    found = [
+        triple_energy(atoms, AxilrodTeller(NU, enumeration=name), backend="cpu")
+        for name in ("matrix", "all-triples")
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-12)
+
+
 def test_mistakes():
+    with pytest.raises(EvaluationError, match="atoms lie on top of each other"):
+        triple_energy(Atoms("Ar3", np.zeros((3, 3))), AxilrodTeller(enumeration="matrix"), backend="cpu")
+    with pytest.raises(SettingsError, match="enumeration matrix is for one process; use all-triples"):
+        triple_energy(near_lattice(8), AxilrodTeller(enumeration="matrix"), processes=Two())
     with pytest.raises(SettingsError, match="matrix has no product_cutoff"):
         AxilrodTeller(45.69, 8.0, 6.0, enumeration="matrix")
     periodic = near_lattice(8)

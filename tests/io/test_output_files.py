@@ -19,7 +19,7 @@ from taichimd.io.files import write_atomically
 from taichimd.io.frames import read_frames
 from taichimd.io.plots import plot_thermo
 from taichimd.io.report import energy_drift, read_report, write_report
-from taichimd.io.thermo import ThermoWriter, read_thermo
+from taichimd.io.thermo import TERM, ThermoWriter, lacks, read_thermo, term_names
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.system.velocities import maxwell_boltzmann
 
@@ -184,9 +184,27 @@ def test_thermo_is_cut_at_a_step(tmp_path):
             writer.write(engine.thermo(), step / 1000)
         writer.close()
     assert [line.split(",")[0] for line in path.read_text().splitlines()] == ["step", "0", "10", "20"]
+    assert not lacks(path, "volume_A3")
+    assert lacks(path, TERM)
     path.write_text("a,b\n1,2\n")
     with pytest.raises(OutputError, match="is not a thermo table of this version"):
         ThermoWriter(path, 5)
+
+
+def test_columns_of_terms_are_those_with_which_the_table_began(tmp_path):
+    _, engine = small_system()
+    path, terms = tmp_path / "thermo.csv", term_names({"lone pair": -0.25, "a, 'b' (2)": 0.1 + 0.2})
+    assert list(terms) == ["E_lone_pair_eV", "E_a_b_2_eV"]
+    for drop_from, found in ((None, terms), (1, None)):
+        writer = ThermoWriter(path, drop_from, charges=True, terms=tuple(found or ()))
+        engine.step = drop_from or 0
+        writer.write(engine.thermo(), 0.0, terms=found)
+        writer.close()
+    rows = read_thermo(path)
+    assert list(rows)[-3:] == ["charge_iterations", *terms]
+    assert [rows[name][0] for name in terms] == list(terms.values())
+    assert np.isnan(rows["E_a_b_2_eV"][1])
+    assert not lacks(path, TERM)
 
 
 def a_checkpoint(**changes):

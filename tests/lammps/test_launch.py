@@ -13,8 +13,8 @@ from oracle import BAR_PER_EV_A3
 
 from taichimd import Engine, load_forcefield
 from taichimd.core.errors import BackendError
+from taichimd.core.processes import take_device
 from taichimd.lammps.launch import Launch, launch
-from taichimd.lammps.processes import take_device
 
 pytestmark = [pytest.mark.lammps, pytest.mark.runtime("quadrants")]
 

@@ -1,5 +1,6 @@
 """Bonds of ReaxFF, the molecules that they make, and `--observe species`."""
 
+import csv
 import json
 import os
 import signal
@@ -10,7 +11,7 @@ import pytest
 from ase import Atoms
 from ase.build import molecule
 
-from taichimd import Engine, LennardJones, ReaxFF, Simulation
+from taichimd import BondFile, Engine, LennardJones, ReaxFF, Simulation
 from taichimd.core.errors import PropertyError
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
@@ -54,7 +55,7 @@ def test_formulas_of_bonds_by_hand():
 
 def test_bonds_of_a_gas_are_those_of_its_molecules():
     atoms = gas()
-    bonds = Engine(atoms, ReaxFF("CHO.ffield"), backend="cpu").device.bonds()
+    bonds = Engine(atoms, ReaxFF("CHO.ffield"), backend="cpu").bonds()
     assert (bonds.i <= bonds.j).all()
     assert np.array_equal(np.lexsort((bonds.j, bonds.i)), np.arange(len(bonds.i)))
     distances = atoms.get_all_distances(mic=True)
@@ -72,7 +73,7 @@ def test_each_bond_stands_once_through_images_too():
         chain = Atoms(
             f"O{n}", positions=[[1.5 * k, 0, 0] for k in range(n)], cell=[1.5 * n, 12, 12], pbc=True
         )
-        found.append(Engine(chain, forcefield, backend="cpu").device.bonds())
+        found.append(Engine(chain, forcefield, backend="cpu").bonds())
         assert len(found[-1].i) == n * len(found[0].i), "each bond once"
         assert (found[-1].i <= found[-1].j).all()
     assert set(found[0].i) == set(found[0].j) == {0}
@@ -109,6 +110,29 @@ def test_a_run_counts_its_molecules_and_a_restart_goes_on(call, monkeypatch):
     assert not os.path.exists("cut/species.csv")
     assert call("run --restart cut/checkpoint.npz")[0] == 0
     assert open("cut/species.csv").read() == open("whole/species.csv").read()
+
+
+def test_bonds_of_each_sample_are_a_table_in_which_a_restart_goes_on(call):
+    observe = "--every 20 --observe bonds --observe-every 5 --observe-bond-order 0.5 "
+    code, _, err = call(RUN + observe + "--steps 40 --output whole")
+    assert (code, err) == (0, "")
+    assert call(RUN + observe + "--steps 18 --output cut")[0] == 0
+    assert call("run --restart cut --steps 22")[0] == 0
+    assert Path("cut/bonds.csv").read_bytes() == Path("whole/bonds.csv").read_bytes()
+    rows = list(csv.DictReader(Path("whole/bonds.csv").open()))
+    atoms = gas()
+    assert [int(row["step"]) for row in rows] == [step for step in range(0, 41, 5) for _ in atoms]
+    first = rows[: len(atoms)]
+    assert [row["element"] for row in first] == list(atoms.symbols)
+    near = [list(map(int, row["neighbours"].split())) for row in first]
+    distances = atoms.get_all_distances(mic=True)
+    assert near == [np.flatnonzero((row < 1.3) & (row > 0)).tolist() for row in distances]
+    assert all(i in near[j] for i, ends in enumerate(near) for j in ends)
+    assert {len(row["bond_orders"].split()) for row in first} == {1, 2}
+    assert abs(sum(float(row["charge"]) for row in first)) < 1e-4
+    assert {row["time_ps"] for row in rows[-len(atoms) :]} == {"0.004"}
+    pairs = [float(row["lone_pairs"]) for row in first]
+    assert min(pair for pair, row in zip(pairs, first, strict=True) if row["element"] == "O") > 1.5
 
 
 def test_the_limit_is_a_setting_and_samples_are_kept_with_all_formulas(monkeypatch):
@@ -155,6 +179,14 @@ def test_a_force_field_without_bonds_is_refused_before_there_is_an_engine(call, 
     assert (code, err.count("\n")) == (2, 1)
     assert "Ar.lj has no table of bonds, of which molecules are made; expected a reactive force field" in err
     assert not os.path.exists("o")
+
+
+def test_a_file_of_bonds_needs_bonds():
+    dimer = Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]])
+    simulation = Simulation(dimer, LennardJones(epsilon=0.0104, sigma=3.4, cutoff=4.0), backend="cpu")
+    with pytest.raises(PropertyError, match="no table of bonds"):
+        simulation.run(1, observers=[BondFile("bonds.csv")])
+    assert not os.path.exists("bonds.csv")
 
 
 @pytest.mark.parametrize(

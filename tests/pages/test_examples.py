@@ -138,6 +138,12 @@ def test_silicon_melt_job_runs(call, folder):
     assert (folder / "silicon-melt" / "thermo.png").exists()
 
 
+def test_triples_of_processes(script):
+    """In one process; `tests/program` has several."""
+    pytest.importorskip("mpi4py")
+    assert "500 atoms  2.03437434303724 eV" in script("triples_of_processes.py")
+
+
 @pytest.mark.parametrize(
     "potential",
     ["own_pair.py:copper --elements Cu", "own_triplet.py:silicon", "own_many_body.py:copper --elements Cu"],

@@ -21,6 +21,7 @@ LAYERS = [
         "core.matrix3",
         "core.signals",
         "core.generated",
+        "core.processes",
         "core.cuda_driver",
     ],
     ["core.runtime"],
@@ -57,6 +58,7 @@ LAYERS = [
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.board",
+        "sampling.conditions",
         "sampling.local_energy",
         "sampling.proposals",
         "sampling.sequence",
@@ -67,6 +69,7 @@ LAYERS = [
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
+        "app.bond_file",
         "app.console",
         "app.progress",
         "app.thermo_plot",
@@ -84,7 +87,7 @@ LAYERS = [
     ["app.members", "app.batch_table"],
     ["app.together"],
     ["app.sweep"],
-    ["copied_calculator", "testing", "lammps"],
+    ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],
     ["batch_calculators"],

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from ase import units
 from ase.build import bulk
+from bits import elsewhere, here, needs_other_runtime
 
 from taichimd import Batch, Engine, LennardJones, ReaxFF, load_forcefield, testing
 from taichimd.core import memory
@@ -201,3 +202,10 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
 def test_charges_have_no_batches():
     with pytest.raises(SettingsError, match="charges of one system at a time"):
         Batch([bulk("Cu")], ReaxFF("CHO.ffield"))
+
+
+@pytest.mark.runtime("quadrants")  # compares both
+@needs_other_runtime
+@pytest.mark.parametrize("name", ["batch", "all-triples"])
+def test_both_runtimes_and_thread_counts_give_the_same_bits(name):
+    assert elsewhere()[name] == here(name)

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.first]
 @needs_other_runtime
 def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
     """Rows in chunks, threads that share atoms, kicks; lists for them; a barostat's part in registers."""
-    names = ["melt", "silicon", "silica", "npt-scr", "monte-carlo"]
+    names = ["melt", "silicon", "silica", "npt-scr", "monte-carlo", "batch"]
     environment = {**os.environ, "TAICHIMD_RUNTIME": "quadrants"}
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
     output = subprocess.run(command, env=environment, capture_output=True, text=True)

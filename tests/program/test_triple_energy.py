@@ -1,6 +1,10 @@
 """The energy of all triples: each once, with the same bits however it is shared; what is refused."""
 
+import subprocess
+import sys
+from importlib.util import find_spec
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -63,6 +67,33 @@ def test_parts_and_mappings():
         one, many = in_ev(sums.mapped(mapping)), in_ev(sums.mapped(mapping, 5))
         assert one == many
         assert one == pytest.approx(whole, rel=1e-12)
+
+
+PROCESSES = """
+from taichimd.core.processes import communicator
+world = communicator()
+import sys
+import numpy as np
+from ase import Atoms
+from taichimd import AxilrodTeller, triple_energy
+atoms = Atoms("Ar200", np.load(sys.argv[1]))
+for size in (1, 2, 3):
+    some = world.Split(world.Get_rank() < size)
+    if world.Get_rank() < size:
+        energy = triple_energy(atoms, AxilrodTeller(45.69), backend="cpu", processes=some)
+        print(energy.hex() + " ", flush=True)
+"""
+
+
+@pytest.mark.skipif(not find_spec("mpi4py"), reason="mpi4py is not installed")
+def test_processes(tmp_path):
+    """One, two and three of MPI get the same bits, those of no process else."""
+    np.save(tmp_path / "x.npy", grid(200))
+    (tmp_path / "energy.py").write_text(PROCESSES)
+    command = [str(Path(sys.executable).parent / "mpiexec"), "-n", "3", sys.executable, "energy.py", "x.npy"]
+    out = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+    alone = triple_energy(Atoms("Ar200", grid(200)), AxilrodTeller(NU), backend="cpu")
+    assert out.split() == [alone.hex()] * 6
 
 
 def test_a_cutoff_of_a_mapping():

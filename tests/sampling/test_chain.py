@@ -8,9 +8,11 @@ from bits import elsewhere, here
 
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.forcefields.triple_energies import EnergyTiles
 from taichimd.observables.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
+from taichimd.sampling.conditions import outside
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -145,6 +147,62 @@ def test_a_restart_has_the_bits_of_an_uncut_chain(pressure):
     assert 0 < straight.moves.accepted < straight.moves.tried == 30
 
 
+def vessel(n, side):
+    """Atoms near the points of a lattice, in a cubic cell without periodicity."""
+    points = np.stack(np.meshgrid(*[np.arange(3)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
+    return Atoms(f"Ar{n}", positions=3.7 * points + 3.0, cell=[side] * 3)
+
+
+@pytest.mark.parametrize("pressure", [None, 0.05])
+def test_a_restart_of_all_triples_has_the_bits_of_an_uncut_chain(pressure):
+    options = {"temperature": 80.0, "move": 0.05, "pressure": pressure, "volume_move": 0.2, "backend": "cpu"}
+    straight, cut = (
+        MonteCarlo(vessel(27, 15.0), ARGON + AxilrodTeller(nu=45.69), **options) for _ in range(2)
+    )
+    straight.advance(8)
+    state = {"positions": straight.positions(), "cell": straight.cell, "step": 8}
+    cut.set_state(**state, bath=straight.bath_state())
+    straight.advance(12)
+    for part in (5, 7):
+        # A row of the table has the virial, and so a full evaluation.
+        assert cut.thermo().potential == cut.energy
+        cut.advance(part)
+        assert abs(cut.compare()) < 1e-13
+    np.testing.assert_array_equal(cut.positions(), straight.positions())
+    np.testing.assert_array_equal(cut.cell, straight.cell)
+    assert cut.bath_state() == straight.bath_state()
+    assert 0 < straight.moves.accepted < 20
+    assert bool(pressure) == (straight.volume_moves.accepted > 0)
+
+
+def test_volume_moves_compute_no_triples(monkeypatch):
+    chain = MonteCarlo(
+        vessel(27, 15.0), ARGON + AxilrodTeller(nu=45.69), temperature=80.0, pressure=0.05, move=0.01,
+        volume_move=0.05, backend="cpu",
+    )  # fmt: skip
+    energies = []
+    place = EnergyTiles.place
+    monkeypatch.setattr(EnergyTiles, "place", lambda *given: energies.append(place(*given)))
+    chain.advance(15)
+    # Lists that grow repeat one or two.
+    assert 1 + 15 <= len(energies) < 20
+    assert chain.volume_moves.accepted > 3
+    assert abs(chain.compare()) < 1e-13
+
+
+@pytest.mark.long
+def test_walls_hold_the_ideal_gas():
+    # As with periodicity, with atoms that meet the walls.
+    options = {"move": 3.0, "volume_move": 0.9, "backend": "cpu"}
+    chain = MonteCarlo(vessel(5, 13.0), NOTHING, temperature=300.0, pressure=GAS_PRESSURE, **options)
+    found = series(chain, 1200, lambda chain: chain.volume)
+    assert abs(found.value - 6 * units.KB * 300.0 / (GAS_PRESSURE * units.GPA)) < 4 * found.error
+    assert found.error < 0.07 * found.value
+    assert chain.moves.acceptance < 0.9
+    assert not len(outside(chain.positions(), chain.cell))
+    assert chain.thermo().pressure == pytest.approx(5 * units.KB * 300.0 / chain.volume / units.GPA)
+
+
 CELLS = {
     "one cell": (2, True),
     "eight cells": (3, True),
@@ -262,7 +320,8 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
 
 
 def test_bits_depend_neither_on_threads_nor_on_the_runtime():
-    assert elsewhere()["monte-carlo"] == here("monte-carlo")
+    for name in ("monte-carlo", "monte-carlo-all-triples"):
+        assert elsewhere()[name] == here(name)
 
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():
@@ -305,8 +364,16 @@ def test_atoms_on_top_of_each_other_are_rejected(monkeypatch):
 
 def test_what_cannot_be_sampled_is_refused():
     argon = bulk("Ar", cubic=True, a=5.4) * 2
-    with pytest.raises(SettingsError, match="is not periodic in three directions"):
-        MonteCarlo(Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]), ARGON, temperature=80.0, pressure=1.0)
+    pair = {"positions": [[0, 0, 0], [4, 0, 0]]}
+    for atoms, kind, words in (
+        (Atoms("Ar2", **pair), "all", "the structure has no volume"),
+        (Atoms("Ar2", **pair, cell=[9] * 3, pbc=(1, 1, 0)), "all", "is periodic in some directions"),
+        (Atoms("Ar2", **pair, cell=[9] * 3), "single", "npt between walls moves all atoms"),
+    ):
+        with pytest.raises(SettingsError, match=words):
+            MonteCarlo(atoms, ARGON, temperature=80.0, pressure=1.0, kind=kind)
+    with pytest.raises(StructureError, match=r"atom 1 .* is outside of the cell"):
+        MonteCarlo(Atoms("Ar2", **pair, cell=[3] * 3), ARGON, temperature=80.0, pressure=1.0)
     with pytest.raises(SettingsError, match="volume moves would move fixed atoms"):
         MonteCarlo(argon, ARGON, temperature=80.0, pressure=1.0, fixed=np.arange(32) == 0)
     with pytest.raises(SettingsError, match="keeps charges or other states"):

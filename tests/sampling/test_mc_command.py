@@ -84,6 +84,49 @@ def test_a_restart_has_the_bytes_of_an_uncut_run(call):
     assert "is complete: say how far to go on with --sweeps" in err
 
 
+def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
+    code, out, _ = call(MC + "--temperature 80,95 --replicas 2 --sweeps 30 --equilibration 10")
+    assert code == 0
+    assert "40 sweeps of 4 chains, moves: all, nvt, 80, 95 K" in " ".join(out.split())
+    assert sorted(os.listdir("taichimd-mc")) == [
+        "000-80K-seed1",
+        "001-95K-seed2",
+        "002-80K-seed3",
+        "003-95K-seed4",
+    ]
+    assert call(MC + "--temperature 95 --seed 4 --sweeps 30 --equilibration 10 --output alone")[0] == 0
+    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
+    assert not same_bytes("taichimd-mc/001-95K-seed2", "alone")
+    assert report("taichimd-mc/003-95K-seed4")["exchanges"]["tried"] == 0
+    assert call("mc --restart taichimd-mc/003-95K-seed4 --sweeps 20")[0] == 0
+    assert call("mc --restart alone --sweeps 20")[0] == 0
+    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
+    code, _, err = call("mc --restart taichimd-mc --sweeps 5")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "are of sweeps 40 and 60; expected one sweep" in err
+    assert "alone holds an earlier run" in call(MC + "--temperature 80,90 --sweeps 1 --output alone")[2]
+
+
+def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
+    more = MC + "--temperature 80,81,82 --exchange 5 --ensemble npt --pressure 0.05 "
+    code, out, _ = call(more + "--sweeps 80 --output straight")
+    assert code == 0
+    assert "every 5 sweeps, of neighbouring temperatures" in out
+    assert call(more + "--sweeps 35 --output cut")[0] == 0
+    assert call("mc --restart cut --sweeps 45")[0] == 0
+    for name in ("000-80K", "001-81K", "002-82K"):
+        assert same_bytes(f"straight/{name}", f"cut/{name}")
+        assert report(f"straight/{name}")["exchanges"] == report(f"cut/{name}")["exchanges"]
+    first, second = (report(f"straight/{name}")["exchanges"] for name in ("000-80K", "001-81K"))
+    assert (first["tried"], second["tried"]) == (8, 7)
+    assert 0 < first["accepted"] + second["accepted"] <= 15
+    code, _, err = call("mc --restart cut --sweeps 5 --temperature 90,91,92")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "restart = cut: its chains keep theirs; expected no --temperature" in err
+    assert call("mc --restart cut/001-81K --sweeps 5")[0] == 0
+    assert "this chain goes on alone, without exchanges" in report("cut/001-81K")["notes"]
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_stops_with_a_checkpoint(call, monkeypatch, number, code):
     advance = MonteCarlo.advance
@@ -113,7 +156,13 @@ def test_a_signal_stops_with_a_checkpoint(call, monkeypatch, number, code):
         ("--sweeps 1 --ensemble nve", "ensemble = 'nve': expected nvt or npt"),
         ("--sweeps 1 --moves two", "moves = 'two': expected"),
         ("--sweeps 1 --move 0", "move = 0.0: expected a number above 0 (Å)"),
-        ("--sweeps 1 --temperature 0", "temperature = 0.0: expected a number above 0 (K)"),
+        (
+            "--sweeps 1 --temperature 80,0",
+            "temperature = '80,0': expected a number above 0 (K), or several such as 80,90",
+        ),
+        ("--sweeps 1 --temperature 80,80", "expected each once; --replicas repeats them"),
+        ("--sweeps 1 --exchange 5", "exchange = 5: expected several temperatures"),
+        ("--sweeps 1 --replicas 0", "replicas = 0: expected a whole number above 0"),
         ("--restart nowhere.npz", "checkpoint nowhere.npz does not exist"),
     ],
 )
@@ -138,7 +187,7 @@ def test_what_cannot_be_sampled_or_continued_is_one_line(call):
     ase.io.write("open.extxyz", ase.Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]))
     code, _, err = call("mc open.extxyz --potential own.py:argon --sweeps 5 --ensemble npt")
     assert code == 2
-    assert "ensemble = npt: the structure is not periodic in three directions" in err
+    assert "ensemble = npt: the structure has no volume; expected" in err
 
 
 def test_checkpoints_of_the_two_commands_are_told_apart(call):

@@ -206,22 +206,50 @@ def reaxff_steps():
     return [engine.positions(), engine.velocities(), found.forces, found.energies, found.virials]
 
 
-def monte_carlo():
-    """Moves of single atoms and of the volume, then of all atoms, of argon with Axilrod-Teller."""
+SINGLE, ALL, WITHOUT_CUTOFF = (5, "single", 0.3, 5.0), (5, "all", 0.01, 5.0), (3, "all", 0.01, None)
+
+
+def monte_carlo(*chains):
+    """Moves of single atoms, of all atoms and of the volume, of argon with triples, and with all triples."""
     from taichimd import AxilrodTeller
     from taichimd.sampling.chain import MonteCarlo
 
-    forcefield = LennardJones(**testing.ARGON, cutoff=6.0) + AxilrodTeller(nu=45.69, cutoff=5.0)
-    found = []
-    for kind, move in (("single", 0.3), ("all", 0.01)):
-        atoms = bulk("Ar", cubic=True, a=5.6).repeat(5)
+    pairs, found = LennardJones(**testing.ARGON, cutoff=6.0), []
+    for cells, kind, move, cutoff in chains:
+        atoms = bulk("Ar", cubic=True, a=5.6).repeat(cells)
         atoms.rattle(0.3, seed=2)
+        atoms.pbc = cutoff is not None
         chain = MonteCarlo(
-            atoms, forcefield, temperature=90.0, pressure=0.01, kind=kind, move=move, backend="cpu"
-        )
+            atoms, pairs + AxilrodTeller(nu=45.69, cutoff=cutoff), temperature=90.0,
+            pressure=None if cutoff is None else 0.01, kind=kind, move=move, backend="cpu",
+        )  # fmt: skip
         chain.advance(20)
         found += [chain.positions(), chain.cell, np.array([chain.energy, chain.moves.accepted])]
     return found
+
+
+def batch():
+    """Hot argon and a thin cell of it, each with a thermostat, in one launch."""
+    from taichimd.program.batch import Batch
+
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    systems = [testing.argon_256(), bulk("Ar", cubic=True, a=5.5)]
+    systems = [testing.with_velocities(atoms, 600.0, seed) for seed, atoms in enumerate(systems)]
+    many = Batch(systems, forcefield, backend="cpu")
+    many.advance(100, 4.0 * units.fs)
+    return [a for one in many.members for a in (one.positions(), one.velocities(), one.forces())]
+
+
+def all_triples():
+    """Energy, forces and virials of Axilrod-Teller over all triples of 72 atoms."""
+    from taichimd import AxilrodTeller, triple_energy
+
+    atoms = bulk("Ar", cubic=True, a=5.4).repeat((3, 3, 2))
+    atoms.rattle(0.2, seed=4)
+    atoms.pbc = False
+    found = Engine(atoms, AxilrodTeller(nu=45.69), backend="cpu").evaluate()
+    energy = triple_energy(atoms, AxilrodTeller(nu=45.69), backend="cpu")
+    return [np.array([energy, found.energy]), found.forces, found.virials]
 
 
 SYSTEMS = {
@@ -237,7 +265,10 @@ SYSTEMS = {
     "npt-berendsen": functools.partial(barostat, "npt-berendsen"),
     "npt-scr": functools.partial(barostat, "npt-scr"),
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
-    "monte-carlo": monte_carlo,
+    "monte-carlo": functools.partial(monte_carlo, SINGLE, ALL),
+    "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
+    "batch": batch,
+    "all-triples": all_triples,
     "chains": chains,
     "reaxff": reaxff,
     "reaxff-steps": reaxff_steps,

@@ -32,6 +32,9 @@ class FakeForceField:
     def remarks_on_timestep(self, timestep, species):
         return []
 
+    def remarks_on_time(self, n, evaluations, backend):
+        return []
+
     def remarks_on_charges(self):
         return []
 

@@ -92,8 +92,8 @@ def lammps_reaxff_nve(
         lmp.close()
 
 
-def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12) -> ReaxReference:
-    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff.
+def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12, bonds: Path | None = None) -> ReaxReference:
+    """Evaluate a structure with LAMMPS's reaxff and qeq/reaxff; `fix reaxff/bonds` writes to `bonds`.
 
     LAMMPS takes no image of a hydrogen bond's donor for an acceptor: it compares atoms, not images. In cells
     of 10 angstrom none is within 7.5 angstrom of the hydrogen.
@@ -110,6 +110,7 @@ def lammps_reaxff(atoms: Atoms, file, tolerance: float = 1e-12) -> ReaxReference
         create_atoms(lmp, atoms, np.zeros((len(atoms), 3)), box, elements)
         for command in (
             f"fix charges all qeq/reaxff 1 0.0 10.0 {tolerance} reaxff maxiter 2000",
+            *([] if bonds is None else [f"fix bonds all reaxff/bonds 1 {bonds}"]),
             "compute terms all pair reaxff",
             "compute press all pressure NULL virial",
             "variable bond equal c_terms[1]",

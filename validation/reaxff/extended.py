@@ -1,6 +1,7 @@
 """What do an extended Lagrangian and a float32 matrix change in ReaxFF: drift, charges, forces, iterations?
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.extended
+    TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.extended --backend cuda --picoseconds 10
 
 NVE of 100 water molecules at 300 K from the start of `reaxff.drift`, with consistent constants and steps of
 0.25 fs. Errors are against charges to 1e-12 at the same positions, the largest of those seen through the run.
@@ -34,14 +35,17 @@ def main() -> None:
     """Parse the command line, run all, write JSON after each run."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--picoseconds", type=float, default=0.5)
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_extended.json")
+    parser.add_argument("--backend", default="cpu", choices=["cuda", "cpu"])
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
+    on = "" if options.backend == "cpu" else f"_{options.backend}"
+    out = options.out or common.RESULTS / f"reaxff_extended{on}.json"
     common.use_tests_folder()
 
     from taichimd.core import runtime
 
-    runtime.start("cpu")
-    atoms = start_of_runs()
+    runtime.start(options.backend)
+    atoms = start_of_runs(options.backend)
     report: dict[str, Any] = {
         **common.provenance(),
         "file": FILE,
@@ -50,18 +54,18 @@ def main() -> None:
     }
     report |= {"picoseconds": options.picoseconds, "runs": []}
     for case in CASES:
-        report["runs"].append({"options": case, **run(atoms, case, options.picoseconds)})
-        common.write_json(options.out, report)
+        report["runs"].append({"options": case, **run(atoms, case, options.picoseconds, options.backend)})
+        common.write_json(out, report)
         print(report["runs"][-1], flush=True)
 
 
-def run(atoms: Atoms, case: dict[str, Any], picoseconds: float) -> dict[str, float]:
+def run(atoms: Atoms, case: dict[str, Any], picoseconds: float, backend: str) -> dict[str, float]:
     """Drift, fluctuation about it, and errors of one run."""
     from taichimd.forcefields.reaxff.forcefield import ReaxFF
     from taichimd.program.engine import Engine
 
     def engine_of(**options: Any) -> Engine:
-        return Engine(atoms, ReaxFF(FILE, constants="consistent", **options), backend="cpu")
+        return Engine(atoms, ReaxFF(FILE, constants="consistent", **options), backend=backend)
 
     engine, reference = engine_of(**case), engine_of(charge_tolerance=TIGHT)
     every = round(EVERY / TIMESTEP)

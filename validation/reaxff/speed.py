@@ -11,6 +11,7 @@ Each case is a process of its own: velocities of 300 K, some steps first, then t
 import argparse
 import hashlib
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -175,6 +176,7 @@ def memory_used() -> float | None:
     """Memory of the GPU that is in use, MiB; None without one."""
     try:
         asked = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
+        asked += ["--id=" + os.environ.get("CUDA_VISIBLE_DEVICES", "0").split(",")[0]]
         return float(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.split()[0])
     except (OSError, subprocess.CalledProcessError, ValueError, IndexError):
         return None

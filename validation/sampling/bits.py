@@ -32,6 +32,7 @@ def cases() -> dict[str, tuple[Any, Any, dict[str, Any]]]:
         "triples, single, NPT": (systems.crystal(5), systems.triples(6.0), one | npt),
         "triples, all, NVT": (systems.crystal(5), systems.triples(6.0), all_),
         "all triples, all, open": (systems.droplet(6), systems.triples(None), all_),
+        "all triples, all, NPT between walls": (systems.vessel(6), systems.triples(None), all_ | npt),
         "all triples, single, open": (systems.droplet(6), systems.triples(None), one),
     }
 

@@ -24,6 +24,13 @@ def droplet(points: int) -> Atoms:
     return Atoms(f"Ar{points**3}", positions=3.75 * sites + noise)
 
 
+def vessel(points: int) -> Atoms:
+    """A droplet in the middle of a cell whose faces may be walls."""
+    atoms = droplet(points)
+    atoms.center(vacuum=2.0)
+    return atoms
+
+
 def pairs() -> Any:
     """Lennard-Jones."""
     from taichimd import LennardJones

@@ -15,10 +15,12 @@ from time import perf_counter
 from validation import common
 
 PARTS = {
-    "bits": ["validation.triples.bits", "--backends", "cpu", "cuda"],
-    "energies": ["validation.triples.energies", "--backend", "cuda"],
-    "dynamics": ["validation.triples.dynamics", "--backend", "cuda"],
+    "bits": (60, "bits --backends cpu cuda --quick"),
+    "rates": (60, "rates --backend cuda"),
+    "dynamics": (50, "dynamics --backend cuda"),
+    "energies": (30, "energies --backend cuda"),
 }
+"""Seconds after which a part is stopped, and what runs. Each writes its file as it goes."""
 
 
 def main() -> None:
@@ -26,16 +28,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--folder", type=Path, default=common.RESULTS)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
-    parser.add_argument("--seconds", type=float, default=240.0, help="after which a part is stopped")
     chosen = parser.parse_args()
     for name in chosen.parts:
-        module, *options = PARTS[name]
+        limit, command = PARTS[name]
+        module, *options = command.split()
         out = chosen.folder / f"triples_{name}_cuda.json"
         begun = perf_counter()
         try:
             ended = subprocess.run(
-                [sys.executable, "-m", module, *options, "--out", str(out)],
-                cwd=common.ROOT, env=dict(os.environ), timeout=chosen.seconds, check=False,
+                [sys.executable, "-m", f"validation.triples.{module}", *options, "--out", str(out)],
+                cwd=common.ROOT, env=dict(os.environ), timeout=limit, check=False,
             ).returncode  # fmt: skip
         except subprocess.TimeoutExpired:
             ended = -1

@@ -85,6 +85,8 @@ def main() -> None:
     cases = options.cases or list(sizes)
     cells = options.cells or [sizes[case] for case in cases]
     rows, head = [], None
+    units = {**PARTS, "copies_share": "positions and forces_back, of ms_per_step", "reach": "angstrom"}
+    out = options.out or str(RESULTS / f"under_lammps_{options.backend}.json")
     for case, cells_of in zip(cases, cells, strict=True):
         alone = own_loop(case, cells_of, options.steps, options.repeats, options.backend)
         head = head or alone["provenance"]
@@ -98,12 +100,16 @@ def main() -> None:
             row["copies_share"] = (row["positions"] + row["forces_back"]) / row["ms_per_step"]
             rows.append(row)
             print(row, flush=True)
-    units = {**PARTS, "copies_share": "positions and forces_back, of ms_per_step", "reach": "angstrom"}
-    out = options.out or str(RESULTS / f"under_lammps_{options.backend}.json")
-    write_json(
-        out,
-        {"provenance": head, "skin_A": options.skin, "units": units, "settle": options.settle, "runs": rows},
-    )
+            write_json(
+                out,
+                {
+                    "provenance": head,
+                    "skin_A": options.skin,
+                    "units": units,
+                    "settle": options.settle,
+                    "runs": rows,
+                },
+            )
     names = ("local", "ghosts", "own_loop_ms_per_step", "ms_per_step", "callback", "exchange", "copies_share")
     print(
         table(

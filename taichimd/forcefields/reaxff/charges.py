@@ -14,7 +14,7 @@ from taichimd.forcefields.reaxff.dots import PIECES
 from taichimd.forcefields.reaxff.extended import Auxiliary
 from taichimd.forcefields.reaxff.history import Past
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening
-from taichimd.forcefields.reaxff.options import COUPLING, check_tolerance
+from taichimd.forcefields.reaxff.options import COUPLING, Options, check_tolerance
 from taichimd.forcefields.reaxff.precondition import MOST as MOST_CLOSE
 from taichimd.forcefields.reaxff.precondition import Close
 from taichimd.forcefields.reaxff.solver import (
@@ -37,7 +37,6 @@ from taichimd.neighbours.rows import NearRows
 from taichimd.system.state import State
 
 Values = NDArray[np.float64]
-MOST_ITERATIONS = 200
 CLOSE = 3.0
 """Radius of the preconditioner, angstrom."""
 FIRST_CALLS = 12
@@ -114,7 +113,7 @@ class Charges:
         *,
         tolerance: float = 1e-6,
         net_charge: float = 0.0,
-        most_iterations: int = MOST_ITERATIONS,
+        most_iterations: int = Options.max_iterations,
         stored: Any = None,
         extended: bool = False,
     ) -> None:
@@ -285,7 +284,7 @@ class Charges:
             )
         return (
             f"charges did not converge: residual {worst:.1e} after {found.iterations} iterations, charge_tolerance is "
-            f"{self._tolerance:.1e}; raise charge_tolerance, or look for atoms that are too close to each other"
+            f"{self._tolerance:.1e}; raise charge_tolerance or max_iterations, or look for atoms that are too close to each other"
         )
 
 

@@ -102,11 +102,11 @@ class ReaxEvaluator(Evaluator):
         self._status = ti.ndarray(ti.i32, STATUS_SIZE)
         self._status.fill(0)
         self._bonded = Bonded(state.n, n_kinds, backend, options.lammps_forces)
-        self._reader = BondReader(backend)
         room: Any = near[0].tuples
         room.bonded, room.status = self._bonded, self._status
         general, pair = parameters.general, {name: parameters.pair[..., k] for k, name in enumerate(PAIR)}
         of_kinds = {name: parameters.atom[:, k] for k, name in enumerate(ATOM)}
+        self._reader = BondReader(backend, 0.5 * (of_kinds["Val_e"] - of_kinds["Val"]))
         kinds = state.kind.to_numpy()
         self.charges = Charges(
             state,
@@ -118,6 +118,7 @@ class ReaxEvaluator(Evaluator):
             row_layout(backend),
             tolerance=options.charge_tolerance,
             net_charge=options.net_charge,
+            most_iterations=options.max_iterations,
             stored=ti.f32 if options.matrix_precision == "float32" else ti.f64,
             extended=options.charges == "extended-lagrangian",
         )
@@ -193,7 +194,7 @@ class ReaxEvaluator(Evaluator):
         return {"charges": self.charges.charges()}
 
     def bonds(self, call: Any, verlet: Any) -> BondTable:
-        """All bonds of the last evaluation, in the user's order.
+        """All bonds of the last evaluation, and what they make of atoms, in the user's order.
 
         Args:
             call: queues a kernel for this system.

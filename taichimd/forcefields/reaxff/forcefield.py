@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property, partial
 from os import PathLike
 from typing import Any, ClassVar
@@ -63,6 +63,14 @@ class ReaxTerm(Term):
         """0.5 fs with hydrogen."""
         return 0.5 if "H" in species else None
 
+    def stationary(self) -> "ReaxTerm":
+        """With constants for which the energy is stationary in the charges, which are solved to 1e-12."""
+        exact = replace(
+            self.options, constants="consistent", charge_tolerance=1e-12, charges="converged",
+            matrix_precision="float64",
+        )  # fmt: skip
+        return replace(self, options=exact)
+
     def parameters(self, species: Sequence[str]) -> Parameters:
         """Tables for these species.
 
@@ -111,9 +119,11 @@ class ReaxTerm(Term):
 
     def computed(self, species: Sequence[str]) -> dict[str, Any]:
         """What a fingerprint covers."""
+        options = asdict(self.options)
+        del options["max_iterations"]  # changes no result
         return {
             "kind": self.kind,
-            "options": asdict(self.options),
+            "options": options,
             "tables": self._digests(species),
             "code": self.code.digest,
         }
@@ -139,6 +149,7 @@ def ReaxFF(  # noqa: N802
     tables: bool = True,
     charges: str = "converged",
     matrix_precision: str = "float64",
+    max_iterations: int = 200,
 ) -> ForceField:
     """ReaxFF, the reactive force field with bond orders and charge equilibration.
 
@@ -160,6 +171,7 @@ def ReaxFF(  # noqa: N802
         charges: of a step: "converged" to the tolerance, or "extended-lagrangian": one iteration from auxiliary charges that
             move in time beside the atoms.
         matrix_precision: of the stored matrix of the equilibration: "float64" or "float32"; all vectors are float64.
+        max_iterations: of one equilibration; one that needs more is a ChargeError.
 
     Raises:
         ParameterFileError: no such file, or a malformed one.
@@ -168,7 +180,16 @@ def ReaxFF(  # noqa: N802
     path = library.find(file)
     ffield, options = (
         read_ffield(path),
-        Options(constants, charge_tolerance, net_charge, lammps_forces, tables, charges, matrix_precision),
+        Options(
+            constants,
+            charge_tolerance,
+            net_charge,
+            lammps_forces,
+            tables,
+            charges,
+            matrix_precision,
+            max_iterations,
+        ),
     )
     cutoff = float(ffield.general["swb"])
     table = Table(1, ("cutoff",), {(name,): {"cutoff": cutoff} for name in ffield.names})

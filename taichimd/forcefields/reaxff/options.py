@@ -1,6 +1,7 @@
 """How a ReaxFF potential is evaluated, besides what its file says."""
 
 from dataclasses import dataclass
+from math import isfinite
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import KCAL_PER_MOL
@@ -69,6 +70,7 @@ class Options:
     tables: bool = True
     charges: str = "converged"
     matrix_precision: str = "float64"
+    max_iterations: int = 200
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -81,3 +83,7 @@ class Options:
                     f"{name} is {getattr(self, name)!r}, expected one of {', '.join(choices)}"
                 )
         check_tolerance(self.charge_tolerance)
+        if not 1 <= self.max_iterations < 2**31:
+            raise SettingsError(f"max_iterations is {self.max_iterations}, expected 1 to 2^31 - 1; try 200")
+        if not isfinite(self.net_charge):
+            raise SettingsError(f"net_charge is {self.net_charge}, expected a finite number (e)")

@@ -75,6 +75,31 @@ def test_where_lammps_forces_are_no_gradient_ours_differ():
     assert difference > 0.1
 
 
+@pytest.mark.parametrize("name", ["hot CHON", "ethylene and oxygen"])
+def test_bonds_lone_pairs_and_charges_of_atoms_are_those_of_fix_reaxff_bonds(name, tmp_path):
+    """Of three decimals: id, type, number of bonds, ids, molecule, orders, their sum, lone pairs, charge."""
+    make, file = SYSTEMS[name]
+    lammps_reaxff(make(), path_of(file), bonds=tmp_path / "bonds")
+    engine = Engine(make(), ReaxFF(path_of(file), charge_tolerance=1e-12), backend="cpu")
+    bonds, charges = engine.bonds(), engine.atom_values()["charges"]
+    lines = [line.split() for line in (tmp_path / "bonds").read_text().splitlines() if line[:1] != "#"]
+    near, seen = bonds.of_atoms(0.3), 0
+    for words in lines:
+        i, count = int(words[0]) - 1, int(words[2])
+        theirs = zip(
+            map(int, words[3 : 3 + count]), map(float, words[4 + count : 4 + 2 * count]), strict=True
+        )
+        ids, orders = zip(*sorted(theirs), strict=True) if count else ((), ())
+        assert tuple(near[i][0] + 1) == ids
+        np.testing.assert_allclose(near[i][1], orders, rtol=0, atol=6e-4)
+        ours = bonds.total[i], bonds.lone_pairs[i], charges[i]
+        np.testing.assert_allclose(ours, np.array(words[4 + 2 * count :], float), rtol=0, atol=6e-4)
+        seen += count
+    assert len(lines) == engine.n_atoms
+    assert seen > 10
+    assert 0.5 < np.ptp(bonds.lone_pairs) < 4.0
+
+
 def _compare(found, expected, accuracy):
     np.testing.assert_allclose(found.forces, expected.forces, rtol=0, atol=accuracy)
     np.testing.assert_allclose(found.virials.sum(0), expected.virial, rtol=0, atol=10 * accuracy)

@@ -151,16 +151,28 @@ def test_a_net_charge(net):
     assert found.sum() == pytest.approx(net, abs=1e-12)
 
 
-def test_cells_smaller_than_the_cutoff_have_their_images():
-    """A water molecule in a cell of 4 angstrom: its hydrogen bonds, pairs and charges meet its own images."""
-    atoms = samples.water(1, 4.0, seed=2)
-    alone = engine_of(atoms, "H2O.ffield")
+SMALL_CELLS = {
+    "water": (lambda: samples.water(1, 4.0, seed=2), "H2O.ffield", {"hydrogen bond": 1e-3}),
+    "CHON": (
+        lambda: samples.hot("C3H3O2N", 3.6, seed=1, closest=0.8), "CHON.ffield",
+        {"hydrogen bond": 0.01, "torsion": 0.1, "conjugation": 0.01, "angle": 0.1},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMALL_CELLS)
+def test_cells_smaller_than_the_cutoff_have_their_images(name):
+    """All terms, bonds and charges meet images of an atom itself."""
+    make, file, least = SMALL_CELLS[name]
+    atoms = make()
+    alone = engine_of(atoms, file)
     energy, terms = alone.evaluate().energy, alone.device.evaluators[0].terms()
-    assert abs(terms["hydrogen bond"]) > 1e-3
-    for times in (2, 3):
-        many = engine_of(atoms.repeat(times), "H2O.ffield").evaluate()
+    assert all(abs(terms[term]) > value for term, value in least.items()), terms
+    for times in (2, 3) if name == "water" else (2,):
+        many = engine_of(atoms.repeat(times), file).evaluate()
         assert many.energy / times**3 == pytest.approx(energy, abs=1e-11)
-        np.testing.assert_allclose(many.forces[:3], alone.evaluate().forces, rtol=0, atol=1e-10)
+        forces = alone.evaluate().forces
+        np.testing.assert_allclose(many.forces[: len(atoms)], forces, rtol=0, atol=1e-9)
 
 
 def test_translation_rotation_and_change_of_lattice_vectors():

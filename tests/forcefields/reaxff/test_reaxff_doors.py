@@ -28,7 +28,7 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.program.energy_terms import energy_terms
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.runtime("quadrants")
 
 ENSEMBLES = {
     "nve": lambda: None,

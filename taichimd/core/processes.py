@@ -1,0 +1,118 @@
+"""MPI processes: their library, their communicator, the device and threads of each."""
+
+import ctypes
+import importlib.metadata
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from taichimd.core.errors import BackendError
+
+LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
+LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
+"""Environment of a process: its number among those of its machine, and how many these are."""
+
+
+def load_mpi() -> None:
+    """Load the MPI library of PyPI's mpich, if it is there; LAMMPS then needs no LD_LIBRARY_PATH.
+
+    MPI4PY_LIBMPI in the environment names another one, for mpi4py, too.
+    """
+    if found := mpi_library():
+        os.environ["MPI4PY_LIBMPI"] = str(found)
+        ctypes.CDLL(str(found), mode=ctypes.RTLD_GLOBAL)
+
+
+def mpi_library() -> Path | None:
+    """The MPI library of MPI4PY_LIBMPI or of the package mpich; None: the linker must find one."""
+    if named := os.environ.get("MPI4PY_LIBMPI"):
+        return Path(named)
+    try:
+        files = importlib.metadata.files("mpich") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    paths = [Path(str(file.locate())).resolve() for file in files if file.name == "libmpi.so.12"]
+    return next((path for path in paths if path.exists()), None)
+
+
+def mpiexec(install: str = "pip install 'taichimd[mpi]'") -> str:
+    """The program that starts several processes; `install`: what a user can do where there is none.
+
+    Raises:
+        BackendError: there is none.
+    """
+    # That of the library comes first: another MPI's would start processes that do not know each other.
+    library = mpi_library()
+    places = [library.parents[1] / "bin"] if library else []
+    places += [Path(sys.executable).parent]
+    found = next((found for place in places if (found := shutil.which("mpiexec", path=place))), None)
+    found = found or shutil.which("mpiexec")
+    if found is None:
+        raise BackendError(f"MPI's mpiexec was not found, which starts several processes; {install}")
+    return found
+
+
+def of_machine() -> tuple[int, int]:
+    """Number of this process among those of its machine, and how many these are; (0, 1) without MPI."""
+    rank, size = (
+        next((int(os.environ[name]) for name in names if os.environ.get(name, "").isdecimal()), default)
+        for names, default in ((LOCAL_RANK, 0), (LOCAL_SIZE, 1))
+    )
+    return rank, max(size, rank + 1)
+
+
+def take_device() -> str:
+    """Give this process one GPU of its machine and its share of the processors.
+
+    It acts through the environment, so it must come before the runtime is imported; later it does nothing.
+
+    Returns:
+        A remark on processes that share a GPU, of the first of them; else "".
+    """
+    if "taichimd.core.runtime" in sys.modules:
+        return ""
+    rank, size = of_machine()
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if size > 1:
+        os.environ.setdefault("TAICHIMD_THREADS", str(max(cores // size, 1)))
+    devices = _visible()
+    if not devices:
+        return ""
+    os.environ["CUDA_VISIBLE_DEVICES"] = devices[rank % len(devices)]
+    if rank == 0 and size > len(devices):
+        return f"{size} processes share {len(devices)} GPU{'s' * (len(devices) > 1)}; one for each is faster"
+    return ""
+
+
+def _visible() -> list[str]:
+    """Names of the GPUs that this process may use."""
+    asked = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if asked is not None:
+        return [name.strip() for name in asked.split(",") if name.strip()]
+    # In another process: a driver that has started takes no other list of devices.
+    code = "from taichimd.core.cuda_driver import devices; print(devices())"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
+    return [str(number) for number in range(int(found or 0))]
+
+
+def communicator() -> Any:
+    """mpi4py's communicator of all processes; each takes its device (`take_device`).
+
+    Call it before anything else of taichimd is imported.
+
+    Raises:
+        BackendError: mpi4py or an MPI library is not installed.
+    """
+    load_mpi()
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:
+        raise BackendError(
+            f"several processes need mpi4py and an MPI library ({error}); pip install 'taichimd[mpi]'"
+        ) from error
+    if remark := take_device():
+        print(f"note: {remark}", file=sys.stderr, flush=True)
+    return MPI.COMM_WORLD

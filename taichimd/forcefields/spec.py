@@ -1,0 +1,71 @@
+"""A potential as text: a file, and what may stand behind it, ":name" or ":option=value,option=value".
+
+The help of the command line needs this module, so it imports no NumPy.
+"""
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def _mistake(message: str) -> Exception:
+    """A `SettingsError`, whose module imports NumPy."""
+    from taichimd.core.errors import SettingsError
+
+    return SettingsError(message)
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """The file, and the rest with its colon; a text without a rest is a file.
+
+    >>> split_spec("CHO.ffield:charges=converged,charge_tolerance=1e-8")
+    ('CHO.ffield', ':charges=converged,charge_tolerance=1e-8')
+    >>> split_spec("my_file.py:my_potential"), split_spec("Si.sw")
+    (('my_file.py', ':my_potential'), ('Si.sw', ''))
+    """
+    file, colon, rest = spec.partition(":") if "=" in spec else spec.rpartition(":")
+    if colon and (file.endswith(".py") or "=" in rest) and not Path(spec).is_file():
+        return file, colon + rest
+    return spec, ""
+
+
+def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a potential, from "option=value,option=value".
+
+    Args:
+        file: named in errors.
+        text: of the options.
+        defaults: of all options; their types are those of the values.
+
+    Raises:
+        SettingsError: an unknown option, one given twice, a value of another type.
+    """
+    found: dict[str, Any] = {}
+    for part in text.split(","):
+        name, equals, value = (word.strip() for word in part.partition("="))
+        name = name.replace("-", "_")
+        if not equals or not name:
+            raise _mistake(f"{file}: {part!r} is no option; expected option=value, with commas between")
+        if name not in defaults:
+            near = difflib.get_close_matches(name, defaults, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(defaults)}"
+            raise _mistake(f"{file}: unknown option {name!r}; {hint}")
+        if name in found:
+            raise _mistake(f"{file}: option {name} is given twice; give it once")
+        found[name] = _read(file, name, value, defaults[name])
+    return found
+
+
+def _read(file: str, name: str, value: str, default: Any) -> Any:
+    if isinstance(default, bool):
+        values, expected = {"true": True, "false": False}, "true or false"
+        if value.lower() in values:
+            return values[value.lower()]
+    else:
+        expected = {int: "a whole number", float: "a number"}.get(type(default), "a word")
+        try:
+            return type(default)(value)
+        except ValueError:
+            pass
+    raise _mistake(f"{file}: {name} = {value!r}: expected {expected}")

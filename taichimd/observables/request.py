@@ -1,0 +1,63 @@
+"""What an analysis of a trajectory is told, in the user's units, and checked."""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from pydantic import Field
+
+from taichimd.app import setting_types as types
+from taichimd.app.declared import Settings, setting
+from taichimd.app.setting_types import Values
+from taichimd.app.settings import shared
+
+Frames = Annotated[int, Field(ge=0), Values("a number of frames, 0 or more", option=int)]
+
+
+@dataclass(frozen=True)
+class Request(Settings):
+    """Settings of `taichimd.observables.job.analyze`. `taichimd analyze --help` says what each means.
+
+    Lengths of time are numbers in fs, or texts with a unit such as "5ps".
+
+    Raises:
+        SettingsError: a value that makes no sense.
+    """
+
+    rdf: types.Flag = setting(False, "Radial distribution functions")
+    angles: types.Angstrom | None = setting(None, "Bond angles and coordination; bonds are shorter than this")
+    msd: types.Flag = setting(False, "Mean square displacement and diffusion")
+    vacf: types.Flag = setting(False, "Velocity autocorrelation, density of states")
+    r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF")
+    bins: types.Count = setting(200, "Bins of the RDF")
+    window: types.Duration | None = setting(None, 'Longest time difference: "5ps"; default half of a block')
+    fit: types.TwoTimes | None = setting(
+        None, 'Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window, without free flight'
+    )
+    interval: types.Duration | None = setting(None, 'Time between frames, for files that do not say: "10fs"')
+    skip: Frames = setting(0, "Frames at the start to leave out")
+    blocks: types.Count | None = setting(None, "Pieces of the run, for errors; default 5")
+    plot_format: types.PlotFormat = shared("plot_format")
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Names of `registry.OF_TRAJECTORIES`; empty: all that the trajectory allows, but for angles."""
+        wanted = {"rdf": self.rdf, "angles": self.angles is not None, "msd": self.msd, "vacf": self.vacf}
+        return tuple(name for name, is_wanted in wanted.items() if is_wanted)
+
+    @property
+    def window_ps(self) -> float | None:
+        """Longest time difference, ps; None: half of a block."""
+        return None if self.window is None else self.window / 1000.0
+
+    @property
+    def interval_ps(self) -> float | None:
+        """Between frames, ps; None: as the file says."""
+        return None if self.interval is None else self.interval / 1000.0
+
+    @property
+    def fit_ps(self) -> tuple[float, float] | None:
+        """Where the line through the mean square displacement lies, ps.
+
+        None: 0.2 to 1 times the window, without the ballistic part (`estimators.motion.fit_diffusion`).
+        """
+        return None if self.fit is None else (self.fit[0] / 1000.0, self.fit[1] / 1000.0)

@@ -1,0 +1,361 @@
+"""One system on several processes: each integrates its own atoms, and every process has all positions."""
+
+from collections.abc import Sequence
+from math import fsum, sqrt
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.core import units
+from taichimd.core.errors import SettingsError, StructureError, TaichimdError
+from taichimd.core.matrix3 import determinant
+from taichimd.core.runtime import start
+from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.forcefields.base import ForceField
+from taichimd.neighbours.control import NONE
+from taichimd.neighbours.verlet_list import coincident
+from taichimd.parallel.held import Held, Whole
+from taichimd.parallel.partition import Slabs
+from taichimd.parallel.transport import transport_of
+from taichimd.program import explosion
+from taichimd.program.accepted import accepted
+from taichimd.program.decomposition import by_tuple, choose
+from taichimd.program.device import Device
+from taichimd.program.ghosts import check_ghosts_do, reach_of
+from taichimd.program.groups import Choice
+from taichimd.program.results import Array, NotCopied, Thermo
+from taichimd.program.totals import PIECE, stress_of
+from taichimd.system.cell import Cell
+from taichimd.system.checks import (
+    check_atoms,
+    check_digits,
+    check_images,
+    check_options,
+    check_steps,
+    check_turns,
+)
+
+MOST_AHEAD = 50
+"""Steps that are queued before the host looks."""
+FIRST_AGE = 20.0
+"""Steps that lists are expected to last, before there is experience."""
+
+
+class ParallelEngine(NotCopied):
+    """Integrates one system in several processes. Every process makes the same calls.
+
+    The bits are those of `Engine`, for any number of processes.
+
+    Args:
+        atoms: as for `Engine`; the same in all processes.
+        forcefield: as for `Engine`; of finite cutoffs, with neighbour lists, without charges.
+        processes: what `taichimd.parallel.join` returned, or another communicator of mpi4py.
+        backend: "auto", "cuda" or "cpu".
+        precision: "float64", "float32" or "mixed".
+        ensemble: NVE, or one that acts on each atom alone (Langevin).
+        transport: "auto": NCCL between GPUs if it works; "host": through the host.
+
+    Raises:
+        StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
+        SettingsError: a force field that needs more than atoms within a range, or another ensemble.
+
+    Attributes:
+        step: the step counter.
+        transport: what exchanges positions: "host" or "nccl".
+        builds, choices: how often all processes have made lists, and chosen their atoms anew.
+    """
+
+    def __init__(
+        self,
+        atoms: Atoms,
+        forcefield: ForceField | Sequence[Any],
+        processes: Any,
+        *,
+        backend: str = "auto",
+        precision: str = "float64",
+        ensemble: Ensemble | None = None,
+        transport: str = "auto",
+    ) -> None:
+        check_options(precision, None)
+        forcefield = accepted(forcefield, precision, "auto", False)
+        check_atoms(atoms)
+        check_ghosts_do(forcefield)
+        self.ensemble: Ensemble = ensemble or NVE()
+        if self.ensemble.acts_on == "system" or self.ensemble.moves_cell:
+            raise SettingsError(
+                f"{self.ensemble.name} acts on the whole system; several processes do nve and nvt-langevin"
+            )
+        self._processes, self.rank = processes, processes.rank
+        self.forcefield, self.precision = forcefield, precision
+        self.n_atoms, self.symbols = len(atoms), list(atoms.symbols)
+        self.masses: Array = atoms.get_masses().astype(float)
+        self.pbc = atoms.pbc.copy()
+        species = sorted(set(self.symbols))
+        self.backend = start(backend)
+        bounds = forcefield.bind(species)
+        self._cell = cell = Cell(atoms.cell.array, self.pbc)
+        check_turns(atoms.positions, cell.frame)
+        check_digits(atoms.positions, precision)
+        check_images(forcefield.name, forcefield.cutoff, self.pbc)
+        for term in forcefield.terms:
+            term.check_structure(atoms)
+        how = choose("auto", [bound.terms for bound in bounds], False, self.backend)
+        tuples = tuple(by_tuple(how, bound.terms) for bound in bounds)
+        kinds = np.array([species.index(s) for s in self.symbols], np.int32)
+        self._bath = Bath(self.ensemble, self.masses, cell)
+        whole = Whole(
+            cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
+            self._bath.coupling, max(map(reach_of, bounds)),
+        )  # fmt: skip
+        self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
+        self.transport = way.name
+        self.step = self.builds = self.choices = self._age = 0
+        self._expected = FIRST_AGE
+        self._held = Held(whole, Slabs.of(atoms.positions, cell.frame, processes.size), way, self.rank)
+        real = self._held.real
+        self._choose(
+            way.xp.asarray(atoms.positions.astype(real)), way.xp.asarray(atoms.get_velocities().astype(real))
+        )
+        self._evaluate_all(lambda: self._device.finish(FORCE))
+
+    @property
+    def _device(self) -> Device:
+        assert self._held.device is not None
+        return self._held.device
+
+    # State, in the user's order and in float64. All processes call these together.
+
+    def positions(self) -> Array:
+        """(n, 3) angstrom, never folded into the cell."""
+        return self._held.in_order(self._held.state.pos)
+
+    def velocities(self) -> Array:
+        """(n, 3) angstrom per internal time unit (ASE's)."""
+        return self._held.in_order(self._held.state.vel)
+
+    def forces(self) -> Array:
+        """(n, 3) eV/angstrom at the present positions."""
+        self._finish(FORCE)
+        return self._held.in_order(self._held.state.force)
+
+    @property
+    def cell(self) -> Array:
+        """(3, 3) angstrom, cell vectors in rows."""
+        return self._cell.vectors.copy()
+
+    @property
+    def volume(self) -> float | None:
+        """Volume of the cell (angstrom^3) if it is periodic in three directions, else None."""
+        return abs(determinant(self.cell)) if self.pbc.all() else None
+
+    def thermo(self) -> Thermo:
+        """Totals at the present positions and velocities, with the bits of `Engine.thermo`."""
+        self._finish(ALL)
+        own, found = self._held.columns()
+        everyone = self._processes.gather((own, found))
+        sums = None
+        if everyone is not None:
+            columns = np.empty((self.n_atoms, 11))
+            for numbers, values in everyone:
+                columns[numbers] = values
+            sums = _summed(columns)
+        sums = self._processes.bcast(sums)
+        potential, kinetic, virial = sums[0], sums[1], np.array(sums[2:]).reshape(3, 3)
+        temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
+        pressure = stress = None
+        if self.volume is not None:
+            pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume) / units.GPA
+            stress = stress_of(virial, self.cell)
+        received = self._processes.allreduce(self._bath.received() or 0.0)
+        conserved = potential + kinetic + received
+        return Thermo(self.step, potential, kinetic, temperature, pressure, self.volume, stress, conserved)
+
+    def exchange(self, times: int) -> None:
+        """Queue so many exchanges of positions, which change nothing; for measurements."""
+        self._held.own(self._held.state.pos)
+        for _ in range(times):
+            self._way.gather(self._held.shared.mine, self._held.shared.everyone)
+
+    def statistics(self) -> dict[str, Any]:
+        """Figures of this process, for reports."""
+        shared = self._held.shared
+        return {
+            **self._device.statistics(), "transport": self.transport, "own_atoms": shared.last - shared.first,
+            "held_atoms": self._held.state.n, "common_builds": self.builds, "choices": self.choices,
+        }  # fmt: skip
+
+    # Time.
+
+    def advance(self, n_steps: int, timestep: float) -> None:
+        """Velocity Verlet, with the thermostat of the ensemble; as `Engine.advance`.
+
+        Args:
+            n_steps: how many steps.
+            timestep: internal time units (see `units.FS`).
+
+        Raises:
+            BlowUpError: in all processes, as `Engine.advance`.
+            TaichimdError: in all processes, what one of them has met.
+        """
+        check_steps(n_steps, timestep)
+        if n_steps == 0:
+            return
+        self.ensemble.check_timestep(timestep)
+        timestep = float(timestep)
+        self._finish(FORCE)
+        self._device.call(self._held.kernels.prepare, self._bath, timestep)
+        self._device.forces_known = self._device.evaluated = False
+        done = 0
+        while done < n_steps:
+            # Steps that are queued behind the end of lists do nothing, but exchange.
+            most = max(0.9 * self._expected - self._age, 0.15 * self._expected, 2.0)
+            ahead = int(min(most, n_steps - done, MOST_AHEAD))
+            done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
+        self._finish(ALL)
+        self._device.last_kick(timestep)
+
+    def _steps(self, done: int, ahead: int, timestep: float, ends: bool) -> int:
+        """Queue some steps, look, and mend what holds them; how many were done."""
+        device = self._device
+        self._set_words(0)
+        for k in range(1, ahead + 1):
+            self._queue_begin(done, k, timestep)
+            self._queue_exchange(always=0)
+            if not (ends and k == ahead):
+                device.moved()
+                device.queue_forces(want=FORCE)
+        device.forces_known = device.evaluated = False
+        met = self._held.met()
+        mine, count = int(met[self.rank, 2]), int(met[:, 2].max())
+        self._refuse_blown(met)
+        held = bool(met[:, 0].any())
+        if held:
+            # Own lists did not fit the step before the last one, or nothing is to be mended.
+            self._in_all(lambda: device.finish(FORCE) if mine < count else None)
+            self._set_words(mine)
+            self._queue_begin(done, count, timestep)
+            self._queue_exchange(always=1)
+            self._refuse_blown(self._held.met())
+        self.step += count
+        self._age += count
+        if held:
+            self._make_lists(last=ends and count == ahead)
+        return count
+
+    def _set_words(self, done: int) -> None:
+        """Tell kernels how many steps own atoms have done."""
+        self._held.shared.words.from_numpy(np.array([done, 0, NONE], np.int32))
+
+    def _queue_begin(self, done: int, k: int, timestep: float) -> None:
+        """Queue the first part of step k since the host looked."""
+        device, held = self._device, self._held
+        device.call(
+            held.kernels.begin, held.state, held.shared, device.lists.control, self._bath,
+            1 if done + k == 1 else 2, k, self.step + k - 1, self._far**2, device.reach.most_step2, timestep,
+        )  # fmt: skip
+
+    def _queue_exchange(self, always: int) -> None:
+        """Queue what brings positions of all atoms to all processes."""
+        device, held = self._device, self._held
+        self._way.gather(held.shared.mine, held.shared.everyone)
+        device.call(held.kernels.take, held.state, held.shared, device.lists.control, always)
+
+    def _refuse_blown(self, met: Array) -> None:
+        """Raise, in all processes, if an atom of one of them went too far in a step."""
+        blown = met[:, 1][met[:, 1] >= 0]
+        if len(blown):
+            self.step += int(met[:, 2].max())
+            self._device.explode()
+            raise explosion.of_jump(self, int(blown.min()), self._device.reach.most_step2**0.5)
+
+    # Lists, and which atoms a process has.
+
+    def _choose(self, positions: Any, velocities: Any) -> None:
+        """Choose atoms, of positions and velocities of all (n, 3)."""
+        held = self._held
+        fits = held.choose(positions, velocities)
+        self._in_all(lambda: None if fits else held.make())
+        if not fits:
+            held.choose(positions, velocities)
+        self._chosen_at = held.own(held.state.pos)
+        self.choices += 1
+
+    def _make_lists(self, last: bool) -> None:
+        """Make the lists of all processes anew, and choose atoms anew if they have gone far; then forces."""
+        held = self._held
+        self.builds += 1
+        self._expected = max(0.5 * (self._expected + self._age), 2.0)
+        if self._gone() + self._far > self._allowed:
+            self._choose(held.all(held.state.pos), held.all(held.state.vel))
+        else:
+            self._device.lists.age = self._age
+            self._device.lists.outdate()
+        self._evaluate_all(lambda: self._device.settle() if last else self._device.finish(FORCE))
+        self._age = 0
+
+    def _gone(self) -> float:
+        """Largest displacement of any atom since atoms were chosen, angstrom."""
+        away = self._held.own(self._held.state.pos) - self._chosen_at
+        own = float((away * away).sum(axis=1).max()) if len(away) else 0.0
+        return sqrt(max(self._processes.allgather(own)))
+
+    def _evaluate_all(self, evaluate: Any) -> None:
+        """Evaluate with new lists, and agree on how far atoms may move with them."""
+        self._in_all(evaluate)
+        lists, held = self._device.lists, self._held
+        bears = lists.skins.drift if lists.near_list else lists.skins.near
+        found = self._processes.allgather((bears, held.allowed))
+        self._allowed = min(allowed for _, allowed in found)
+        # A little less than the lists bear: that a list is outdated is then found before, and by all.
+        self._far = min(min(bears for bears, _ in found) * (1.0 - 1e-6), 0.5 * self._allowed)
+        held.pack(held.state.pos, held.shared.since)
+
+    def _finish(self, want: int) -> None:
+        """Forces, or all, at the present positions."""
+        device = self._device
+        if not (device.evaluated if want == ALL else device.forces_known):
+            self._in_all(lambda: device.finish(want))
+
+    def _in_all(self, do: Any) -> None:
+        """Do something; what one process meets is raised in all.
+
+        Raises:
+            TaichimdError: in all processes, of the first that has met something.
+        """
+        told: tuple[str, int] | None = None
+        error: TaichimdError | None = None
+        try:
+            do()
+        except TaichimdError as met:
+            error = met
+            close = self._held.device is not None and isinstance(met, StructureError)
+            atom = int(self._held.members()[self._device.lists.atom_too_close()]) if close else -1
+            told = str(met), atom
+        everyone = self._processes.allgather(told)
+        first = next((one for one in everyone if one), None)
+        if first is None:
+            return
+        if self._held.device is not None:
+            self._device.explode()
+        text, atom = first
+        if atom >= 0:
+            what = coincident(self.positions(), self._cell.frame, atom)
+            if self.step == 0:
+                raise StructureError(what)
+            raise explosion.exploded(self.step, what.split(";")[0], atom) from error
+        raise error or TaichimdError(f"another process: {text}")
+
+
+def _summed(columns: Array) -> list[float]:
+    """Sums over atoms (n, c) as in `program.totals`: of pieces, one atom after the other, then of those."""
+    pieces = -(-len(columns) // PIECE)
+    padded = np.zeros((pieces * PIECE, columns.shape[1]))
+    padded[: len(columns)] = columns
+    of_pieces = padded.reshape(pieces, PIECE, -1)
+    total = of_pieces[:, 0].copy()
+    for k in range(1, PIECE):
+        total += of_pieces[:, k]
+    return [fsum(column) for column in total.T.tolist()]

@@ -1,0 +1,193 @@
+"""What one process holds of a system: its own atoms, those within reach, their arrays and kernels."""
+
+from dataclasses import dataclass
+from math import inf
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core.runtime import PRECISIONS, ti
+from taichimd.dynamics.bath import Bath
+from taichimd.dynamics.coupling import Coupling
+from taichimd.dynamics.ensembles import NVE
+from taichimd.parallel.kernels import Shared, shared_kernels
+from taichimd.parallel.partition import Part, Slabs
+from taichimd.program.device import Device
+from taichimd.program.groups import Choice
+from taichimd.program.results import Array
+from taichimd.system.cell import Cell
+from taichimd.system.state import State
+
+LEAST_MARGIN, MOST_MARGIN, OF_SLAB = 0.3, 1.0, 0.04
+"""How far beyond the reach a process holds atoms at first: at least and at most over the cutoff, and between
+these over the thickness of a slab. Atoms may move half of it until they are chosen anew, which takes as long
+as some steps; a thin slab with a wide margin has more atoms of others than own ones."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """The system, as all processes know it.
+
+    Attributes:
+        kinds: (n,) numbers of the species. masses: (n,) amu. precision: see `Engine`.
+        choice: the force field and how it is done. coupling: what acts on atoms besides.
+        reach: how far from an atom its forces need others, angstrom.
+    """
+
+    cell: Cell
+    kinds: NDArray[np.int32]
+    masses: Array
+    precision: str
+    choice: Choice
+    coupling: Coupling
+    reach: float
+
+
+class Held:
+    """Atoms of one process; all processes make and call them together.
+
+    Args:
+        whole: the system.
+        slabs: how it is cut.
+        way: the transport.
+        rank: number of the process.
+
+    Attributes:
+        device, state, shared, kernels: of the atoms here.
+        allowed: angstrom that atoms may move until they are chosen anew.
+    """
+
+    device: Device | None = None
+    state: State
+    shared: Any
+    kernels: Any
+    part: Part
+
+    def __init__(self, whole: Whole, slabs: Slabs, way: Any, rank: int) -> None:
+        self.whole, self.slabs, self.rank = whole, slabs, rank
+        self._way, self._xp = way, way.xp
+        self.real = PRECISIONS[whole.precision][1]
+        self._kinds = self._xp.asarray(whole.kinds)
+        self._inverse = self._xp.asarray((1.0 / whole.masses).astype(self.real))
+
+    @property
+    def allowed(self) -> float:
+        """See the class."""
+        return 0.5 * (self.part.reach - self.whole.reach)
+
+    def choose(self, positions: Any, velocities: Any) -> bool:
+        """Choose the atoms of the slab, and those within reach, of positions and velocities (n, 3).
+
+        Returns:
+            Whether there is room for them; if not, `make` must make it, and this be called again.
+        """
+        whole, slabs = self.whole, self.slabs
+        length = slabs.period
+        if length == inf:
+            depth = slabs.depth_of(positions, self._xp)
+            length = float(depth.max() - depth.min())
+        least, most = LEAST_MARGIN * whole.choice.cutoff, MOST_MARGIN * whole.choice.cutoff
+        margin = min(max(OF_SLAB * length / slabs.processes, least), most)
+        room = self.state.n if self.device else None
+        self.part = slabs.part(positions, self.rank, room, whole.reach + margin, self._xp)
+        if self.device is None or self.allowed < 0.25 * margin:
+            self.device = None  # before its successor needs memory
+            self.part = slabs.part(positions, self.rank, None, whole.reach + margin, self._xp)
+            return False
+        self._fill(positions, velocities)
+        return True
+
+    def make(self) -> None:
+        """Arrays and kernels for the atoms that were chosen.
+
+        Raises:
+            CapacityError: they do not fit the memory.
+        """
+        whole, slabs, rank = self.whole, self.slabs, self.rank
+        kinds, masses, members = whole.kinds, whole.masses, self.members()
+        self.state = state = State(kinds[members], masses[members], whole.precision)
+        # Others may come.
+        state.alike = bool((masses == masses[0]).all())
+        state.one_species = bool((kinds == kinds[0]).all())
+        alone = Bath(NVE(), masses[members], whole.cell)
+        self.device = Device(state, whole.choice, alone, cell=whole.cell, with_lists=False)
+        self.kernels = shared_kernels(state.real, whole.coupling)
+        width, size, first = slabs.width, slabs.processes, rank * slabs.width
+        mine, since = ti.ndarray(state.vec, width), ti.ndarray(state.vec, width)
+        self.shared = Shared(
+            slot=ti.ndarray(ti.i32, state.n),
+            number=ti.ndarray(ti.i32, state.n),
+            mine=mine,
+            since=since,
+            everyone=ti.ndarray(state.vec, size * width) if size > 1 else mine,
+            told=ti.ndarray(state.vec, size),
+            words=ti.ndarray(ti.i32, 3),
+            width=width,
+            first=first,
+            last=first + int(slabs.bounds[rank + 1] - slabs.bounds[rank]),
+            processes=size,
+        )
+
+    def _fill(self, positions: Any, velocities: Any) -> None:
+        """Put the atoms that were chosen into the arrays."""
+        way, state, shared, members = self._way, self.state, self.shared, self.part.members
+        for array in (state.ident, state.sorted_of):
+            way.write(array, self._xp.arange(state.n, dtype=np.int32))
+        way.write(state.kind, self._kinds[members])
+        way.write(state.inverse_mass, self._inverse[members])
+        way.write(state.pos, positions[members])
+        way.write(state.vel, velocities[members])
+        way.write(shared.slot, self.part.slot[members])
+        way.write(shared.number, members)
+        assert self.device is not None
+        self.device.forces_known = self.device.evaluated = self.device.blown = False
+        self.device.lists.outdate()
+
+    # Vectors of atoms.
+
+    def members(self) -> Any:
+        """Numbers of the atoms here, ascending."""
+        return self.on_host(self.part.members)
+
+    def on_host(self, values: Any) -> Any:
+        """An array of `xp` as one of NumPy."""
+        return values if self._xp is np else values.get()
+
+    def pack(self, array: Any, target: Any) -> None:
+        """Queue a copy of the vectors of own atoms, in the order of the gathered array."""
+        assert self.device is not None
+        self.device.call(self.kernels.pack, self.state, self.shared, array, target)
+
+    def own(self, array: Any) -> Any:
+        """Vectors of own atoms, where `xp` has them."""
+        self.pack(array, self.shared.mine)
+        return self._way.read(self.shared.mine, self.shared.last - self.shared.first)
+
+    def all(self, array: Any) -> Any:
+        """Vectors of all atoms (n, 3) in the user's order, where `xp` has them."""
+        shared = self.shared
+        self.pack(array, shared.mine)
+        self._way.gather(shared.mine, shared.everyone)
+        return self._way.read(shared.everyone, shared.width * shared.processes)[self.part.slot]
+
+    def in_order(self, array: Any) -> Array:
+        """The same on the host, in float64."""
+        return np.asarray(self.on_host(self.all(array)), np.float64)
+
+    def met(self) -> Array:
+        """(processes, 3) what processes have met, from the last exchange; waits for the device."""
+        return np.asarray(self.shared.told.to_numpy(), float)
+
+    def columns(self) -> tuple[Any, Array]:
+        """Numbers of own atoms, and their energy, kinetic energy (eV) and virial (eV): (own, 11)."""
+        state, shared, device = self.state, self.shared, self.device
+        assert device is not None
+        slot = shared.slot.to_numpy()
+        here = np.flatnonzero((slot >= shared.first) & (slot < shared.last))
+        at = state.sorted_of.to_numpy()[here]
+        energy, virial = (array.to_numpy().astype(float) for array in device.outputs)
+        v, inverse = state.vel.to_numpy().astype(float)[at], state.inverse_mass.to_numpy().astype(float)[at]
+        squares = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]
+        parts = energy[at], squares / (2 * inverse), virial.reshape(-1, 9)[at]
+        return self.members()[here], np.column_stack(parts)

@@ -1,0 +1,147 @@
+"""Ways for the arrays of a process to all others: through the host with MPI, or between GPUs with NCCL.
+
+Both have the same methods. `xp` is the module of arrays that `read` gives and `write` takes: NumPy, or CuPy,
+whose arrays stay on the GPU.
+"""
+
+import os
+import sys
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.host_copies import address_of, host_like, to_device, to_host
+from taichimd.core.runtime import ti
+
+
+class HostTransport:
+    """Through the memory of the host, with MPI; for any runtime and any backend.
+
+    Args:
+        processes: communicator of mpi4py.
+    """
+
+    name = "host"
+
+    def __init__(self, processes: Any) -> None:
+        self.xp, self._processes = np, processes
+
+    def read(self, array: Any, length: int) -> Any:
+        """A copy of an array of the device: (length, 3) of vectors, (length,) of numbers."""
+        values = host_like(array)
+        to_host(array, values)
+        return values[:length]
+
+    def write(self, array: Any, values: Any) -> None:
+        """Fill an array of the device with values of its type and shape."""
+        to_device(array, np.ascontiguousarray(values, host_like(array, 0).dtype))
+
+    def gather(self, mine: Any, everyone: Any) -> None:
+        """Fill `everyone` with the vectors `mine` of all processes, one process after the other.
+
+        One process alone has one array for both.
+        """
+        if mine is everyone:
+            return
+        sent = host_like(mine)
+        to_host(mine, sent)
+        received = np.empty((self._processes.size * len(sent), 3), sent.dtype)
+        self._processes.Allgather(sent, received)
+        to_device(everyone, received)
+
+
+class NcclTransport:
+    """Between the GPUs of one host. Kernels, copies and NCCL are in one stream, so nobody waits on the host.
+
+    Args:
+        processes: communicator of mpi4py.
+
+    Raises:
+        RuntimeError: a process has no CuPy or no NCCL, shares its GPU, or receives what was not sent.
+    """
+
+    name = "nccl"
+
+    def __init__(self, processes: Any) -> None:
+        # Multicast over NVLink is not allowed on all hosts; NCCL then fails where it could do without.
+        os.environ["NCCL_NVLS_ENABLE"] = "0"
+        self._processes = processes
+        self._pair: tuple[Any, ...] = (None, None)
+        self._in_all(self._load)
+        devices = processes.allgather(self.xp.cuda.runtime.deviceGetPCIBusId(0))
+        if len(set(devices)) < len(devices):
+            raise RuntimeError("processes share a GPU")
+        key = processes.bcast(self._module.get_unique_id() if processes.rank == 0 else None)
+        self._in_all(lambda: self._connect(key))
+        self._in_all(self._check)
+
+    def _in_all(self, stage: Any) -> None:
+        """Do a stage in every process; it fails in all or in none."""
+        told = ""
+        try:
+            stage()
+        except Exception as error:  # of CuPy, NCCL, the driver: each has its own
+            told = f"{type(error).__name__}: {error}"
+        if first := next(filter(None, self._processes.allgather(told)), None):
+            raise RuntimeError(first)
+
+    def _load(self) -> None:
+        import cupy
+        from cupy.cuda import nccl
+
+        self.xp: Any = cupy
+        self._module: Any = nccl
+        self._types = {4: nccl.NCCL_FLOAT32, 8: nccl.NCCL_FLOAT64}
+        cupy.cuda.runtime.getDeviceCount()
+
+    def _connect(self, key: Any) -> None:
+        processes = self._processes
+        self._nccl = self._module.NcclCommunicator(processes.size, key, processes.rank)
+
+    def _check(self) -> None:
+        """Send a few numbers, and sort some, for which CuPy needs a compiler."""
+        self.xp.argpartition(self.xp.argsort(self.xp.arange(9.0)), 3).get()
+        vec = ti.types.vector(3, ti.f64)
+        mine, everyone = ti.ndarray(vec, 2), ti.ndarray(vec, 2 * self._processes.size)
+        mine.fill(1.0 + self._processes.rank)
+        self.gather(mine, everyone)
+        ti.sync()
+        expected = np.repeat(1.0 + np.arange(self._processes.size), 2)
+        if not (everyone.to_numpy() == expected[:, None]).all():
+            raise RuntimeError("NCCL has delivered other numbers than were sent")
+
+    def _view(self, array: Any) -> Any:
+        """The array itself as one of CuPy."""
+        address, held = address_of(array)
+        like = host_like(array, 0)
+        shape = (array.shape[0], *like.shape[1:])
+        memory = self.xp.cuda.UnownedMemory(address, int(np.prod(shape)) * like.itemsize, (array, held))
+        return self.xp.ndarray(shape, like.dtype, self.xp.cuda.MemoryPointer(memory, 0))
+
+    def read(self, array: Any, length: int) -> Any:
+        """See `HostTransport`."""
+        return self._view(array)[:length].copy()
+
+    def write(self, array: Any, values: Any) -> None:
+        """See `HostTransport`."""
+        self._view(array)[...] = self.xp.asarray(values)
+
+    def gather(self, mine: Any, everyone: Any) -> None:
+        """See `HostTransport`."""
+        if self._pair[0] is not mine or self._pair[1] is not everyone:
+            numbers = self._types[host_like(mine, 0).itemsize]
+            self._pair = mine, everyone, numbers, address_of(mine), address_of(everyone)
+        _, _, numbers, (source, _), (target, _) = self._pair
+        self._nccl.allGather(source, target, 3 * mine.shape[0], numbers, 0)
+
+
+def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:
+    """NCCL between GPUs if it works, else the host; the first process says why it is the host."""
+    if backend == "cuda" and processes.size > 1:
+        try:
+            return NcclTransport(processes)
+        except RuntimeError as error:
+            if processes.rank == 0:
+                reason = " ".join(str(error).split())
+                print(f"note: positions go through the host, because {reason}", file=sys.stderr, flush=True)
+    return HostTransport(processes)

@@ -1,0 +1,231 @@
+"""One Markov chain of a run with its folder: table, frames, checkpoints, report."""
+
+import time
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from taichimd.app.job import same_path
+from taichimd.app.outputs import CheckpointKeeper, OutputFolder, RunFiles, cut_trajectory, dropped_from
+from taichimd.app.restart import changes_of_machine
+from taichimd.app.saving import state_of
+from taichimd.app.setting_types import each
+from taichimd.app.simulation import Observer, RunResult, Simulation
+from taichimd.core.errors import CheckpointError
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.io.potential import differences
+from taichimd.io.report import host, read_report, segments, versions, write_report
+from taichimd.program.results import require_finite
+from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.files import SweepFrames, SweepTable, averages
+from taichimd.system.constraints import check_fixed, fixed_atoms
+
+if TYPE_CHECKING:
+    from taichimd.sampling.job import ChainJob, MCJob
+
+
+class ChainFolder:
+    """One chain and what it writes.
+
+    Args:
+        job: of which it is one.
+        own: what it starts from.
+        folder: its files.
+        appending: whether it goes on with those that are there.
+
+    Attributes:
+        chain: the chain. settings: its own. first_step, last_step: sweeps at which the run starts and ends.
+        files, keeper: that grow with the run, and checkpoints, once it is `prepare`d.
+    """
+
+    files: RunFiles
+    keeper: CheckpointKeeper
+
+    def __init__(self, job: "MCJob", own: "ChainJob", folder: OutputFolder, appending: bool) -> None:
+        self.job, self.own, self.folder, self.appending = job, own, folder, appending
+        self.settings = own.settings
+        self.earlier = read_report(folder.report) if appending else {}
+        self.potential = job.forcefield.describe(own.atoms.get_chemical_symbols())
+        self.started, self.clock = time.time(), time.perf_counter()
+        self.chain = chain = _chain_of(own, job.forcefield)
+        if (checkpoint := own.checkpoint) is not None:
+            if checkpoint.potential_hash != self.potential["fingerprint"]:
+                raise CheckpointError(
+                    f"checkpoint {self.settings.restart} was made with another potential than "
+                    f"{' + '.join(each(self.settings.potential or ''))}: "
+                    f"{differences(checkpoint.potential, self.potential)}; give the same one"
+                )
+            chain.set_state(step=checkpoint.step, bath=checkpoint.bath)
+            job.notes.extend(note for note in changes_of_machine(checkpoint, chain) if note not in job.notes)
+        self.first_step, self.last_step = chain.step, chain.step + job.steps
+
+    def prepare(self) -> None:
+        """Compile, look at the first energy, and open the files."""
+        first = self.chain.evaluate()
+        require_finite(first.energy, first.forces, self.chain.symbols)
+        self.compiling = self.chain.warm_up()
+        self.simulation = Simulation.from_engine(self.chain, timestep=1.0)
+        if not self.appending:
+            self.folder.clear()
+        self.files = self._files()
+        self.keeper = CheckpointKeeper(
+            self.folder.checkpoint, self._checkpoint, self.files.sync, self.settings.checkpoint_interval,
+            self.first_step if self.appending else None,
+        )  # fmt: skip
+
+    def _files(self) -> RunFiles:
+        settings, path, frames = self.settings, self.folder.trajectory, None
+        if path is not None:
+            every = settings.frames_every or settings.every
+            frames = SweepFrames(path, every, drop_from=self._dropped_from("frames_every"))
+        elif self.appending:
+            for file in self.folder.trajectories:
+                if file.exists():
+                    cut_trajectory(file, self.first_step + 1)
+        files = RunFiles(SweepTable(self.folder.thermo, drop_from=self._dropped_from("every")), frames)
+        files.open(self.simulation)
+        return files
+
+    def _dropped_from(self, rhythm: str) -> int | None:
+        if not self.appending or self.own.checkpoint is None:
+            return None
+        before = self.own.checkpoint.settings
+        return dropped_from(self.first_step, before.get(rhythm) or before["every"], self.job.steps)
+
+    def void_newer(self) -> None:
+        """Where an older checkpoint was chosen the newer one is void now."""
+        if self.appending and not same_path(Path(str(self.settings.restart)), self.keeper.path):
+            self.keeper.save(self.simulation)
+
+    def _checkpoint(self, simulation: Simulation) -> Checkpoint:
+        self.chain.compare()
+        return Checkpoint(
+            **state_of(simulation),
+            pbc=self.own.atoms.pbc,
+            numbers=self.own.atoms.numbers,
+            settings=self.settings.record(),
+            potential_hash=self.potential["fingerprint"],
+            potential=self.potential,
+            last_step=self.last_step,
+            first_total=None,
+        )
+
+    def write_report(self, reason: str, result: RunResult | None = None, chains: int = 1) -> dict[str, Any]:
+        """Write run.json.
+
+        Args:
+            reason: of the end.
+            result: of the run; None: not known yet.
+            chains: that have gone on together.
+        """
+        from taichimd.core.runtime import info
+
+        chain, atoms = self.chain, self.own.atoms
+        report: dict[str, Any] = {
+            "exit_reason": reason,
+            "settings": self.settings.record(),
+            "n_atoms": chain.n_atoms,
+            "n_fixed": 0 if chain.fixed is None else int(chain.fixed.sum()),
+            "formula": atoms.get_chemical_formula(),
+            "decomposition": chain.decomposition,
+            "potential": self.potential,
+            "first_step": self.first_step,
+            "last_step": chain.step,
+            "planned_last_step": self.last_step,
+            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
+            "wall_seconds": time.perf_counter() - self.clock,
+            "compile_seconds": self.compiling,
+            "versions": versions(),
+            "runtime": info(),
+            "host": host(),
+            "notes": self.job.notes,
+        }
+        if result is not None:
+            sweeps = chains * (result.last_step - result.first_step)
+            rates = {name: getattr(chain, name) for name in ("moves", "volume_moves", "exchanges")}
+            report |= {
+                "seconds_per_sweep": result.stepping_seconds / sweeps if sweeps else None,
+                **{name: vars(rate) | {"acceptance": rate.acceptance} for name, rate in rates.items()},
+                "energy_check": {
+                    "comparisons": chain.check.times,
+                    "largest_difference_eV": chain.check.largest,
+                },
+                "averages": {
+                    name: {"mean": mean.value, "error": mean.error}
+                    for name, mean in averages(self.folder.thermo, self.settings.equilibration).items()
+                },
+                "last_cell_A": chain.cell,
+                "statistics": chain.statistics(),
+            }
+        report["segments"] = segments(self.earlier, report)
+        write_report(self.folder.report, report)
+        return report
+
+
+class Folders(Observer):
+    """Files and checkpoints of all chains of a run, as `to_the_end` takes those of one."""
+
+    def __init__(self, chains: list[ChainFolder]) -> None:
+        self.chains = chains
+        self.observers = [_Of(one, file) for one in chains for file in one.files.observers]
+
+    def open(self, reason: str) -> None:
+        """Write first reports, and checkpoints where older ones were chosen."""
+        for one in self.chains:
+            one.write_report(reason)
+            one.void_newer()
+
+    def report(self, simulation: Simulation, thermo: Any) -> None:
+        """As `CheckpointKeeper`."""
+        if self.chains[0].keeper.saved_step is None:
+            self.save(simulation)
+
+    def tick(self, simulation: Simulation) -> None:
+        """Save all when it is time: checkpoints of one run are of one sweep."""
+        if self.chains[0].keeper.due:
+            self.save(simulation)
+
+    def save(self, simulation: Simulation) -> None:
+        """Save now."""
+        for one in self.chains:
+            one.keeper.save(one.simulation)
+
+    def note(self) -> str:
+        """Where the last good checkpoints are, for messages."""
+        return self.chains[0].keeper.note()
+
+    def close(self) -> None:
+        """Close all files, whatever happens to one."""
+        with ExitStack() as stack:
+            for one in self.chains:
+                stack.callback(one.files.close)
+
+
+class _Of(Observer):
+    """Tells an observer of its own chain."""
+
+    def __init__(self, chain: ChainFolder, observer: Any) -> None:
+        self._chain, self._observer, self.every = chain, observer, observer.every
+
+    def report(self, simulation: Simulation, thermo: Any) -> None:
+        """See `Observer`."""
+        self._observer.report(self._chain.simulation, self._chain.chain.thermo())
+
+
+def _chain_of(own: "ChainJob", forcefield: Any) -> MonteCarlo:
+    settings = own.settings
+    return MonteCarlo(
+        own.atoms,
+        forcefield,
+        temperature=settings.temperatures[0],
+        pressure=settings.pressure if settings.moves_volume else None,
+        kind=settings.moves,
+        move=settings.move,
+        volume_move=settings.volume_move,
+        equilibration=settings.equilibration,
+        seed=settings.seed,
+        backend=settings.backend,
+        precision=settings.precision,
+        decomposition=settings.decomposition,
+        fixed=check_fixed(fixed_atoms(own.atoms, "Monte Carlo"), len(own.atoms)),
+    )

@@ -1,0 +1,75 @@
+"""Several Markov chains side by side, which may exchange configurations: parallel tempering.
+
+Neighbours of a ladder of temperatures exchange with the probability min(1, exp(a)),
+
+    a = (1/kT_1 - 1/kT_2) (E_1 + p V_1 - E_2 - p V_2)
+
+first the pairs (1, 2), (3, 4), ..., the next time (2, 3), (4, 5), ... Temperatures and step sizes stay.
+
+C. J. Geyer, Computing Science and Statistics 23, 156 (1991); D. J. Earl and M. W. Deem, Phys. Chem. Chem.
+Phys. 7, 3910 (2005), doi:10.1039/b509983h.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from taichimd.core import units
+from taichimd.core.philox import Stream, logarithm
+from taichimd.core.streams import MC_EXCHANGE
+from taichimd.sampling.chain import MonteCarlo
+
+
+class Chains:
+    """Chains that go on together, one after the other on the device. For the rest it is the first of them.
+
+        >>> from ase.build import bulk
+        >>> from taichimd.sampling.chain import MonteCarlo
+        >>> from taichimd.sampling.tempering import Chains
+        >>> argon = bulk("Ar", cubic=True, a=5.4) * 2
+        >>> ladder = [MonteCarlo(argon, "Ar.lj", temperature=t, move=0.02, seed=t) for t in (80, 84)]
+        >>> Chains(ladder, exchange=5).advance(20)
+        >>> ladder[0].exchanges.tried
+        2
+
+    Args:
+        chains: at the same sweep, each with a seed of its own. Without exchanges they have the bits that
+            they have alone.
+        exchange: sweeps between exchanges; None: there are none.
+        rungs: temperatures of a ladder; None: all chains are one. Ladders stand one after the other.
+    """
+
+    def __init__(
+        self, chains: Sequence[MonteCarlo], exchange: int | None = None, rungs: int | None = None
+    ) -> None:
+        self.chains, self._exchange, self._rungs = list(chains), exchange, rungs or len(chains)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.chains[0], name)
+
+    def advance(self, n_steps: int, timestep: float = 1.0) -> None:
+        """So many sweeps of all chains. Exchanges come before a sweep: checkpoints have not seen them."""
+        last, every = self.step + n_steps, self._exchange
+        while (step := self.step) < last:
+            if every and step and step % every == 0:
+                for first in range(0, len(self.chains), self._rungs):
+                    exchange(self.chains[first : first + self._rungs], step // every)
+            then = min(last, (step // every + 1) * every) if every else last
+            for chain in self.chains:
+                chain.advance(then - step)
+
+
+def exchange(ladder: Sequence[MonteCarlo], number: int) -> None:
+    """Try to exchange neighbours: of each second pair, from the first or the second one on."""
+    uniform = Stream(ladder[0].seed, ladder[0].step, MC_EXCHANGE).uniform(len(ladder))
+    for k in range((number + 1) % 2, len(ladder) - 1, 2):
+        one, other = ladder[k], ladder[k + 1]
+        accepted = logarithm(float(uniform[k])) < exponent(one, other)
+        one.exchanges.count(accepted)
+        if accepted:
+            one.swap(other)
+
+
+def exponent(one: MonteCarlo, other: MonteCarlo) -> float:
+    """The logarithm of how much more probable two chains are with each other's configurations."""
+    beta = 1.0 / (units.KB * one.temperature) - 1.0 / (units.KB * other.temperature)
+    return beta * (one.enthalpy - other.enthalpy)

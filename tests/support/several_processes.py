@@ -1,0 +1,124 @@
+"""Runs in several processes: `mpiexec -n 3 python -m mpi4py several_processes.py OUT CASE ...`.
+
+Three processes are one system, then two and one are a system each. What each number of processes has found
+goes to OUT, by case and number.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+from ase import units
+from ase.build import bulk
+
+STEPS = (17, 33)
+"""Of two runs, one behind the other."""
+
+
+def _warm(atoms, temperature, seed):
+    thermal = np.sqrt(units.kB * temperature / atoms.get_masses())[:, None]
+    atoms.set_velocities(thermal * np.random.default_rng(seed).normal(size=(len(atoms), 3)))
+    return atoms
+
+
+def argon(seed=1):
+    """A hot crystal that drifts along its longest direction, so that atoms change from slab to slab."""
+    atoms = _warm(bulk("Ar", "fcc", 5.3, cubic=True) * (12, 2, 2), 300.0, seed)
+    atoms.set_velocities(atoms.get_velocities() + np.array([0.1, 0.0, 0.0]))
+    return atoms
+
+
+def make(case):
+    """Atoms, force field, ensemble, time step (fs)."""
+    from taichimd import Langevin, LennardJones, load_forcefield, testing
+
+    pairs = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=6.0)
+
+    if case == "wire":
+        atoms = argon(2)
+        atoms.pbc = [False, True, True]
+        return atoms, pairs, Langevin(300.0, coupling_time=20.0, seed=4), 8.0
+    return {
+        "lj": lambda: (argon(), pairs, None, 8.0),
+        "tersoff": lambda: (
+            _warm(bulk("Si", cubic=True) * (6, 2, 2), 4000.0, 3),
+            load_forcefield("Si.tersoff"),
+            None,
+            2.0,
+        ),
+        "sw": lambda: (
+            _warm(bulk("Si", cubic=True) * (6, 2, 2), 4000.0, 3),
+            load_forcefield("Si.sw"),
+            None,
+            2.0,
+        ),
+        "vashishta": lambda: (
+            _warm(testing.silica_192(), 3000.0, 4),
+            load_forcefield("SiO2_1990.vashishta"),
+            None,
+            2.0,
+        ),
+    }[case]()
+
+
+def found(engine, timestep):
+    """What a run leaves."""
+    for steps in STEPS:
+        engine.advance(steps, timestep * units.fs)
+    thermo = engine.thermo()
+    totals = [thermo.step, thermo.potential, thermo.kinetic, thermo.temperature, thermo.conserved]
+    return {
+        "x": engine.positions(), "v": engine.velocities(), "f": engine.forces(), "totals": np.array(totals),
+        "pressure": np.array([thermo.pressure or 0.0]),
+    }  # fmt: skip
+
+
+def main(out, cases):
+    from taichimd.parallel import ParallelEngine, join
+
+    world = join()
+    from taichimd.core.errors import TaichimdError
+
+    kept = {}
+    for processes in (world, world.Split(int(world.rank == 2))):
+        for case in cases:
+            atoms, forcefield, ensemble, timestep = make(case)
+            engine = ParallelEngine(atoms, forcefield, processes, ensemble=ensemble, backend="cpu")
+            for name, value in found(engine, timestep).items():
+                kept[f"{case} {processes.size} {name}"] = value
+            kept[f"{case} {processes.size} choices"] = engine.choices
+    told = []
+    for breaks in (_coincidence, _explosion, _thermostat):
+        try:
+            breaks(ParallelEngine, make("lj")[1], world)
+        except TaichimdError as error:
+            told.append(f"{type(error).__name__}: {error}")
+    kept["told"] = np.array(told)
+    np.savez(Path(out) / f"{world.rank}.npz", **kept)
+
+
+def _explosion(engine_of, forcefield, processes):
+    """One atom is much too fast."""
+    atoms = argon()
+    velocities = atoms.get_velocities()
+    velocities[150] = [0.0, 5.0, 0.0]
+    atoms.set_velocities(velocities)
+    engine_of(atoms, forcefield, processes, backend="cpu").advance(20, 8.0)
+
+
+def _coincidence(engine_of, forcefield, processes):
+    """Two atoms are in one place."""
+    atoms = argon()
+    atoms.positions[101] = atoms.positions[100] + [0.015, 0.0, 0.0]
+    engine_of(atoms, forcefield, processes, backend="cpu")
+
+
+def _thermostat(engine_of, forcefield, processes):
+    """What acts on the whole system is refused."""
+    from taichimd import Bussi
+
+    engine_of(argon(), forcefield, processes, ensemble=Bussi(300.0), backend="cpu")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])

@@ -1,0 +1,1 @@
+"""One system on several GPUs of one host."""
