@@ -69,7 +69,6 @@ LAYERS = [
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
-        "app.checkpoint_keeper",
         "app.bond_file",
         "app.checkpoint_keeper",
         "app.console",
@@ -88,6 +87,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
+    ["app.sweep"],
     ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],
