@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.keeper import CheckpointKeeper
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.outputs import RunFiles
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.core.errors import TaichimdError

@@ -156,6 +156,7 @@ def relax_many(
     settings: RelaxSettings,
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
+    names: Sequence[str] | None = None,
     **compute: "Unpack[EngineOptions]",
 ) -> list[Relaxation]:
     """Relax many structures, in one launch where a batch can serve the potential, else one after the other.
@@ -169,6 +170,7 @@ def relax_many(
         settings: of all.
         on_row: told how it goes; rows say of which system.
         should_stop: asked every few steps.
+        names: what messages call the systems; None: by their numbers.
         **compute: backend, precision, skin, decomposition, as of `relax`.
 
     Raises:
@@ -177,9 +179,10 @@ def relax_many(
         CapacityError: they do not fit the memory; the message says how many would.
     """
     started = time.perf_counter()
+    names = [called(number) for number in range(len(systems))] if names is None else names
     fixed, freedoms = [], []
     for number, atoms in enumerate(systems):
-        with named(called(number)):
+        with named(names[number]):
             require_atoms(atoms)
             fixed.append(fixed_atoms(atoms, "relax"))
             freedoms.append(cell_freedom(atoms, settings))
@@ -193,13 +196,14 @@ def relax_many(
                 on_row(replace(row, system=number))
 
             more: dict[str, Any] = {**asdict(settings), **compute, "should_stop": should_stop}
-            found.append(relax(atoms, forcefield, on_row=on_own, **more))
+            with named(names[number]):
+                found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
     cells = [one for one in freedoms if one is not None]
     freedom = cells[0] if cells else None
-    batch = Batch(systems, forcefield, **compute | _skin(compute, freedom, forcefield))
+    batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedom, forcefield))
     for number, member in enumerate(batch.members):
-        with named(called(number)):
+        with named(names[number]):
             first = member.evaluate()
             require_finite(first.energy, first.forces, member.symbols)
     fire = Fire(

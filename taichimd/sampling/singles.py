@@ -70,6 +70,9 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                         for k in ti.static(range(number)):
                             changes[k](sums, i, lane, many, x, y, first, g, k)
                         change = across(sums, 1, many)[0]
+                        if ti.static(many > 1):
+                            # The first thread of the warp alone has the whole sum; all must decide alike.
+                            change = ti.simt.subgroup.shuffle(change, ti.u32(0))
                         if ti.cast(log(chance), ti.f64) < -trials.beta * change:
                             # All threads of a warp write the same: each finds it in the next move.
                             atoms.pos[i] = y

@@ -5,15 +5,13 @@ import json
 import os
 import re
 import shutil
-import signal
 
 import numpy as np
 import pytest
 from ase.build import bulk
+from batch_runs import command, same, stop_at
 
-from taichimd.cli.app import main
 from taichimd.core import memory
-from taichimd.program.batch import Batch
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -31,20 +29,6 @@ def folder(tmp_path, monkeypatch):
         atoms.write(f"{name}.xyz")
 
 
-def command(*arguments):
-    """Exit code."""
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return end.value.code
-
-
-def same(one, other):
-    for name in ("thermo.csv", "trajectory.extxyz", "rdf.csv"):
-        paths = [f"{folder}/{name}" for folder in (one, other)]
-        if any(map(os.path.exists, paths)):
-            assert open(paths[0], "rb").read() == open(paths[1], "rb").read(), name
-
-
 def rows_of(folder):
     with open(f"{folder}/batch.csv") as file:
         return list(csv.DictReader(file))
@@ -57,7 +41,7 @@ def report_of(folder):
 
 def test_each_folder_is_that_of_the_run_alone(capsys):
     observe = ["--observe", "rdf", "--observe-every", "10"]
-    more = [*COMMON, *LANGEVIN, *observe]
+    more = [*COMMON, *LANGEVIN, *observe, "--terms"]
     assert command("run", "A.xyz", "B.xyz", "--temperature", "300,900", "--output", "out", *more) == 0
     shown = capsys.readouterr().out
     names = ["000-A-300K", "001-A-900K", "002-B-300K", "003-B-900K"]
@@ -75,19 +59,6 @@ def test_each_folder_is_that_of_the_run_alone(capsys):
     assert command("run", "--restart", "out/003-B-900K", "--steps", "20", "--quiet") == 0
     assert command("run", "--restart", "alone", "--steps", "20", "--quiet") == 0
     same("out/003-B-900K", "alone")
-
-
-def stop_at(monkeypatch, step, number=signal.SIGINT):
-    """Send a signal once a batch has done so many steps."""
-    advance = Batch.advance
-
-    def stopping(self, *arguments):
-        advance(self, *arguments)
-        if self.step >= step:
-            monkeypatch.setattr(Batch, "advance", advance)
-            os.kill(os.getpid(), number)
-
-    monkeypatch.setattr(Batch, "advance", stopping)
 
 
 def test_a_stopped_batch_goes_on_as_if_it_had_not_been(monkeypatch, capsys):

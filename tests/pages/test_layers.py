@@ -69,8 +69,8 @@ LAYERS = [
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",
-        "app.keeper",
         "app.bond_file",
+        "app.checkpoint_keeper",
         "app.console",
         "app.progress",
         "app.thermo_plot",
@@ -87,6 +87,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
+    ["app.sweep"],
     ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],

@@ -1,4 +1,4 @@
-"""Checkpoints while a run goes on."""
+"""The observer that writes checkpoints of a run, and says where the last good one is."""
 
 import time
 from collections.abc import Callable
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taichimd.app.observer import Observer
 from taichimd.app.protocols import ThermoLike
-from taichimd.app.simulation import Observer
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 
 if TYPE_CHECKING:
