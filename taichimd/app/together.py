@@ -35,9 +35,12 @@ from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, all_to_the_end
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.core.signals import StopRequest
+from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.program.batch import Batch, why_alone
 
+_FILES_OF_A_RUN = 4
+"""Open ones: lock, table, trajectory, and one more for a moment."""
 STOPPED = 128
 """Exit codes from here on are of signals."""
 
@@ -224,6 +227,7 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
     if len(group) == 1:
         return run_job(group[0].job, console), False
     jobs = [one.job for one in group]
+    allow_open_files(_FILES_OF_A_RUN * len(jobs))
     with ExitStack() as stack:
         folders = [folder_of(job) for job in jobs]
         for folder in folders:
