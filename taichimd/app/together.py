@@ -113,7 +113,6 @@ def run_members(
     numbers: Sequence[int] | None = None,
     at_once: int | None = None,
     command: str = "",
-    picture: str | None = None,
 ) -> int:
     """Run what is left of several runs; then a table of all.
 
@@ -124,7 +123,6 @@ def run_members(
         numbers: of the runs that are this process's; None: all.
         at_once: most systems in a batch; None: all that go together.
         command: which goes on with it, shown if it is stopped.
-        picture: format of a picture of the table; None: without one.
 
     Returns:
         Exit code: 0 when all have finished, 130, 143 or 129 when stopped by a signal, else 2 if one exploded.
@@ -147,8 +145,7 @@ def run_members(
     code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
     with locked(all_of.folder):
         rows = write_table(all_of)
-        if picture is not None:
-            plot_table(all_of, rows, picture)
+        plot_table(all_of, rows)
     print_table(console, all_of, rows)
     if code >= STOPPED:
         console.print("stopped; to go on:", highlight=False)

@@ -111,7 +111,9 @@ def test_a_job_file_has_what_is_common():
     with open("job.toml", "w") as file:
         file.write('structure = "A.xyz"\npotential = "Si.sw"\noutput = "theirs"\nsteps = 5\nseed = 4\n')
     assert command("run", "job.toml", "--replicas", "2") == 0
-    assert sorted(os.listdir("theirs")) == ["000-seed4", "001-seed5", "batch.csv", "batch.json"]
+    assert sorted(os.listdir("theirs")) == ["000-seed4", "001-seed5", "batch.csv", "batch.json", "batch.png"]
+    assert command("plot", "theirs/000-seed4") == 0
+    assert os.path.getsize("theirs/000-seed4/thermo.png") > 5000
 
 
 def test_mistakes_say_which_system(capsys):
