@@ -144,7 +144,7 @@ def _shown(value: Any, digits: str) -> str:
     return "-" if value is None else format(value, digits)
 
 
-def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png") -> Path | None:
+def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     """Draw means of the runs over the first number that differs, other than the seed; the picture.
 
     Each run is a point; where several have the same settings, their mean is a mark with its standard error.
@@ -169,7 +169,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png")
     panels = [_panel(good, key, name, label) for name, label in {**columns, **others}.items()]
     if not panels:
         return None
-    path = all_of.folder / f"{PICTURE}.{plot_format}"
+    path = all_of.folder / f"{PICTURE}.{all_of.members[0].flags.get('plot_format', 'png')}"
     draw(path, f"{len(good)} runs", panels)
     return path
 

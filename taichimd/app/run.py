@@ -224,7 +224,9 @@ class Run:
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
         self._write_report(reason, result)
-        plot_run(self.folder.thermo, self.folder.plot, self.report)
+        if not self.more:
+            # Half a second each: of many runs the table has a picture.
+            plot_run(self.folder.thermo, self.folder.plot, self.report)
         return rows + [("note", note) for note in after_run(self.report)]
 
     def fail(self, reason: str) -> None:

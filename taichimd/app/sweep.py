@@ -100,14 +100,11 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         kept = [] if sweep.overwrite else [one for one in there if one.name not in names]
         all_of = Members(folder, [*own, *kept])
     if sweep.processes > 1:
-        return _in_processes(sweep, min(sweep.processes, len(own)), all_of, console, output.plot_format)
-    return run_members(
-        all_of, {}, console, numbers=mine, at_once=sweep.at_once, picture=output.plot_format,
-        command="the same command",
-    )  # fmt: skip
+        return _in_processes(sweep, min(sweep.processes, len(own)), all_of, console)
+    return run_members(all_of, {}, console, numbers=mine, at_once=sweep.at_once, command="the same command")
 
 
-def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console, plot_format: str) -> int:
+def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console) -> int:
     """Each of n parts in a process of its own, whose words go to a file."""
     logs = [all_of.folder / f"part-{k + 1}.log" for k in range(n)]
     with locked(all_of.folder):
@@ -124,7 +121,7 @@ def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console, plot_
             time.sleep(_LOOK_SECONDS)
     with locked(all_of.folder):
         rows = write_table(all_of)
-        plot_table(all_of, rows, plot_format)
+        plot_table(all_of, rows)
     print_table(console, all_of, rows)
     for child, log in zip(children, logs, strict=True):
         if child.returncode and stopped is None:

@@ -35,9 +35,12 @@ from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, all_to_the_end
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.core.signals import StopRequest
+from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.program.batch import Batch, why_alone
 
+_FILES_OF_A_RUN = 4
+"""Open ones: lock, table, trajectory, and one more for a moment."""
 STOPPED = 128
 """Exit codes from here on are of signals."""
 
@@ -110,7 +113,6 @@ def run_members(
     numbers: Sequence[int] | None = None,
     at_once: int | None = None,
     command: str = "",
-    picture: str | None = None,
 ) -> int:
     """Run what is left of several runs; then a table of all.
 
@@ -121,7 +123,6 @@ def run_members(
         numbers: of the runs that are this process's; None: all.
         at_once: most systems in a batch; None: all that go together.
         command: which goes on with it, shown if it is stopped.
-        picture: format of a picture of the table; None: without one.
 
     Returns:
         Exit code: 0 when all have finished, 130, 143 or 129 when stopped by a signal, else 2 if one exploded.
@@ -144,8 +145,7 @@ def run_members(
     code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
     with locked(all_of.folder):
         rows = write_table(all_of)
-        if picture is not None:
-            plot_table(all_of, rows, picture)
+        plot_table(all_of, rows)
     print_table(console, all_of, rows)
     if code >= STOPPED:
         console.print("stopped; to go on:", highlight=False)
@@ -222,6 +222,7 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
     if len(group) == 1:
         return run_job(group[0].job, console), False
     jobs = [one.job for one in group]
+    allow_open_files(_FILES_OF_A_RUN * len(jobs))
     with ExitStack() as stack:
         folders = [folder_of(job) for job in jobs]
         for folder in folders:

@@ -73,6 +73,7 @@ def test_atoms_that_fall_into_each_other_are_put_aside():
         relax(given[1], sticky, cell="isotropic", fmax=1e-3, smax=1.0)
 
 
+@pytest.mark.long
 def test_charges_relax_one_after_the_other():
     from ase.build import molecule
 
