@@ -13,7 +13,7 @@ from taichimd.core.random import uniform2
 from taichimd.core.runtime import WARPS, ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.reproducible_sum import empty_sums
-from taichimd.enumerate.row_sums import across
+from taichimd.enumerate.row_sums import across, from_first
 from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
 from taichimd.program.device import Device
@@ -71,8 +71,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                             changes[k](sums, i, lane, many, x, y, first, g, k)
                         change = across(sums, 1, many)[0]
                         if ti.static(many > 1):
-                            # The first thread of the warp alone has the whole sum; all must decide alike.
-                            change = ti.simt.subgroup.shuffle(change, ti.u32(0))
+                            change = from_first(change)
                         if ti.cast(log(chance), ti.f64) < -trials.beta * change:
                             # All threads of a warp write the same: each finds it in the next move.
                             atoms.pos[i] = y
