@@ -134,7 +134,7 @@ def test_the_page_lists_each_setting_with_its_table_key_and_default():
 def test_each_setting_of_kappa_and_relax_has_an_option_and_a_row(command, kind, page):
     declared = settings_of(kind)
     parameters = inspect.signature(command).parameters
-    by_hand = {"structure", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
+    by_hand = {"structure", "structures", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
     engine = {"backend", "precision", "decomposition"}
     assert set(parameters) - by_hand - engine == set(declared) - engine
     text = text_of(page).split("## taichimd kappa")[-1]
