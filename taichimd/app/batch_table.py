@@ -115,7 +115,7 @@ def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
 
 def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> None:
     """The rows, and where all is."""
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
     for name in ("run", "atoms", "steps", "T mean (K)", "P mean (GPa)", "drift (µeV/atom)", "end"):
         table.add_column(name, justify="left" if name in ("run", "end") else "right", overflow="fold")
     for row in rows[:_SHOWN]:
@@ -144,7 +144,7 @@ def _shown(value: Any, digits: str) -> str:
     return "-" if value is None else format(value, digits)
 
 
-def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png") -> Path | None:
+def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     """Draw means of the runs over the first number that differs, other than the seed; the picture.
 
     Each run is a point; where several have the same settings, their mean is a mark with its standard error.
@@ -160,7 +160,8 @@ def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png")
     ]
     key = next((one for one in axes if one != "seed"), "seed")
     good = [row for row in rows if isinstance(row.get(key), int | float)]
-    columns = {name: label for name, label in _MEANS.items() if any(name in row for row in good)}
+    several = {name: {row[name] for row in good if name in row} for name in _MEANS}
+    columns = {name: label for name, label in _MEANS.items() if len(several[name]) > 1}
     others = {
         name: name for row in good for name in row
         if f"error of {name}" in row and len(columns) < 4
@@ -168,7 +169,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row], plot_format: str = "png")
     panels = [_panel(good, key, name, label) for name, label in {**columns, **others}.items()]
     if not panels:
         return None
-    path = all_of.folder / f"{PICTURE}.{plot_format}"
+    path = all_of.folder / f"{PICTURE}.{all_of.members[0].flags.get('plot_format', 'png')}"
     draw(path, f"{len(good)} runs", panels)
     return path
 

@@ -76,16 +76,18 @@ def spread(
         axes: values of each setting that differs.
         job_file: TOML job file that all have.
         seeds: runs of each combination, whose seeds count up from that of the settings.
-        numbered: whether names begin with a number.
+        numbered: whether names begin with a number, and say of settings and seed only what differs.
 
     Raises:
-        SettingsError: a value that is wrong, a seed that is given twice.
+        SettingsError: a value that is wrong, a seed or a restart that is given, too.
     """
-    axes = dict(axes)
-    if seeds > 1:
-        if "seed" in axes:
-            raise SettingsError("seed is given several values: leave the number of seeds out")
-        first = make_settings(flags, job_file).ensemble.seed
+    axes, common = dict(axes), make_settings(flags, job_file)
+    if common.system.restart is not None or "restart" in axes:
+        raise SettingsError("a restart goes on with one run, or with the folder of several; give it alone")
+    if seeds > 1 and "seed" in axes:
+        raise SettingsError("seed is given several values: leave the number of seeds out")
+    if seeds > 1 or not (numbered or "seed" in axes):
+        first = common.ensemble.seed
         axes["seed"] = list(range(first, first + seeds))
     found: list[Member] = []
     for number, values in enumerate(product(*axes.values())):
@@ -97,7 +99,7 @@ def spread(
             own["structure"] = absolute(own["structure"], folder=True)
         if own.get("potential"):
             own["potential"] = of_each(own["potential"], absolute)
-        several = {key: value for key, value in varied.items() if len(axes[key]) > 1}
+        several = {key: value for key, value in varied.items() if len(axes[key]) > 1 or not numbered}
         parts = [f"{number:03d}"] if numbered else []
         name = "-".join([*parts, *(_part(key, value) for key, value in several.items())]) or "000"
         while name in {one.name for one in found}:

@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.bond_file import BondFile
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import Job, same_path
 from taichimd.app.loop import RunResult, Watched, run_loop
 from taichimd.app.notes import after_run
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import (
-    CheckpointKeeper,
     OutputFolder,
     RunFiles,
     ThermoTable,
@@ -224,7 +224,9 @@ class Run:
             self.observations, self.folder.path, title, self.job.settings.output.plot_format
         )
         self._write_report(reason, result)
-        plot_run(self.folder.thermo, self.folder.plot, self.report)
+        if not self.more:
+            # Half a second each: of many runs the table has a picture.
+            plot_run(self.folder.thermo, self.folder.plot, self.report)
         return rows + [("note", note) for note in after_run(self.report)]
 
     def fail(self, reason: str) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.batch_table import print_batch, print_table, write_table
+from taichimd.app.batch_table import plot_table, print_batch, print_table, write_table
 from taichimd.app.config import make_settings
 from taichimd.app.driver import (
     check_folder,
@@ -35,9 +35,12 @@ from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, all_to_the_end
 from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.core.signals import StopRequest
+from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.program.batch import Batch, why_alone
 
+_FILES_OF_A_RUN = 4
+"""Open ones: lock, table, trajectory, and one more for a moment."""
 STOPPED = 128
 """Exit codes from here on are of signals."""
 
@@ -61,12 +64,9 @@ def start_several(
     Raises:
         TaichimdError: as `spread`, `Members.begin` and `run_members`.
     """
-    settings = make_settings(flags, job_file)
-    if settings.system.restart is not None:
-        raise SettingsError("a restart goes on with one run, or with the folder of several; give it alone")
-    all_of = Members(Path(settings.output.folder), spread(flags, axes, job_file, seeds=replicas))
-    with locked(all_of.folder):
-        all_of.begin(overwrite=settings.output.overwrite, go_on=False)
+    output = make_settings(flags, job_file).output
+    all_of = Members(Path(output.folder), spread(flags, axes, job_file, seeds=replicas))
+    all_of.begin(overwrite=output.overwrite, go_on=False)
     return run_members(all_of, {}, console, command=restart_command(all_of.folder))
 
 
@@ -138,33 +138,42 @@ def run_members(
             if job is not None:
                 job.forcefield.bind(sorted(set(job.atoms.symbols)))
                 jobs.append(NamedJob(member.name, job))
-    all_of.write()
+    with locked(all_of.folder):
+        all_of.write()
     if len(jobs) < len(mine):
         console.print(f"{len(mine) - len(jobs)} of {len(mine)} runs have ended before", highlight=False)
-    code, failed = 0, False
-    groups = groups_of(jobs, at_once)
-    if len(groups) > 1:
-        kinds = f"{len(jobs)} runs in {len(groups)} batches, one after the other"
-        reason = next((why for one in jobs if (why := alone(one.job))), None)
-        console.print(f"{kinds}{': ' + reason if reason else ''}", highlight=False, markup=False)
-    for group in groups:
-        try:
-            code, exploded = _run_group(group, console)
-            failed |= exploded
-        except BlowUpError as error:
-            if len(groups) == 1 and len(mine) == 1:
-                raise
-            failed = True
-            console.print(f"{group[0].name}: {error}", highlight=False, markup=False)
-        if code >= STOPPED:
-            break
-    rows = write_table(all_of)
+    code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
+    with locked(all_of.folder):
+        rows = write_table(all_of)
+        plot_table(all_of, rows)
     print_table(console, all_of, rows)
     if code >= STOPPED:
         console.print("stopped; to go on:", highlight=False)
         console.print(command, highlight=False, markup=False, soft_wrap=True)
         return code
     return BlowUpError.exit_code if failed else code
+
+
+def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: bool) -> tuple[int, bool]:
+    """Exit code of the last one, and whether a system has exploded; none comes behind one that is stopped."""
+    code, failed = 0, False
+    if len(groups) > 1:
+        jobs = [one.job for group in groups for one in group]
+        reason = next((f": {why}" for job in jobs if (why := alone(job))), "")
+        kinds = f"{len(jobs)} runs in {len(groups)} batches, one after the other"
+        console.print(f"{kinds}{reason}", highlight=False, markup=False)
+    for group in groups:
+        try:
+            code, exploded = _run_group(group, console)
+            failed |= exploded
+        except BlowUpError as error:
+            if single:
+                raise
+            failed = True
+            console.print(f"{group[0].name}: {error}", highlight=False, markup=False)
+        if code >= STOPPED:
+            break
+    return code, failed
 
 
 @contextlib.contextmanager
@@ -181,8 +190,6 @@ def alone(job: Job) -> str | None:
     """Why no batch can serve a run; None if one can."""
     if job.settings.ensemble.kind.moves_cell:
         return f"{job.settings.ensemble.name} moves the cell, which a batch does not do"
-    if job.settings.output.terms:
-        return "terms of the energy are found for one system at a time"
     return why_alone(job.forcefield)
 
 
@@ -215,6 +222,7 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
     if len(group) == 1:
         return run_job(group[0].job, console), False
     jobs = [one.job for one in group]
+    allow_open_files(_FILES_OF_A_RUN * len(jobs))
     with ExitStack() as stack:
         folders = [folder_of(job) for job in jobs]
         for folder in folders:

@@ -24,6 +24,7 @@ from taichimd.cli import (
     potentials,
     relax,
     run,
+    sweep,
 )
 from taichimd.core.signals import interrupted
 
@@ -33,6 +34,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
+app.command()(sweep.sweep)
 app.command()(mc.mc)
 app.command()(relax.relax)
 app.command()(build.build)

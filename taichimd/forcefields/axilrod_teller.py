@@ -26,7 +26,8 @@ from taichimd.enumerate.near_triangles import near_triangle_kernel
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of

@@ -15,7 +15,6 @@ from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import (
-    TILING,
     PairSums,
     Tiling,
     TripletFunction,
@@ -72,8 +71,8 @@ class TriangleEvaluator(Evaluator):
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
         if self._placed and tiles:
-            self._tables = {of: slope_items(n, of) for of in (TILING, SMALL)}
-            self._items = {of: integers(table) for of, table in self._tables.items()}
+            table = slope_items(n, OF_PAIRS)
+            self._count, self._items = len(table), integers(table)
             self._sums = PairSums(self._column())
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
@@ -86,12 +85,11 @@ class TriangleEvaluator(Evaluator):
         state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
         if placed and self._tiles:
             _, real, backend, n_kinds = self._made_for
-            tiling = SMALL if everything else TILING
             if everything and self._sums.energy is None:
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
             place, gather = gather_kernels(real, backend, everything)
-            of_pairs = tile_kernels(self._tiles, backend, n_kinds, tiling, everything)[1]
-            given = state.n, len(self._tables[tiling]), self._items[tiling], placed, self._nu
+            of_pairs = tile_kernels(self._tiles, backend, n_kinds, OF_PAIRS, everything)[1]
+            given = state.n, self._count, self._items, placed, self._nu
             call(place, state, placed)
             call(of_pairs, *given, control, when, self._sums)
             # Steps and evaluations have the same bits: their slopes are sums in the same order.
@@ -151,6 +149,6 @@ class TriangleEvaluator(Evaluator):
         return None if lost else in_ev(whole)
 
 
-SMALL = Tiling(32, 2, 16, 1)
-"""Where threads have five sums of each of their pairs."""
+OF_PAIRS = Tiling(32, 2, 16, 1)
+"""Few pairs for each thread, which has up to five sums of each."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'

@@ -34,6 +34,18 @@ def all_or_none(files: list[Path]) -> Iterator[None]:
         raise
 
 
+def allow_open_files(wanted: int) -> None:
+    """Let this process have so many more files open, as far as the system lets it; Windows has no limit."""
+    try:
+        import resource
+    except ImportError:
+        return
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = soft + wanted if hard == resource.RLIM_INFINITY else min(soft + wanted, hard)
+    if soft != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+
+
 _made: list[Path] = []
 
 

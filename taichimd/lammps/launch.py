@@ -63,7 +63,8 @@ def launch(run: Launch) -> None:
             path.write_text(getattr(script, name), encoding="utf-8")
         settings: dict[str, Any] = {
             "potential": run.potential, "elements": script.elements, "arguments": ["-nocite", *run.arguments],
-            "cutoffs": script.cutoffs, "options": {"skin": script.skin, **(run.options or {})},
+            "processes": run.processes, "cutoffs": script.cutoffs,
+            "options": {"skin": script.skin, **(run.options or {})},
             "restart": f"restart {run.restart_every} {' '.join(RESTART)}" if run.restart_every else "",
             **{name: str(path) for name, path in parts.items()},
         }  # fmt: skip

@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from taichimd.core.errors import BackendError
 from taichimd.core.processes import load_mpi
 from taichimd.lammps.attached import attach
 from taichimd.lammps.processes import INSTALL
@@ -28,6 +29,7 @@ def main(file: str) -> None:
     except (OSError, ImportError) as error:
         sys.exit(f"error: LAMMPS cannot be loaded ({error}); {INSTALL}")
     try:
+        _check_world(lmp.extract_setting("world_size"), settings["processes"])
         _run(lmp, settings)
     except BaseException as error:
         _end(lmp, error)
@@ -35,6 +37,15 @@ def main(file: str) -> None:
     lmp.close()
     if lmp.has_mpi4py:
         lmp.finalize()
+
+
+def _check_world(size: int, started: int) -> None:
+    """Raise a BackendError if the processes do not know each other: each would run the whole system."""
+    if size < started:
+        raise BackendError(
+            f"{started} processes were started, and LAMMPS knows {size}: mpiexec is of another MPI than that "
+            f"of LAMMPS; name LAMMPS's libmpi in MPI4PY_LIBMPI, or {INSTALL}"
+        )
 
 
 def _run(lmp: Any, settings: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ class RelaxJob:
         return {kind: self.folder / name for kind, name in names.items()}
 
 
-class _Display:
+class Display:
     """A live line on a terminal, plain lines elsewhere."""
 
     def __init__(self, console: Console) -> None:
@@ -61,7 +61,7 @@ class _Display:
         self._live = Live(console=console, refresh_per_second=4) if console.is_terminal else None
         self._printed = -PLAIN_SECONDS
 
-    def __enter__(self) -> "_Display":
+    def __enter__(self) -> "Display":
         if self._live is not None:
             self._live.start()
         else:
@@ -109,24 +109,66 @@ def run_relax_job(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]
         return _relax_in_folder(job, console)
 
 
-def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
-    """`run_relax_job` in a folder that is ours."""
-    _check_folder(job)
-    log: RelaxLog | None = None
+class Results:
+    """The files of a relaxation; earlier ones go with the first row of the log.
 
-    def on_row(row: Row) -> None:
-        nonlocal log
-        if log is None:
-            for file in job.files.values():
+    Args:
+        job: what is done.
+    """
+
+    def __init__(self, job: RelaxJob) -> None:
+        self.job, self._started = job, time.time()
+        self._log: RelaxLog | None = None
+
+    def on_row(self, row: Row) -> None:
+        """Write a row of the log."""
+        if self._log is None:
+            for file in self.job.files.values():
                 with writing(file):
                     file.unlink(missing_ok=True)
-            log = RelaxLog(job.files["log"])
-        log.write(row)
+            self._log = RelaxLog(self.job.files["log"])
+        self._log.write(row)
+
+    def close(self) -> None:
+        """Close the log."""
+        if self._log is not None:
+            self._log.close()
+
+    def fail(self, error: Exception) -> None:
+        """Write the report of what has begun, and was ended by an error."""
+        if self._log is not None:
+            reason = f"{type(error).__name__}: {error}"
+            write_report(self.job.files["report"], _report(self.job, self._started, reason, None))
+
+    def write(self, result: Relaxation, received: int | None) -> dict[str, Any]:
+        """Write structure and report; the report.
+
+        Args:
+            result: of the relaxation.
+            received: the signal that has stopped it, or None.
+        """
+        text, files = io.StringIO(), self.job.files
+        ase.io.write(text, result.atoms, format="extxyz")
+        write_atomically(files["structure"], lambda file: file.write(text.getvalue().encode()))
+        reason = result.reason
+        if received is not None and reason == "stopped":
+            reason = f"stopped by {signal.Signals(received).name}"
+        report = _report(self.job, self._started, reason, result)
+        write_report(files["report"], report)
+        return report
+
+
+def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
+    """`run_relax_job` in a folder that is ours."""
+    check_folder(job)
+    results = Results(job)
+
+    def on_row(row: Row) -> None:
+        results.on_row(row)
         display.show(row)
 
-    started = time.time()
     try:
-        with StopRequest() as stop, _Display(console) as display:
+        with StopRequest() as stop, Display(console) as display:
             result = relax(
                 job.atoms,
                 job.potential,
@@ -135,27 +177,19 @@ def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, An
                 should_stop=stop,
             )
     except TaichimdError as error:
-        if log is not None:
-            write_report(job.files["report"], _report(job, started, f"{type(error).__name__}: {error}", None))
+        results.fail(error)
         raise
     finally:
-        if log is not None:
-            log.close()
-    text = io.StringIO()
-    ase.io.write(text, result.atoms, format="extxyz")
-    write_atomically(job.files["structure"], lambda file: file.write(text.getvalue().encode()))
-    reason = result.reason
-    if stop.received is not None and not result.converged:
-        reason = f"stopped by {signal.Signals(stop.received).name}"
-    report = _report(job, started, reason, result)
-    write_report(job.files["report"], report)
+        results.close()
+    report = results.write(result, stop.received)
     _print_summary(console, job, report)
     if result.converged:
         return 0, report
     return (NOT_CONVERGED if stop.received is None else 128 + stop.received), report
 
 
-def _check_folder(job: RelaxJob) -> None:
+def check_folder(job: RelaxJob) -> None:
+    """Raise an OutputError if an earlier relaxation is there that may not be replaced."""
     there = [file.name for file in job.files.values() if file.exists()]
     if there and not job.overwrite:
         raise OutputError(

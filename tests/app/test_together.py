@@ -5,15 +5,13 @@ import json
 import os
 import re
 import shutil
-import signal
 
 import numpy as np
 import pytest
 from ase.build import bulk
+from batch_runs import command, same, stop_at
 
-from taichimd.cli.app import main
 from taichimd.core import memory
-from taichimd.program.batch import Batch
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -31,20 +29,6 @@ def folder(tmp_path, monkeypatch):
         atoms.write(f"{name}.xyz")
 
 
-def command(*arguments):
-    """Exit code."""
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    return end.value.code
-
-
-def same(one, other):
-    for name in ("thermo.csv", "trajectory.extxyz", "rdf.csv"):
-        paths = [f"{folder}/{name}" for folder in (one, other)]
-        if any(map(os.path.exists, paths)):
-            assert open(paths[0], "rb").read() == open(paths[1], "rb").read(), name
-
-
 def rows_of(folder):
     with open(f"{folder}/batch.csv") as file:
         return list(csv.DictReader(file))
@@ -57,37 +41,24 @@ def report_of(folder):
 
 def test_each_folder_is_that_of_the_run_alone(capsys):
     observe = ["--observe", "rdf", "--observe-every", "10"]
-    more = [*COMMON, *LANGEVIN, *observe]
-    assert command("run", "A.xyz", "B.xyz", "--temperature", "300,900", "--output", "out", *more) == 0
+    more = [*COMMON, *LANGEVIN, *observe, "--terms"]
+    assert command("run", "B.xyz", "A.xyz", "--temperature", "900", "--output", "out", *more) == 0
     shown = capsys.readouterr().out
-    names = ["000-A-300K", "001-A-900K", "002-B-300K", "003-B-900K"]
+    names = ["000-B", "001-A"]
     assert [row["run"] for row in rows_of("out")] == names
     assert all(name in shown for name in names)
-    assert "4 of 8 to 16 atoms, 48 in all, in one launch" in shown
+    assert "2 of 8 to 16 atoms, 24 in all, in one launch" in shown
     assert command("run", "B.xyz", "--temperature", "900", "--output", "alone", *more) == 0
-    same("out/003-B-900K", "alone")
-    together, alone = report_of("out/003-B-900K"), report_of("alone")
-    assert together["batch"] == {"systems": 4, "number": 3, "atoms": 48}
+    same("out/000-B", "alone")
+    together, alone = report_of("out/000-B"), report_of("alone")
+    assert together["batch"] == {"systems": 2, "number": 0, "atoms": 24}
     assert together["energy"] == alone["energy"]
     assert together["observed"] == alone["observed"]
     assert {key for key in alone if key not in together} == set()
     # Each goes on alone, too.
-    assert command("run", "--restart", "out/003-B-900K", "--steps", "20", "--quiet") == 0
+    assert command("run", "--restart", "out/000-B", "--steps", "20", "--quiet") == 0
     assert command("run", "--restart", "alone", "--steps", "20", "--quiet") == 0
-    same("out/003-B-900K", "alone")
-
-
-def stop_at(monkeypatch, step, number=signal.SIGINT):
-    """Send a signal once a batch has done so many steps."""
-    advance = Batch.advance
-
-    def stopping(self, *arguments):
-        advance(self, *arguments)
-        if self.step >= step:
-            monkeypatch.setattr(Batch, "advance", advance)
-            os.kill(os.getpid(), number)
-
-    monkeypatch.setattr(Batch, "advance", stopping)
+    same("out/000-B", "alone")
 
 
 def test_a_stopped_batch_goes_on_as_if_it_had_not_been(monkeypatch, capsys):
@@ -140,7 +111,9 @@ def test_a_job_file_has_what_is_common():
     with open("job.toml", "w") as file:
         file.write('structure = "A.xyz"\npotential = "Si.sw"\noutput = "theirs"\nsteps = 5\nseed = 4\n')
     assert command("run", "job.toml", "--replicas", "2") == 0
-    assert sorted(os.listdir("theirs")) == ["000-seed4", "001-seed5", "batch.csv", "batch.json"]
+    assert sorted(os.listdir("theirs")) == ["000-seed4", "001-seed5", "batch.csv", "batch.json", "batch.png"]
+    assert command("plot", "theirs/000-seed4") == 0
+    assert os.path.getsize("theirs/000-seed4/thermo.png") > 5000
 
 
 def test_mistakes_say_which_system(capsys):

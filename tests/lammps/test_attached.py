@@ -78,6 +78,18 @@ def test_lammps_minimizes_and_reports_stress_of_atoms(lmp):
     np.testing.assert_allclose(-total / volume, press[[0, 3]], atol=1e-4)
 
 
+@pytest.mark.parametrize("newton", ["on", "off"])
+def test_newtons_law_between_processes_may_be_on_or_off(lmp, newton):
+    lmp.command(f"newton {newton}")
+    atoms = silicon()
+    prepared(lmp, atoms)
+    attach(lmp, "Si.sw", ["Si"])
+    lmp.command("run 0")
+    expected = Engine(atoms, load_forcefield("Si.sw")).evaluate()
+    assert lmp.get_thermo("pe") == pytest.approx(expected.energy, rel=1e-12)
+    assert lmp.extract_setting("newton_pair") == (newton == "on")
+
+
 def test_what_lammps_must_change_is_said(lmp):
     lmp.command("units real")
     with pytest.raises(SettingsError, match="units are real, expected metal"):

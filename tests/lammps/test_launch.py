@@ -15,6 +15,8 @@ from taichimd import Engine, load_forcefield
 from taichimd.core.errors import BackendError
 from taichimd.core.processes import take_device
 from taichimd.lammps.launch import Launch, launch
+from taichimd.lammps.processes import summed
+from taichimd.lammps.rank import _check_world
 
 pytestmark = [pytest.mark.lammps, pytest.mark.runtime("quadrants")]
 
@@ -149,6 +151,34 @@ def test_what_cannot_run_is_said(tmp_path, monkeypatch, call):
     monkeypatch.setenv("PATH", "")
     with pytest.raises(BackendError, match="mpiexec was not found"):
         launch(Launch("in.si", ["Si.sw"], 2))
+
+
+def test_processes_that_do_not_know_each_other_are_refused():
+    _check_world(2, 2)
+    _check_world(4, 1)  # started by a scheduler
+    with pytest.raises(BackendError, match=r"2 processes were started, and LAMMPS knows 1: mpiexec is of an"):
+        _check_world(1, 2)
+
+
+def test_sums_of_several_processes_need_mpi4py():
+    class Alone:
+        def extract_setting(self, name):
+            return {"world_size": 2}[name]
+
+        def get_mpi_comm(self):
+            return None
+
+    with pytest.raises(BackendError, match=r"several processes need the Python package mpi4py; pip install"):
+        summed(Alone(), np.zeros(2))
+
+
+def test_a_script_without_units_is_refused(tmp_path, monkeypatch):
+    """LAMMPS's default is lj."""
+    written(tmp_path, monkeypatch, SILICON.replace("units metal\n", "") + "run 1\n")
+    line = "-m taichimd lammps in.si --potential Si.sw -- -screen none"
+    found = subprocess.run([sys.executable, *line.split()], capture_output=True, text=True)
+    assert found.returncode == 1
+    assert "LAMMPS's units are lj, expected metal; change its line: units metal" in found.stderr
 
 
 def test_each_process_takes_a_device(monkeypatch):

@@ -70,6 +70,7 @@ LAYERS = [
     [
         "app.outputs",
         "app.bond_file",
+        "app.checkpoint_keeper",
         "app.console",
         "app.progress",
         "app.thermo_plot",
@@ -86,6 +87,7 @@ LAYERS = [
     ["app.driver"],
     ["app.members", "app.batch_table"],
     ["app.together"],
+    ["app.sweep"],
     ["copied_calculator", "testing", "lammps", "parallel"],
     ["math", "units", "errors"],
     ["calculator"],

@@ -1,7 +1,9 @@
 """Many structures relaxed in one launch: each as alone, and one that fails does not trouble the others."""
 
+import json
 import re
 
+import ase.io
 import numpy as np
 import pytest
 from ase import Atoms
@@ -9,6 +11,7 @@ from ase.build import bulk
 from ase.constraints import FixAtoms
 
 from taichimd import LennardJones, ReaxFF, relax, testing
+from taichimd.cli.app import main
 from taichimd.core.errors import RelaxationError, SettingsError, StructureError
 
 pytestmark = pytest.mark.runtime("quadrants")
@@ -70,6 +73,7 @@ def test_atoms_that_fall_into_each_other_are_put_aside():
         relax(given[1], sticky, cell="isotropic", fmax=1e-3, smax=1.0)
 
 
+@pytest.mark.long
 def test_charges_relax_one_after_the_other():
     from ase.build import molecule
 
@@ -87,3 +91,31 @@ def test_mistakes_name_the_system():
     open_one.pbc = False
     with pytest.raises(SettingsError, match=r"system 1 \(counted from 0\): cell = 'full'"):
         relax([bulk("Si"), open_one], "Si.sw", cell="full")
+
+
+def test_the_command_writes_a_folder_for_each(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for name, atoms in zip("AB", structures(), strict=False):
+        atoms.write(f"{name}.extxyz")
+    bulk("Ge").write("C.extxyz")
+
+    def command(*arguments):
+        with pytest.raises(SystemExit) as end:
+            main(["relax", *arguments, "--potential", "Si.sw", "--output", "out"])
+        return end.value.code
+
+    assert command("A.extxyz", "C.extxyz") == 2
+    assert "error: 001-C: Si.sw has no parameters for Ge" in capsys.readouterr().err
+    assert command("A.extxyz", "B.extxyz", "--fmax", "1e-3") == 0
+    shown = capsys.readouterr().out
+    assert "000-A" in shown
+    alone = relax(ase.io.read("B.extxyz"), "Si.sw", fmax=1e-3)
+    found = ase.io.read("out/001-B/relaxed.extxyz")
+    np.testing.assert_allclose(found.positions, alone.atoms.positions, atol=1e-7)
+    with open("out/001-B/relax.json") as file:
+        assert json.load(file)["energy_eV"] == alone.energy
+    assert command("A.extxyz", "B.extxyz", "--steps", "2", "--overwrite", "--json") == 1
+    reports = json.loads(capsys.readouterr().out)
+    assert [one["exit_reason"] for one in reports] == ["out of steps"] * 2
+    assert command("A.extxyz", "B.extxyz") == 2
+    assert "holds an earlier relaxation" in capsys.readouterr().err

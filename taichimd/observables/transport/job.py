@@ -106,7 +106,7 @@ def _run_in_folder(
         return 0
     kept = 0 if found is None else found.runs
     console.print(
-        f"stopped with {kept} of {settings.runs} runs finished, and the one under way is kept; the same "
+        f"stopped with {kept} of {settings.runs} runs finished, and those under way are kept; the same "
         "command goes on with it",
         highlight=False,
     )

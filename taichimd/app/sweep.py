@@ -1,0 +1,148 @@
+"""`taichimd sweep`: runs of all combinations of settings, in this process, in several, or a part of them."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from taichimd.app.batch_table import plot_table, print_table, write_table
+from taichimd.app.config import make_settings
+from taichimd.app.members import FILE, Members, spread, values_of
+from taichimd.app.together import run_members
+from taichimd.core.errors import SettingsError
+from taichimd.core.signals import StopRequest
+from taichimd.io.lock import locked
+
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What `taichimd sweep` was told.
+
+    Attributes:
+        job_file: TOML job file. sets: texts such as "temperature=300,400".
+        seeds: runs of each combination.
+        output: folder of the folders; None: that of the job file.
+        part: such as "2/8"; None: all. processes: on this machine. at_once: most runs in one launch.
+        overwrite: whether earlier runs are replaced.
+    """
+
+    job_file: Path
+    sets: Sequence[str] = ()
+    seeds: int = 1
+    output: str | None = None
+    part: str | None = None
+    processes: int = 1
+    at_once: int | None = None
+    overwrite: bool = False
+
+    @property
+    def axes(self) -> dict[str, list[Any]]:
+        """Values of the settings that differ.
+
+        Raises:
+            SettingsError: a text that cannot be read, a setting that is given twice, a wrong value.
+        """
+        found: dict[str, list[Any]] = {}
+        for text in self.sets:
+            key, equal, values = text.partition("=")
+            key = key.strip().replace("-", "_")
+            if not (equal and values.strip()):
+                raise SettingsError(f"--set {text}: expected a setting and its values, temperature=300,400")
+            if key in found:
+                raise SettingsError(f"--set {text}: {key} is set twice; give all values at once")
+            if key in ("output", "overwrite", "restart"):
+                raise SettingsError(f"--set {text}: {key} cannot differ between the runs of a sweep")
+            found[key] = values_of(key, values)
+        return found
+
+    def numbers(self, n: int) -> range:
+        """Which of n runs are those of this part.
+
+        Raises:
+            SettingsError: a part that cannot be read.
+        """
+        if self.part is None:
+            return range(n)
+        match = re.fullmatch(r"(\d+)/(\d+)", self.part)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise SettingsError(f"part = {self.part!r}: expected k/n, such as 1/4, with k from 1 to n")
+        return range(int(match[1]) - 1, n, int(match[2]))
+
+
+def run_sweep(sweep: Sweep, console: Console) -> int:
+    """Run what is missing of a sweep; then a table and a picture of all runs that there are.
+
+    Returns:
+        Exit code, as `run_members`.
+
+    Raises:
+        TaichimdError: as `spread`, `Members.begin` and `run_members`.
+    """
+    flags = {} if sweep.output is None else {"output": sweep.output}
+    axes = sweep.axes
+    output = make_settings(flags, sweep.job_file).output
+    folder = Path(output.folder)
+    own = spread(flags, axes, sweep.job_file, seeds=sweep.seeds, numbered=False)
+    mine = sweep.numbers(len(own))
+    with locked(folder):
+        Members(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
+        names = {one.name for one in own}
+        there = Members.read(folder).members if (folder / FILE).exists() else []
+        kept = [] if sweep.overwrite else [one for one in there if one.name not in names]
+        all_of = Members(folder, [*own, *kept])
+    if sweep.processes > 1:
+        return _in_processes(sweep, min(sweep.processes, len(own)), all_of, console)
+    return run_members(all_of, {}, console, numbers=mine, at_once=sweep.at_once, command="the same command")
+
+
+def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console) -> int:
+    """Each of n parts in a process of its own, whose words go to a file."""
+    logs = [all_of.folder / f"part-{k + 1}.log" for k in range(n)]
+    with locked(all_of.folder):
+        all_of.write()
+    console.print(f"{n} processes; what they say is in {all_of.folder}/part-*.log", highlight=False)
+    children = [_start(replace(sweep, part=f"{k + 1}/{n}"), k, n, log) for k, log in enumerate(logs)]
+    stopped = None
+    with StopRequest() as stop:
+        while any(child.poll() is None for child in children):
+            if stop() and stopped is None:
+                stopped = stop.received
+                for child in children:
+                    child.send_signal(stopped or 0)
+            time.sleep(_LOOK_SECONDS)
+    with locked(all_of.folder):
+        rows = write_table(all_of)
+        plot_table(all_of, rows)
+    print_table(console, all_of, rows)
+    for child, log in zip(children, logs, strict=True):
+        if child.returncode and stopped is None:
+            last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]
+            console.print(f"{log}: {''.join(last)}", highlight=False, markup=False)
+    if stopped is not None:
+        console.print("stopped; to go on: the same command", highlight=False)
+        return 128 + stopped
+    return max(abs(child.returncode) for child in children)
+
+
+def _start(sweep: Sweep, number: int, n: int, log: Path) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, "-m", "taichimd", "sweep", str(sweep.job_file), "--part", str(sweep.part)]
+    command += [word for text in sweep.sets for word in ("--set", text)]
+    command += ["--seeds", str(sweep.seeds)]
+    for name, value in (("--output", sweep.output), ("--at-once", sweep.at_once)):
+        command += [] if value is None else [name, str(value)]
+    # As MPI would say it, so that processes share devices and processors (`core.processes`).
+    own = {"MPI_LOCALRANKID": str(number), "MPI_LOCALNRANKS": str(n)}
+    with open(log, "wb") as words:
+        # A session of its own: Ctrl-C comes from here, once.
+        return subprocess.Popen(
+            command, stdout=words, stderr=subprocess.STDOUT, env=os.environ | own, start_new_session=True
+        )
