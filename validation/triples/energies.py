@@ -73,7 +73,7 @@ def _count(does: NDArray[np.bool_], active: int, steps: int) -> tuple[int, int]:
     return active + int(does.sum()), steps + int(does.any(axis=1).sum())
 
 
-def measure(backend: str, sides: tuple[int, ...], enough: int) -> dict[str, Any]:
+def measure(backend: str, sides: tuple[int, ...], enough: int, write: Callable[[Any], Any]) -> dict[str, Any]:
     """Times and rates of all sizes, and figures 6 and 7 of 3,375 atoms or of the largest size."""
     rows: list[dict[str, Any]] = []
     rate: dict[str, float] = {}
@@ -96,6 +96,7 @@ def measure(backend: str, sides: tuple[int, ...], enough: int) -> dict[str, Any]
             name: comb(n, 3) / took / 1e9 for name, took in row["seconds"].items()
         }
         rows.append(row)
+        write({"sizes": rows})
     side = 15 if 15 in sides else sides[-1]
     bare = triple_sum(side, backend, function=replace(TRIPLET, alone=distances))
     row = next(row for row in rows if row["atoms"] == side**3)
@@ -133,7 +134,12 @@ def main() -> None:
     chosen = parser.parse_args()
     backend = start(chosen.backend)
     sides = (5, 7, 10) if chosen.quick else SIDES
-    found = measure(backend, sides, WAVE if backend == "cuda" else 2_000)
+    head = common.provenance()
+
+    def write(found: dict[str, Any]) -> None:
+        common.write_json(chosen.out, head | found)
+
+    found = measure(backend, sides, WAVE if backend == "cuda" else 2_000, write)
     names = list(found["sizes"][0]["seconds"])
     print("Gtriple/s")
     print(
@@ -146,8 +152,7 @@ def main() -> None:
         ),
         flush=True,
     )
-    head = common.provenance()
-    common.write_json(chosen.out, head | found)
+    write(found)
     if chosen.lanes:
         side = chosen.lanes
         found["table 2"] = {
@@ -158,7 +163,7 @@ def main() -> None:
             }
             for mapping in (BALANCED, DIRECT)
         }
-        common.write_json(chosen.out, head | found)
+        write(found)
     for name in ("figure 6", "figure 7", "table 2"):
         print(name, found.get(name))
 

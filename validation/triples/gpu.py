@@ -16,9 +16,9 @@ from validation import common
 
 PARTS = {
     "bits": (60, "bits --backends cpu cuda --quick"),
-    "rates": (60, "rates --backend cuda"),
+    "rates": (50, "rates --backend cuda"),
     "dynamics": (50, "dynamics --backend cuda"),
-    "energies": (30, "energies --backend cuda"),
+    "energies": (40, "energies --backend cuda"),
 }
 """Seconds after which a part is stopped, and what runs. Each writes its file as it goes."""
 

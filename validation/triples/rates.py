@@ -22,7 +22,7 @@ from validation import common
 from validation.triples.systems import NU, positions, seconds, triple_sum
 
 TILINGS = (TILING, Tiling(64, 4, 16, 1), Tiling(64, 4, 32, 2), Tiling(32, 4, 16, 1), Tiling(64, 2, 16, 4))
-"""The first is what the package uses; the second was before."""
+"""The first is what the package uses for energies."""
 
 
 def of_tiles(side: int, backend: str, tiling: Tiling) -> tuple[float, float]:
