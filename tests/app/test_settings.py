@@ -40,7 +40,7 @@ EXAMPLES = {
 def test_each_setting_has_an_option_and_each_option_a_setting():
     parameters = inspect.signature(run).parameters
     # What the terminal shows is no property of the run.
-    assert set(parameters) - {"quiet"} == set(SETTINGS) == {*EXAMPLES, "steps"}
+    assert set(parameters) - {"quiet", "replicas"} == set(SETTINGS) == {*EXAMPLES, "steps"}
     for name, one in SETTINGS.items():
         declared = get_args(parameters[name].annotation)[1]
         assert declared.help == one.help
@@ -53,8 +53,9 @@ def test_each_option_reaches_its_setting(monkeypatch):
     seen = {}
     monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
     monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
-    run(**{name: f"given {name}" for name in SETTINGS})
-    assert seen == {name: f"given {name}" for name in SETTINGS}
+    given = {name: f"given {name}" for name in SETTINGS}
+    run(**given | {"structure": ["given structure"], "temperature": "80"})
+    assert seen == given | {"temperature": 80.0}
 
 
 def toml(values):
@@ -133,7 +134,7 @@ def test_the_page_lists_each_setting_with_its_table_key_and_default():
 def test_each_setting_of_kappa_and_relax_has_an_option_and_a_row(command, kind, page):
     declared = settings_of(kind)
     parameters = inspect.signature(command).parameters
-    by_hand = {"structure", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
+    by_hand = {"structure", "structures", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
     engine = {"backend", "precision", "decomposition"}
     assert set(parameters) - by_hand - engine == set(declared) - engine
     text = text_of(page).split("## taichimd kappa")[-1]
