@@ -1,14 +1,11 @@
 """The output folder of a run and the observers that fill it."""
 
 import os
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
-
-import numpy as np
 
 from taichimd.app.protocols import ThermoLike
 from taichimd.app.setting_types import NONE, PER_ATOM
@@ -17,7 +14,6 @@ from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.scalars import is_whole
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
-from taichimd.io.checkpoint import Checkpoint, write_checkpoint
 from taichimd.io.files import writing
 from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
@@ -375,59 +371,3 @@ def checked_every(every: int | None) -> int | None:
     if every is not None and not (is_whole(every) and every > 0):
         raise SettingsError(f"every = {every!r}: expected a whole number above 0")
     return every
-
-
-class CheckpointKeeper(Observer):
-    """Writes a checkpoint at the first report, then whenever the interval has passed.
-
-    Args:
-        path: the checkpoint file.
-        make: builds the checkpoint of a simulation's present state.
-        before: called first: rows and frames must be on the disk before a checkpoint that counts on them.
-        interval: seconds.
-        saved_step: step of a checkpoint that is already there, or None.
-    """
-
-    def __init__(
-        self,
-        path: Path,
-        make: Callable[["Simulation"], Checkpoint],
-        before: Callable[[], None],
-        interval: float,
-        saved_step: int | None,
-    ) -> None:
-        self.path = path
-        self.saved_step = saved_step
-        self._make, self._before, self._interval = make, before, interval
-        self._saved_at = time.monotonic()
-
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
-        """The first report of a new run is saved, so that there is a checkpoint whatever happens next."""
-        if self.saved_step is None:
-            self.save(simulation)
-
-    @property
-    def due(self) -> bool:
-        """Whether the interval has passed."""
-        return time.monotonic() - self._saved_at >= self._interval
-
-    def tick(self, simulation: "Simulation") -> None:
-        """Save when it is time."""
-        if self.due:
-            self.save(simulation)
-
-    def save(self, simulation: "Simulation") -> None:
-        """Save now; a state that is not finite never replaces a good checkpoint."""
-        checkpoint = self._make(simulation)
-        if not (np.isfinite(checkpoint.positions).all() and np.isfinite(checkpoint.velocities).all()):
-            return
-        self._before()
-        write_checkpoint(self.path, checkpoint)
-        self.saved_step = checkpoint.step
-        self._saved_at = time.monotonic()
-
-    def note(self) -> str:
-        """Where the last good checkpoint is, for messages."""
-        if self.saved_step is None:
-            return "no checkpoint had been written"
-        return f"the last good checkpoint is {self.path} (step {self.saved_step})"

@@ -10,12 +10,12 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.bond_file import BondFile
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import Job, same_path
 from taichimd.app.loop import RunResult, Watched, run_loop
 from taichimd.app.notes import after_run
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import (
-    CheckpointKeeper,
     OutputFolder,
     RunFiles,
     ThermoTable,

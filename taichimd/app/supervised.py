@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.outputs import CheckpointKeeper, RunFiles
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
+from taichimd.app.outputs import RunFiles
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.core.errors import TaichimdError
 from taichimd.core.signals import StopRequest

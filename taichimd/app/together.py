@@ -190,8 +190,6 @@ def alone(job: Job) -> str | None:
     """Why no batch can serve a run; None if one can."""
     if job.settings.ensemble.kind.moves_cell:
         return f"{job.settings.ensemble.name} moves the cell, which a batch does not do"
-    if job.settings.output.terms:
-        return "terms of the energy are found for one system at a time"
     return why_alone(job.forcefield)
 
 

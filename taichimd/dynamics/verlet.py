@@ -47,7 +47,7 @@ from taichimd.neighbours.control import (
 )
 from taichimd.neighbours.kernels import list_kernels
 from taichimd.neighbours.rows import VerletRows, row_layout
-from taichimd.neighbours.search import Search
+from taichimd.neighbours.sorted_atoms import Search
 from taichimd.program.compiled import compiled_groups, step_view
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.variant import LoopFlags, System, Variant

@@ -162,10 +162,11 @@ def store_whole(lane, sums, whole: ti.template()):
 
 
 @ti.func
-def put(column: ti.template(), x, y, n, here, there):
-    """Store a number of (x, y) and one of (y, x)."""
+def put(column: ti.template(), x, y, n, both, here, there):
+    """Store a number of (x, y), and one of (y, x), if no other thread has that pair."""
     column[x * n + y] = here
-    column[y * n + x] = there
+    if both:
+        column[y * n + x] = there
 
 
 @cache
@@ -358,6 +359,10 @@ def tile_kernels(
                 for m in ti.static(range(all_pairs)):
                     x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                     if x < n and y < n:
+                        both = (
+                            items[4 * (thread // (split * threads))]
+                            != items[4 * (thread // (split * threads)) + 1]
+                        )
                         w, factor, of_u = (
                             function.pair(own[m, width]),
                             ti.cast(0.0, ti.f64),
@@ -369,16 +374,16 @@ def tile_kernels(
                         if ti.static(n_kinds == 1):
                             factor, of_u = factor * nu[0], of_u * nu[0]
                         slope = factor * total[m]
-                        put(sums.slope, x, y, n, slope, slope)
+                        put(sums.slope, x, y, n, both, slope, slope)
                         if ti.static(everything):
                             u = of_u * total[all_pairs + m]
-                            put(sums.energy, x, y, n, u, u)
+                            put(sums.energy, x, y, n, both, u, u)
                             f = factor * ti.Vector(
                                 [total[(2 + q) * all_pairs + m] for q in ti.static(range(3))]
                             )
                             g = f - slope * (placed.pos[y] - placed.pos[x])
-                            put(sums.x, x, y, n, f[0], g[0])
-                            put(sums.y, x, y, n, f[1], g[1])
-                            put(sums.z, x, y, n, f[2], g[2])
+                            put(sums.x, x, y, n, both, f[0], g[0])
+                            put(sums.y, x, y, n, both, f[1], g[1])
+                            put(sums.z, x, y, n, both, f[2], g[2])
 
     return energy, pair_sums

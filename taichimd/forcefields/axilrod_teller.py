@@ -22,10 +22,12 @@ from ase import Atoms
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
-from taichimd.enumerate.triangles import triangle_kernels
+from taichimd.enumerate.near_triangles import near_triangle_kernel
+from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
@@ -58,17 +60,19 @@ def axilrod_teller(d, e, a, b, c, nu):
 
 @ti.func
 def inverse_fifth(r2):
-    """r^-5 of r^2 > 0, by four operations a step: (1 - e)^(-1/2) to e^3 with e = 1 - r2 y^2.
+    """r^-5 of r^2 > 0, of powers of (1 - e) to e^3 with e = 1 - r2 y^2.
 
-    The bits of r2 give a first guess to 4 %, as in `core.math.inverse_cube_root`; two steps leave 1e-20.
+    The bits of r2 give a first guess y of 1/r to 4 %, as in `core.math.inverse_cube_root`. (1 - e)^(-1/2)
+    makes 1e-5 of that, (1 - e)^(-5/2) leaves 1e-18.
     """
     upper = ti.cast(ti.bit_cast(r2, ti.i64) >> 32, ti.i32)
     y = ti.bit_cast(ti.cast(_HALF - (upper >> 1), ti.i64) << 32, ti.f64)
-    for _ in ti.static(range(2)):
-        e = 1.0 - r2 * (y * y)
-        y += y * (e * (0.5 + e * (0.375 + e * 0.3125)))
+    e = 1.0 - r2 * (y * y)
+    y += y * (e * (0.5 + e * (0.375 + e * 0.3125)))
     y2 = y * y
-    return y2 * y2 * y
+    y5 = y2 * y2 * y
+    e = 1.0 - r2 * y2
+    return y5 + y5 * (e * (2.5 + e * (4.375 + e * 6.5625)))
 
 
 @ti.func
@@ -110,7 +114,7 @@ class _Functions:
     """What is computed: the energy, and how it is added up."""
 
     triple: Any = axilrod_teller
-    sums: Any = triangle_kernels.__wrapped__
+    sums: Any = triangle_kernel.__wrapped__
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,14 @@ class _InTiles(_Functions):
     slope: Any = _slope
     tiles: Any = tile_kernels.__wrapped__
     gather: Any = gather_kernels.__wrapped__
+
+
+@dataclass(frozen=True)
+class _WithinCutoff(_Functions):
+    """The same of the triangles of a near list."""
+
+    sums: Any = near_triangle_kernel.__wrapped__
+    slope: Any = _slope
 
 
 @dataclass(frozen=True)
@@ -271,14 +283,20 @@ def AxilrodTeller(  # noqa: N802 - reads as the force field it makes
         rows[elements] = {"nu": float(value), **limits}
     if not rows:
         raise SettingsError(f"{name}: nu has no triple, expected a number or one for each triple of elements")
-    functions = _ByProducts() if enumeration == MATRIX else _Functions()
-    if cutoff is None and enumeration == ALL_TRIPLES:
-        functions = _InTiles()
     term = AxilrodTellerTerm(
-        QUEUED, functions, TripleTable(3, COLUMNS, rows), name,
+        QUEUED, _functions(enumeration, cutoff), TripleTable(3, COLUMNS, rows), name,
         citation=citation, source=source_of(source), units=UNITS,
     )  # fmt: skip
     return ForceField.of(name, term)
+
+
+def _functions(enumeration: str, cutoff: float | None) -> _Functions:
+    """What is computed."""
+    if enumeration == MATRIX:
+        return _ByProducts()
+    if cutoff is not None:
+        return _WithinCutoff()
+    return _InTiles() if enumeration == ALL_TRIPLES else _Functions()
 
 
 def check_triples(n: int) -> None:

@@ -8,7 +8,8 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core.errors import ParameterFileError, SettingsError
-from taichimd.forcefields.base import BODIES, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import BODIES
 from taichimd.forcefields.ends import JUMP, OPEN, PairEnd, pair_ends, straight_kink, triplet_jump
 from taichimd.forcefields.formats.text import is_symbol
 from taichimd.program.engine import Engine

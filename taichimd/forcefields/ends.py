@@ -7,7 +7,8 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.forcefields.base import BODIES, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import BODIES
 from taichimd.forcefields.term import BOND_ORDER, Term
 from taichimd.program.engine import Engine
 

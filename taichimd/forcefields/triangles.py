@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from taichimd.core import memory
 from taichimd.core.runtime import ti
 from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
+from taichimd.enumerate.near_triangles import Limits, Sides, near_triangle_kernel
 from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
-from taichimd.enumerate.triangles import Limits, triangle_kernels
+from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernels
 from taichimd.enumerate.triple_tiles import (
-    TILING,
     PairSums,
     Tiling,
     TripletFunction,
@@ -30,7 +30,7 @@ class TriangleEvaluator(Evaluator):
     """Evaluates a sum over triangles for one system.
 
     Args:
-        function: see `triangle_kernels`.
+        function: see `triangle_kernel`.
         nu: (kinds, kinds, kinds) strengths, in the order of the species.
         cutoff: that each side is below, angstrom; infinity for all triangles.
         product_cutoff: whose cube the product of the sides is below, angstrom.
@@ -38,8 +38,7 @@ class TriangleEvaluator(Evaluator):
         near: the near list of this group alone.
         outputs: what the group leaves.
         backend: "cuda" or "cpu".
-        tiles: the same energy for loops in tiles, which find the forces of all triangles, and for the energy
-            alone; None: each atom finds its own.
+        tiles: the same energy by squared sides; None: each atom finds its own triangles.
 
     Raises:
         CapacityError: slopes of all pairs do not fit the memory.
@@ -62,6 +61,8 @@ class TriangleEvaluator(Evaluator):
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
         self._limits = Limits(cutoff**2, product_cutoff**6)
+        self._sides, self._columns = Sides(width=0), 0
+        self._has_product = bool(np.isfinite(product_cutoff))
         self._placed, self._tiles, n = None, tiles, state.n
         self._energy: WholeEnergy | None = None
         self._later = Later()
@@ -70,8 +71,8 @@ class TriangleEvaluator(Evaluator):
         if np.isinf(cutoff):
             self._placed = placed_atoms(n)
         if self._placed and tiles:
-            self._tables = {of: slope_items(n, of) for of in (TILING, SMALL)}
-            self._items = {of: integers(table) for of, table in self._tables.items()}
+            table = slope_items(n, OF_PAIRS)
+            self._count, self._items = len(table), integers(table)
             self._sums = PairSums(self._column())
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
@@ -84,23 +85,40 @@ class TriangleEvaluator(Evaluator):
         state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
         if placed and self._tiles:
             _, real, backend, n_kinds = self._made_for
-            tiling = SMALL if everything else TILING
             if everything and self._sums.energy is None:
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
             place, gather = gather_kernels(real, backend, everything)
-            of_pairs = tile_kernels(self._tiles, backend, n_kinds, tiling, everything)[1]
-            given = state.n, len(self._tables[tiling]), self._items[tiling], placed, self._nu
+            of_pairs = tile_kernels(self._tiles, backend, n_kinds, OF_PAIRS, everything)[1]
+            given = state.n, self._count, self._items, placed, self._nu
             call(place, state, placed)
             call(of_pairs, *given, control, when, self._sums)
             # Steps and evaluations have the same bits: their slopes are sums in the same order.
             call(gather, state, placed, self._sums, control, outputs, when)
             return
-        of_all, near = triangle_kernels(*self._made_for, everything)
         if placed:
-            call(of_all, state, placed, self._nu, control, outputs, when)
-        else:
-            rows = self._near.near
-            call(near, state, verlet, rows, self._limits, self._nu, control, outputs, when)
+            call(
+                triangle_kernel(*self._made_for, everything), state, placed, self._nu, control, outputs, when
+            )
+            return
+        rows, (_, *made_for) = self._near.near, self._made_for
+        self._make_room(rows.width, everything)
+        near = near_triangle_kernel(self._tiles, *made_for, self._has_product, everything)
+        lists = state, verlet, rows, self._limits, self._nu, state.sorted_of
+        call(near, *lists, self._sides, control, outputs, when)
+
+    def _make_room(self, width: int, everything: bool) -> None:
+        """Rows as wide as those of the list."""
+        if self._sides.width == width and self._columns >= (5 if everything else 1):
+            return
+        n, self._columns = self._state.n, 5 if everything else 1
+        memory.require(
+            (60 + 8 * self._columns) * n * width, 5 * n * width, "sides of triangles", memory.FEWER
+        )
+        lengths = {"n": n, "n width": n * width, "5 n width": 5 * n * width}
+        lengths["columns n width"] = self._columns * n * width
+        types = {"i32": ti.i32, "f64": ti.f64}
+        fields = list(Sides.fields.values())[1:]
+        self._sides = Sides(width, *(ti.ndarray(types[f.type], lengths[f.length]) for f in fields))
 
     def _column(self) -> Any:
         n = self._state.n
@@ -131,6 +149,6 @@ class TriangleEvaluator(Evaluator):
         return None if lost else in_ev(whole)
 
 
-SMALL = Tiling(32, 2, 16, 1)
-"""Where threads have five sums of each of their pairs."""
+OF_PAIRS = Tiling(32, 2, 16, 1)
+"""Few pairs for each thread, which has up to five sums of each."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import BackendError, EvaluationError
 from taichimd.core.runtime import ti
-from taichimd.enumerate.evaluator import Evaluator
+from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triple_forces import gather_kernels, take_kernel
@@ -20,6 +20,8 @@ from taichimd.forcefields.triple_products import Products
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
+DEGREE = -9
+"""Positions s r have s^-9 times the energy of positions r."""
 SILENT = partial(np.errstate, divide="ignore", invalid="ignore", over="ignore")
 """Atoms on top of each other are told by whoever sees what was found."""
 
@@ -30,6 +32,8 @@ class MatrixEvaluator(Evaluator):
     Raises:
         BackendError: on CUDA, PyTorch is not installed.
     """
+
+    apart = True
 
     def __init__(
         self,
@@ -45,6 +49,8 @@ class MatrixEvaluator(Evaluator):
         self._state, self._outputs, self._backend = state, outputs[0], backend
         kinds = state.kind.to_numpy()[state.sorted_of.to_numpy()]
         self._given = nu, kinds, cutoff
+        self._energy: float | None = None
+        self.degree = DEGREE if np.isinf(cutoff) else 0
         self._placed = Placed(in_library(np.zeros((state.n, 3)), backend), ti.ndarray(ti.i32, state.n))
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
@@ -55,9 +61,19 @@ class MatrixEvaluator(Evaluator):
             ti.sync()
         with SILENT():
             products = Products(self._placed.pos, *self._given)
+            if want in (ENERGY, REST):
+                if want == ENERGY or not self.degree:
+                    self._energy = products.energy()
+                self._outputs.energy.fill(0)
+                return
             found = products.forces() if want == FORCE else products.everything()
         take = take_kernel(real, want != FORCE)
         call(take, self._state, found.reshape(-1), control, self._outputs, when)
+
+    def energy(self) -> float | None:
+        """See `Evaluator`."""
+        found = self._energy
+        return found if found is not None and np.isfinite(found) else None
 
 
 def energy_by_products(

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame, make_grid
-from taichimd.neighbours.search import BINS, FIRST_BIN, FIRST_CODE, LAYOUT, PERIODIC, REACH
+from taichimd.neighbours.sorted_atoms import BINS, FIRST_BIN, FIRST_CODE, LAYOUT, PERIODIC, REACH
 from taichimd.neighbours.verlet_list import MOST_IMAGES, VerletList, coincident, guess
 from taichimd.system.state import State
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import FAST, REBUILD
-from taichimd.neighbours.search import Sorted
+from taichimd.neighbours.sorted_atoms import Sorted
 
 TOLERANCE = 4e-3
 """Angstrom; more than twice what the search's distances may be wrong by (`verlet_list.LARGEST_ERROR`)."""

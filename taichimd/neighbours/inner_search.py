@@ -7,6 +7,7 @@ through staged writes (`staged_writes`).
 
 from typing import Any
 
+from taichimd.core.arguments import View
 from taichimd.core.runtime import ti
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, WARP, some, those
@@ -16,6 +17,16 @@ CLOSEST2 = 4e-4
 """Square of the distance (angstrom) below which two atoms count as coincident."""
 LEFT = 0
 """Where in `Sorted.sums`, which the sort needs no longer, stands how many atoms are left; `Sorted.order` names them."""
+
+
+class Row(View):
+    """The row of atom i, as one argument of the functions that fill it; numbers are in registers.
+
+    Attributes:
+        i, thread: the atom, and the thread that has it. n: all atoms. entries, width, shift_bits: as of `VerletRows`.
+        ident, control, sort: as of kernels. radius2, bins, reach: as of `Sorted`, for the atom's system.
+        most_image, periodic: likewise. ground: see `sorted_atoms.Ground`. box: staged writes, or None.
+    """
 
 
 def inner_search(find: Any, layout: int) -> Any:
@@ -47,45 +58,49 @@ def inner_search(find: Any, layout: int) -> Any:
         return ti.select(stops, 0, hits), stops
 
     @ti.func
-    def search_row(i, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, sort: ti.template(), box: ti.template()):  # fmt: skip
-        """Fill the row of atom i; how many entries were found, or -1: it is left. All 32 threads of a warp call it."""
-        limit2 = ti.cast(radius2, find.real)
-        x = find.folded_at(i, n, sort.folded)
-        b = sort.bin_of[i]
-        home = find.home_of(b, bins)
+    def search_row(does, row: ti.template()):
+        """Fill a row; how many entries were found, or -1: it is left. All 32 threads of a warp call it."""
+        limit2 = ti.cast(row.radius2, find.real)
+        x = find.folded_at(row.i, row.n, row.sort.folded)
+        b = row.sort.bin_of[row.i]
+        home = find.home_of(b, row.bins)
         inside = does and find.mark_of(x) & 1 == 0
         for a in ti.static(range(3)):
-            inside = inside and home[a] >= reach[a] and home[a] < bins[a] - reach[a]
+            inside = inside and home[a] >= row.reach[a] and home[a] < row.bins[a] - row.reach[a]
         found, written = ti.select(inside, 0, -1), 0
-        wide, span, n_bins = 2 * reach[1] + 1, 2 * reach[2] + 1, bins[0] * bins[1] * bins[2]
-        at = ti.max(b - (reach[0] * bins[1] + reach[1]) * bins[2] - reach[2], 0)
-        base, end = sort.starts[at], sort.starts[ti.min(at + span, n_bins)]
+        wide, span = 2 * row.reach[1] + 1, 2 * row.reach[2] + 1
+        n_bins = row.bins[0] * row.bins[1] * row.bins[2]
+        at = ti.max(b - (row.reach[0] * row.bins[1] + row.reach[1]) * row.bins[2] - row.reach[2], 0)
+        base, end = row.sort.starts[at], row.sort.starts[ti.min(at + span, n_bins)]
         left = wide
-        for _ in range((2 * reach[0] + 1) * wide):
+        for _ in range((2 * row.reach[0] + 1) * wide):
             # Where the next column begins is read along with this one; behind the last one anything that is there.
             left -= 1
-            at += bins[2]
+            at += row.bins[2]
             if left == 0:
                 left = wide
-                at += (bins[1] - wide) * bins[2]
+                at += (row.bins[1] - wide) * row.bins[2]
             following = ti.max(ti.min(at, n_bins - span), 0)
-            next_base, next_end = sort.starts[following], sort.starts[ti.min(following + span, n_bins)]
+            next_base = row.sort.starts[following]
+            next_end = row.sort.starts[ti.min(following + span, n_bins)]
             while some(base < end and found >= 0):
                 hits = 0
                 if base < end and found >= 0:
-                    near, stops = near_in_word(i, x, base, end, found, n, width, limit2, ident, control, sort)
+                    near, stops = near_in_word(
+                        row.i, x, base, end, found, row.n, row.width, limit2, row.ident, row.control, row.sort
+                    )
                     hits = near
                     if stops:
                         found = -1
                 while some(hits != 0):
                     while hits != 0 and found - written < RING:
-                        put(box, found, base + lowest(hits) << shift_bits)
+                        put(row.box, found, base + lowest(hits) << row.shift_bits)
                         hits = without_lowest(hits)
                         found += 1
-                    written = send(box, found, written, CHUNK, n, width, entries, layout)
+                    written = send(row.box, found, written, CHUNK, row.n, row.width, row.entries, layout)
                 base += WORD
             base, end = next_base, next_end
-        send(box, found, written, 1, n, width, entries, layout)
+        send(row.box, found, written, 1, row.n, row.width, row.entries, layout)
         return found
 
     @ti.func
@@ -109,8 +124,9 @@ def inner_search(find: Any, layout: int) -> Any:
             i = ti.min(thread, n - 1)
             # In registers: arguments of a kernel are read again after each store.
             of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
-            all_bins, far = ti.max(sort.bins, 0), ti.max(sort.reach, 0)
-            found = search_row(i, thread < n, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, all_bins, far, sort, Outbox(ring, thread, i))  # fmt: skip
+            all_bins, far, radius2 = ti.max(sort.bins, 0), ti.max(sort.reach, 0), sort.radius2
+            row = Row(i=i, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=all_bins, reach=far, sort=sort, box=Outbox(ring, thread, i))  # fmt: skip
+            found = search_row(thread < n, row)
             if found >= 0:
                 find.take(i, found, rows.count, control)
             leave(i, found < 0 and thread < n, thread, sort)

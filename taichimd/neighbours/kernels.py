@@ -16,7 +16,8 @@ from taichimd.neighbours.control import CLOSE, CONTROL, IMAGE_X, LONGEST, MOST, 
 from taichimd.neighbours.inner_search import LEFT
 from taichimd.neighbours.rows import VerletRows
 from taichimd.neighbours.scan import scan, scan_ends
-from taichimd.neighbours.search import Search, search_functions
+from taichimd.neighbours.search import search_functions
+from taichimd.neighbours.sorted_atoms import Search
 from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
 
 

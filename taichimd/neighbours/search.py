@@ -6,89 +6,28 @@ own (`inner_search`). Where rows are in chunks (`rows`), the eight threads of a 
 an atom (`VerletList.search`): they compare eight of a stretch at once, and what is near goes into the row side by side.
 """
 
-from dataclasses import dataclass
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, Selection, View, device_helper
+from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import CLOSE, CUTS, IMAGE_X, MOST, NONE, REBUILD, STALE
-from taichimd.neighbours.inner_search import CLOSEST2, LEFT, inner_search
+from taichimd.neighbours.inner_search import CLOSEST2, LEFT, Row, inner_search
 from taichimd.neighbours.masks import WORD, lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, CHUNKED, claim, is_left, slot, some, whole_warps
+from taichimd.neighbours.sorted_atoms import (
+    BINS,
+    FIRST_BIN,
+    FIRST_CODE,
+    LAYOUT,
+    PERIODIC,
+    REACH,
+    UNROLL,
+    Ground,
+    Search,
+)
 from taichimd.neighbours.staged_writes import BLOCK, RING, Outbox, put, send
-
-UNROLL = 4
-"""Atoms that a thread compares at a time."""
-
-
-@dataclass(frozen=True)
-class Search:
-    """How a search is compiled.
-
-    Attributes:
-        real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes the
-            radius longer by what that may be wrong by.
-        together: the threads of a chunk share an atom; for rows in chunks.
-        alike: all atoms have one inverse mass: the sort before leaves these where they are.
-        one_species: likewise the numbers of the species, which kernels then may lack.
-        batch: there are several systems, each with bins and images of its own.
-    """
-
-    real: Any
-    together: bool = False
-    alike: bool = False
-    one_species: bool = False
-    batch: bool = False
-
-    @property
-    def sorted(self) -> Selection:
-        """What of `Sorted` its kernels take."""
-        return Sorted.only(*(name for name in Sorted.fields if self.batch or name not in OF_BATCH))
-
-
-OF_BATCH = ("system", "layouts")
-"""Arrays of `Sorted` that only a batch has."""
-BINS, REACH, PERIODIC = 0, 3, 6
-FIRST_BIN, FIRST_CODE, LAYOUT = 9, 10, 11
-"""In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a layout."""
-
-
-class Sorted(Bundle):
-    """Where atoms are in space: what the sort leaves for the search. `VerletList` makes the arrays."""
-
-    radius2: Any = Number("real", "square of the radius of the search, angstrom^2")
-    bins: Any = Number("ivec", "bins along each vector of the frame; of a batch all bins in one row")
-    reach: Any = Number("ivec", "bins to visit on each side")
-    periodic: Any = Number("ivec", "1 along periodic directions")
-    most_image: Any = Number("ivec", "largest image along each vector that codes hold")
-    grid: Any = Array(
-        "vec", "8 systems", "vectors of the frame, their inverse, origin of the bins, bins per unit"
-    )
-    starts: Any = Array("i32", "bins + 1", "first atom of each bin")
-    folded: Any = Array("searched", "3 (n + 4)", "positions to compare, angstrom")
-    turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
-    bin_of: Any = Array("i32", "n", "bin of each atom")
-    sorted_of: Any = Array("i32", "n", "place of each user's number")
-    counts: Any = Array("i32", "bins", "atoms of each bin; 0 between two sorts")
-    sums: Any = Array("i32", "see `scan`", "room for the running sum")
-    order: Any = Array("i32", "n", "atoms bin by bin, in any order")
-    turns_in: Any = Array("ivec", "n", "`turns` before the sort")
-    bin_in: Any = Array("i32", "n", "`bin_of` before the sort")
-    system: Any = Array("i32", "n", "system of the atom at a place, which no sort changes")
-    layouts: Any = Array(
-        "i32", "LAYOUT systems", "bins, reach, periodic directions and places of each system"
-    )
-
-
-class Ground(View):
-    """Where the bins and the images of an atom's system are, among those of a batch.
-
-    Attributes:
-        bins, reach, periodic: as those of `Sorted`. grid: where the system's vectors begin in `Sorted.grid`.
-        first_bin, first_code: number of bins, and of positive codes of images, of the systems before.
-    """
 
 
 @cache
@@ -174,17 +113,15 @@ def search_functions(how: Search, layout: int) -> Any:
         return code
 
     @ti.func
-    def entry_of(
-        j, i, odd, cells, code, shift_bits, most_image, ground: ti.template(), turns: ti.template(), control: ti.template()
-    ):  # fmt: skip
-        """The entry of j in the row of i, found so many cells away; `odd`, if one of them may have left the cell."""
+    def entry_of(j, odd, cells, code, row: ti.template()):
+        """The entry of j in a row, found so many cells away; `odd`, if one of them may have left the cell."""
         if odd & 1 == 1:
-            image = cells - (turns[j] - turns[i])
-            code = image_code(image, most_image, ground)
+            image = cells - (row.sort.turns[j] - row.sort.turns[row.i])
+            code = image_code(image, row.most_image, row.ground)
             for a in ti.static(range(3)):
-                if ti.abs(image[a]) > most_image[a]:
-                    ti.atomic_max(control[IMAGE_X + a], ti.abs(image[a]))
-        return (j << shift_bits) | (code & ((1 << shift_bits) - 1))
+                if ti.abs(image[a]) > row.most_image[a]:
+                    ti.atomic_max(row.control[IMAGE_X + a], ti.abs(image[a]))
+        return (j << row.shift_bits) | (code & ((1 << row.shift_bits) - 1))
 
     @ti.func
     def cells_away(index, bins):
@@ -241,8 +178,8 @@ def search_functions(how: Search, layout: int) -> Any:
         return hits, odd
 
     @ti.func
-    def visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, ground: ti.template(), sort: ti.template(), box: ti.template()):  # fmt: skip
-        """Put what is near of a stretch of atoms into the row of atom i, by one thread; how many entries it has then.
+    def visit_words(base, end, offset, cells, code, found, written, limit2, x, row: ti.template()):
+        """Put what is near of a stretch of atoms into a row, by one thread; how many entries it has then.
 
         And how many of them have been sent on, where there is staged writes. All 32 threads of a warp call it then.
         """
@@ -250,47 +187,47 @@ def search_functions(how: Search, layout: int) -> Any:
         while is_left(base < end, alone):
             hits, odd = 0, 0
             if base < end:
-                hits, odd = near_in_word(i, base, end, n, offset, here, limit2, ident, control, sort)
+                hits, odd = near_in_word(
+                    row.i, base, end, row.n, offset, here, limit2, row.ident, row.control, row.sort
+                )
                 odd |= mark_of(x)
             while is_left(hits != 0, alone):
                 while hits != 0 and (ti.static(not alone) or found - written < RING):
                     j = base + lowest(hits)
                     hits = without_lowest(hits)
-                    entry = entry_of(
-                        j, i, odd, cells, code, shift_bits, most_image, ground, sort.turns, control
-                    )
+                    entry = entry_of(j, odd, cells, code, row)
                     if ti.static(alone):
-                        put(box, found, entry)
-                    elif found < width:
-                        entries[slot(i, found, n, width, layout)] = entry
+                        put(row.box, found, entry)
+                    elif found < row.width:
+                        row.entries[slot(row.i, found, row.n, row.width, layout)] = entry
                     found += 1
                 if ti.static(alone):
-                    written = send(box, found, written, CHUNK, n, width, entries, layout)
+                    written = send(row.box, found, written, CHUNK, row.n, row.width, row.entries, layout)
             base += WORD
         return found, written
 
     @ti.func
-    def visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries: ti.template(), control: ti.template(), ident: ti.template(), most_image, ground: ti.template(), sort: ti.template()):  # fmt: skip
+    def visit_chunks(base, end, offset, cells, code, found, limit2, x, row: ti.template()):
         """The same by the threads that share the atom. All 32 of a warp call it, with nothing to do for some."""
-        own = i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
-        low = code & ((1 << shift_bits) - 1)
-        j = base + thread % CHUNK
+        own = row.i if cells[0] == 0 and cells[1] == 0 and cells[2] == 0 else -1
+        low = code & ((1 << row.shift_bits) - 1)
+        j = base + row.thread % CHUNK
         while is_left(j < end, True):
-            other = folded_at(ti.min(j, n - 1), n, sort.folded)
+            other = folded_at(ti.min(j, row.n - 1), row.n, row.sort.folded)
             d = other + offset
             r2 = d.dot(d)
             # No `and`: branches cost more than what they would save.
             near = ti.cast(r2 < limit2, ti.i32) & ti.cast(j < end, ti.i32) & ti.cast(j != own, ti.i32)
-            before, more = claim(near == 1, thread)
+            before, more = claim(near == 1, row.thread)
             place = found + before
-            entry = (j << shift_bits) | low
+            entry = (j << row.shift_bits) | low
             odd = (mark_of(other) | mark_of(x)) & 1
             if (near & (odd | ti.cast(r2 < ti.cast(CLOSEST2, search), ti.i32))) == 1:
                 if r2 < ti.cast(CLOSEST2, search):
-                    ti.atomic_min(control[CLOSE], ident[i])
-                entry = entry_of(j, i, odd, cells, code, shift_bits, most_image, ground, sort.turns, control)
-            if (near & ti.cast(place < width, ti.i32)) == 1:
-                entries[slot(i, place, n, width, layout)] = entry
+                    ti.atomic_min(row.control[CLOSE], row.ident[row.i])
+                entry = entry_of(j, odd, cells, code, row)
+            if (near & ti.cast(place < row.width, ti.i32)) == 1:
+                row.entries[slot(row.i, place, row.n, row.width, layout)] = entry
             found += more
             j += CHUNK
         return found
@@ -313,56 +250,57 @@ def search_functions(how: Search, layout: int) -> Any:
         return ivec(x, y, z)
 
     @ti.func
-    def stretch(place, last, low_z, high_z, bins, periodic, ground: ti.template(), starts: ti.template()):
+    def stretch(place, last, low_z, high_z, row: ti.template()):
         """Where a piece of a column begins and ends among the sorted atoms, and how many cells away it is.
 
         Bins that follow each other along z are one stretch.
         """
+        bins, periodic, starts = ti.static((row.bins, row.periodic, row.sort.starts))
         sx, sy, sz = cells_away(place[0], bins[0]), cells_away(place[1], bins[1]), place[2]
         base, end = 0, 0
         if place[0] <= last[0] and (sx == 0 or periodic[0] != 0) and (sy == 0 or periodic[1] != 0):
-            row = ((place[0] - sx * bins[0]) * bins[1] + place[1] - sy * bins[1]) * bins[2]
+            column = ((place[0] - sx * bins[0]) * bins[1] + place[1] - sy * bins[1]) * bins[2]
             if ti.static(how.batch):
-                row += ground.first_bin
-            base = starts[row + ti.max(low_z - sz * bins[2], 0)]
-            end = starts[row + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
+                column += row.ground.first_bin
+            base = starts[column + ti.max(low_z - sz * bins[2], 0)]
+            end = starts[column + ti.min(high_z - sz * bins[2], bins[2] - 1) + 1]
         return base, end, ivec(sx, sy, sz)
 
     @ti.func
-    def search_row(i, thread, does, n, width, shift_bits, entries: ti.template(), control: ti.template(), ident: ti.template(), radius2, bins, reach, periodic, most_image, ground: ti.template(), sort: ti.template(), box: ti.template()):  # fmt: skip
-        """Fill the row of atom i; how many entries were found. Where threads work together all 32 of a warp call it."""
-        limit2 = ti.cast(radius2, search)
-        x = folded_at(i, n, sort.folded)
-        b = sort.bin_of[i]
+    def search_row(does, row: ti.template()):
+        """Fill a row; how many entries were found. Where threads work together all 32 of a warp call it."""
+        limit2 = ti.cast(row.radius2, search)
+        x = folded_at(row.i, row.n, row.sort.folded)
+        b = row.sort.bin_of[row.i]
         if ti.static(how.batch):
-            b -= ground.first_bin
-        home = home_of(b, bins)
-        low_z, high_z = home[2] - reach[2], home[2] + reach[2]
-        if periodic[2] == 0:
-            low_z, high_z = ti.max(low_z, 0), ti.min(high_z, bins[2] - 1)
+            b -= row.ground.first_bin
+        home = home_of(b, row.bins)
+        low_z, high_z = home[2] - row.reach[2], home[2] + row.reach[2]
+        if row.periodic[2] == 0:
+            low_z, high_z = ti.max(low_z, 0), ti.min(high_z, row.bins[2] - 1)
         # Bins along x and y; along z cells, since a column may go on in the next one.
-        first = ivec(home[0] - reach[0], home[1] - reach[1], cells_away(low_z, bins[2]))
-        last = ivec(home[0] + reach[0], home[1] + reach[1], cells_away(high_z, bins[2]))
+        first = ivec(home[0] - row.reach[0], home[1] - row.reach[1], cells_away(low_z, row.bins[2]))
+        last = ivec(home[0] + row.reach[0], home[1] + row.reach[1], cells_away(high_z, row.bins[2]))
         if not does:
             first[0] = last[0] + 1
         place = first
-        base, end, cells = stretch(place, last, low_z, high_z, bins, periodic, ground, sort.starts)
+        base, end, cells = stretch(place, last, low_z, high_z, row)
         found, written = 0, 0
         while is_left(place[0] <= last[0], alone or together):
             # Where the next one begins is read along with this one.
             place = following(place, first, last)
-            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, bins, periodic, ground, sort.starts)  # fmt: skip
+            next_base, next_end, next_cells = stretch(place, last, low_z, high_z, row)
             offset, code = -x, 0
             if cells[0] != 0 or cells[1] != 0 or cells[2] != 0:
-                offset += ti.cast(corner(cells, ground, sort), search)
-                code = image_code(cells, most_image, ground)
+                offset += ti.cast(corner(cells, row.ground, row.sort), search)
+                code = image_code(cells, row.most_image, row.ground)
             if ti.static(together):
-                found = visit_chunks(i, base, end, offset, cells, code, found, limit2, thread, n, width, shift_bits, x, entries, control, ident, most_image, ground, sort)  # fmt: skip
+                found = visit_chunks(base, end, offset, cells, code, found, limit2, x, row)
             else:
-                found, written = visit_words(i, base, end, offset, cells, code, found, written, limit2, n, width, shift_bits, x, entries, control, ident, most_image, ground, sort, box)  # fmt: skip
+                found, written = visit_words(base, end, offset, cells, code, found, written, limit2, x, row)
             base, end, cells = next_base, next_end, next_cells
         if ti.static(alone):
-            send(box, found, written, 1, n, width, entries, layout)
+            send(row.box, found, written, 1, row.n, row.width, row.entries, layout)
         return found
 
     @ti.func
@@ -409,7 +347,10 @@ def search_functions(how: Search, layout: int) -> Any:
                         i = sort.order[thread]
                     of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
                     ground = ground_of(i, sort)
-                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, ground.bins, ground.reach, ground.periodic, sort.most_image, ground, sort, Outbox(ring, thread, i))  # fmt: skip
+                    radius2, most_image = sort.radius2, sort.most_image
+                    bins, reach, periodic = ground.bins, ground.reach, ground.periodic
+                    row = Row(i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=bins, reach=reach, periodic=periodic, most_image=most_image, ground=ground, sort=sort, box=Outbox(ring, thread, i))  # fmt: skip
+                    found = search_row(does, row)
                     if does:
                         take(i, found, rows.count, control)
         else:
@@ -419,7 +360,10 @@ def search_functions(how: Search, layout: int) -> Any:
                 if does or ti.static(together):
                     of_all, room, code_bits = ti.max(n, 0), ti.max(rows.width, 0), ti.max(rows.shift_bits, 0)
                     ground = ground_of(i, sort)
-                    found = search_row(i, thread, does, of_all, room, code_bits, rows.entries, control, ident, sort.radius2, ground.bins, ground.reach, ground.periodic, sort.most_image, ground, sort, None)  # fmt: skip
+                    radius2, most_image = sort.radius2, sort.most_image
+                    bins, reach, periodic = ground.bins, ground.reach, ground.periodic
+                    row = Row(i=i, thread=thread, n=of_all, width=room, shift_bits=code_bits, entries=rows.entries, control=control, ident=ident, radius2=radius2, bins=bins, reach=reach, periodic=periodic, most_image=most_image, ground=ground, sort=sort, box=None)  # fmt: skip
+                    found = search_row(does, row)
                     if does and thread % threads == 0:
                         take(i, found, rows.count, control)
         if n > 0:

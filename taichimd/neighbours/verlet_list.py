@@ -15,7 +15,7 @@ from taichimd.neighbours.box import Frame, Grid, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
-from taichimd.neighbours.search import UNROLL, Search, Sorted
+from taichimd.neighbours.sorted_atoms import UNROLL, Search, Sorted
 from taichimd.system.state import State
 
 MOST_IMAGES = 2**22

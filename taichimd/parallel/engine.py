@@ -24,7 +24,7 @@ from taichimd.program import explosion
 from taichimd.program.accepted import accepted
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
-from taichimd.program.ghosts import check_ghosts_do, reach_of
+from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array, NotCopied, Thermo
 from taichimd.program.totals import PIECE, stress_of
@@ -60,7 +60,8 @@ class ParallelEngine(NotCopied):
 
     Raises:
         StructureError, MissingParameterError, BackendError, CapacityError: as for `Engine`.
-        SettingsError: a force field that needs more than atoms within a range, or another ensemble.
+        SettingsError: a force field that needs more than atoms within a range, another ensemble, fewer atoms
+            than processes.
 
     Attributes:
         step: the step counter.
@@ -88,6 +89,8 @@ class ParallelEngine(NotCopied):
             raise SettingsError(
                 f"{self.ensemble.name} acts on the whole system; several processes do nve and nvt-langevin"
             )
+        if len(atoms) < processes.size:
+            raise SettingsError(f"{len(atoms)} atoms for {processes.size} processes; take fewer processes")
         self._processes, self.rank = processes, processes.rank
         self.forcefield, self.precision = forcefield, precision
         self.n_atoms, self.symbols = len(atoms), list(atoms.symbols)
@@ -108,7 +111,7 @@ class ParallelEngine(NotCopied):
         self._bath = Bath(self.ensemble, self.masses, cell)
         whole = Whole(
             cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
-            self._bath.coupling, max(map(reach_of, bounds)),
+            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds)),
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
@@ -211,7 +214,7 @@ class ParallelEngine(NotCopied):
         done = 0
         while done < n_steps:
             # Steps that are queued behind the end of lists do nothing, but exchange.
-            most = max(0.9 * self._expected - self._age, 0.15 * self._expected, 2.0)
+            most = max(0.9 * self._expected - self._age, 0.2 * max(self._expected, self._age), 2.0)
             ahead = int(min(most, n_steps - done, MOST_AHEAD))
             done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
         self._finish(ALL)

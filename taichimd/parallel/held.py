@@ -25,6 +25,11 @@ these over the thickness of a slab. Atoms may move half of it until they are cho
 as some steps; a thin slab with a wide margin has more atoms of others than own ones."""
 
 
+def margin_of(cutoff: float, thickness: float) -> float:
+    """How far beyond the reach a process holds atoms at first, from the cutoff and a slab's thickness."""
+    return min(max(OF_SLAB * thickness, LEAST_MARGIN * cutoff), MOST_MARGIN * cutoff)
+
+
 @dataclass(frozen=True)
 class Whole:
     """The system, as all processes know it.
@@ -32,7 +37,7 @@ class Whole:
     Attributes:
         kinds: (n,) numbers of the species. masses: (n,) amu. precision: see `Engine`.
         choice: the force field and how it is done. coupling: what acts on atoms besides.
-        reach: how far from an atom its forces need others, angstrom.
+        reach: how far from an atom its forces need others, angstrom. rows_reach: the same of their terms.
     """
 
     cell: Cell
@@ -42,6 +47,7 @@ class Whole:
     choice: Choice
     coupling: Coupling
     reach: float
+    rows_reach: float
 
 
 class Held:
@@ -87,8 +93,7 @@ class Held:
         if length == inf:
             depth = slabs.depth_of(positions, self._xp)
             length = float(depth.max() - depth.min())
-        least, most = LEAST_MARGIN * whole.choice.cutoff, MOST_MARGIN * whole.choice.cutoff
-        margin = min(max(OF_SLAB * length / slabs.processes, least), most)
+        margin = margin_of(whole.choice.cutoff, length / slabs.processes)
         room = self.state.n if self.device else None
         self.part = slabs.part(positions, self.rank, room, whole.reach + margin, self._xp)
         if self.device is None or self.allowed < 0.25 * margin:
@@ -113,11 +118,13 @@ class Held:
         alone = Bath(NVE(), masses[members], whole.cell)
         self.device = Device(state, whole.choice, alone, cell=whole.cell, with_lists=False)
         self.kernels = shared_kernels(state.real, whole.coupling)
+        self.device.listed = self._empty_rows
         width, size, first = slabs.width, slabs.processes, rank * slabs.width
         mine, since = ti.ndarray(state.vec, width), ti.ndarray(state.vec, width)
         self.shared = Shared(
             slot=ti.ndarray(ti.i32, state.n),
             number=ti.ndarray(ti.i32, state.n),
+            idle=ti.ndarray(ti.i32, state.n),
             mine=mine,
             since=since,
             everyone=ti.ndarray(state.vec, size * width) if size > 1 else mine,
@@ -140,9 +147,22 @@ class Held:
         way.write(state.vel, velocities[members])
         way.write(shared.slot, self.part.slot[members])
         way.write(shared.number, members)
+        way.write(shared.idle, self._idle().astype(np.int32))
         assert self.device is not None
         self.device.forces_known = self.device.evaluated = self.device.blown = False
         self.device.lists.outdate()
+
+    def _idle(self) -> Any:
+        """(m,) where no own atom needs the terms of an atom here, wherever both may go."""
+        whole, away = self.whole, self.part.away
+        if whole.rows_reach == 0.0:
+            return away >= 0.0
+        return away > whole.rows_reach + self.part.reach - whole.reach
+
+    def _empty_rows(self) -> None:
+        """Queue what leaves rows to those atoms alone whose terms are needed."""
+        assert self.device is not None
+        self.device.call(self.kernels.empty_rows, self.state, self.shared, self.device.lists.verlet)
 
     # Vectors of atoms.
 

@@ -18,6 +18,7 @@ from taichimd.core.runtime import ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import Coupling, coupling_functions
 from taichimd.neighbours.control import CONTROL, NONE, REBUILD
+from taichimd.neighbours.rows import VerletRows
 from taichimd.system.state import Atoms
 
 DONE, FAR, BLOWN = range(3)
@@ -33,6 +34,7 @@ class Shared(Bundle):
 
     slot: Any = Array("i32", "n", "place in `everyone` of the atom of a number here")
     number: Any = Array("i32", "n", "the user's number of it")
+    idle: Any = Array("i32", "n", "1 where no own atom needs the terms of the atom of a number here")
     mine: Any = Array("vec", "width", "own positions, and a vector that says what was met")
     since: Any = Array("vec", "width", "own positions when all processes made lists, angstrom")
     everyone: Any = Array("vec", "processes width", "those of all processes")
@@ -46,7 +48,7 @@ class Shared(Bundle):
 
 @cache
 def shared_kernels(real: Any, coupling: Coupling) -> Any:
-    """Kernels `begin`, `take`, `pack`, `prepare`.
+    """Kernels `begin`, `take`, `pack`, `prepare`, `empty_rows`.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
@@ -154,4 +156,16 @@ def shared_kernels(real: Any, coupling: Coupling) -> Any:
             if here >= shared.first and here < shared.last:
                 target[here - shared.first] = source[i]
 
-    return SimpleNamespace(begin=begin, take=take, pack=pack, prepare=prepare)
+    @kernel(
+        types,
+        atoms=Atoms.only("n", "ident"),
+        shared=Shared.only("idle"),
+        verlet=VerletRows.only("count"),
+    )
+    def empty_rows(atoms, shared, verlet):
+        """Atoms whose terms nobody needs have no neighbours."""
+        for i in range(atoms.n):
+            if shared.idle[atoms.ident[i]] == 1:
+                verlet.count[i] = 0
+
+    return SimpleNamespace(begin=begin, take=take, pack=pack, prepare=prepare, empty_rows=empty_rows)

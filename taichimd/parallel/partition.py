@@ -22,11 +22,13 @@ class Part:
     Attributes:
         slot: (n,) place of each atom in the gathered array, by the user's number.
         members: (m,) numbers of the atoms that the process holds, own ones and those within reach, ascending.
+        away: (m,) their distances from the slab, angstrom; -1 of own atoms.
         reach: angstrom from the slab within which it holds all atoms.
     """
 
     slot: Any
     members: Any
+    away: Any
     reach: float
 
 
@@ -89,7 +91,7 @@ class Slabs:
             begin, end = int(bounds[p]), int(bounds[p + 1])
             slot[order[begin:end]] = xp.arange(p * width, p * width + end - begin, dtype=np.int32)
         begin, end = int(bounds[rank]), int(bounds[rank + 1])
-        low, high = float(depth[order[begin]]), float(depth[order[end - 1]])
+        low, high = float(depth[int(order[begin])]), float(depth[int(order[end - 1])])
         away = xp.maximum(low - depth, depth - high)
         if self.period != inf:
             away = xp.minimum(away, self.period - xp.maximum(high - depth, depth - low))
@@ -99,6 +101,7 @@ class Slabs:
             room = int(xp.count_nonzero(away <= wanted))
             room += (room - (end - begin)) // 8 + 8
         if room >= n:
-            return Part(slot, xp.arange(n, dtype=np.int32), inf)
+            return Part(slot, xp.arange(n, dtype=np.int32), away, inf)
         nearest = xp.argpartition(away, room)
-        return Part(slot, xp.sort(nearest[:room]).astype(np.int32), float(away[nearest[room]]))
+        members = xp.sort(nearest[:room]).astype(np.int32)
+        return Part(slot, members, away[members], float(away[int(nearest[room])]))

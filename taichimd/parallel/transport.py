@@ -68,10 +68,10 @@ class NcclTransport:
         self._processes = processes
         self._pair: tuple[Any, ...] = (None, None)
         self._in_all(self._load)
-        devices = processes.allgather(self.xp.cuda.runtime.deviceGetPCIBusId(0))
+        devices = processes.allgather(self._device)
         if len(set(devices)) < len(devices):
             raise RuntimeError("processes share a GPU")
-        key = processes.bcast(self._module.get_unique_id() if processes.rank == 0 else None)
+        key = processes.bcast(self._key)
         self._in_all(lambda: self._connect(key))
         self._in_all(self._check)
 
@@ -92,7 +92,8 @@ class NcclTransport:
         self.xp: Any = cupy
         self._module: Any = nccl
         self._types = {4: nccl.NCCL_FLOAT32, 8: nccl.NCCL_FLOAT64}
-        cupy.cuda.runtime.getDeviceCount()
+        self._device: str = cupy.cuda.runtime.deviceGetPCIBusId(0)
+        self._key: Any = nccl.get_unique_id() if self._processes.rank == 0 else None
 
     def _connect(self, key: Any) -> None:
         processes = self._processes

@@ -1,5 +1,6 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from math import fsum
 from typing import Any
@@ -74,9 +75,12 @@ class Device:
         reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
+        listed: called whenever lists were made, before anything reads them; or None.
         homogeneous: part of the last `energy` that is homogeneous in the positions, eV; None: not known.
         degree: see `Evaluator`.
     """
+
+    listed: Callable[[], None] | None = None
 
     def __init__(
         self,
@@ -147,6 +151,8 @@ class Device:
         self._choose_kernels()
         if self._run.listed is not None:
             self.call(self._run.listed, *self.lists.reaches(), self.cell.arrays)
+        if self.listed is not None:
+            self.listed()
         return True
 
     def _choose_kernels(self) -> None:

@@ -41,7 +41,8 @@ class EnergyTerms:
         for one, engine in zip(contributions, self._engines, strict=True):
             if engine is not self._engine:
                 engine.set_state(positions=self._engine.positions(), cell=self._engine.cell)
-            terms = engine.energy_terms() or {one.name: float(engine.device.evaluate()[0])}
+            charged = engine.forcefield.charged
+            terms = engine.energy_terms() if charged else {one.name: engine.thermo().potential}
             if not isfinite(total := sum(terms.values())):
                 require_finite(total, engine.forces(), engine.symbols)
             for term, energy in terms.items():

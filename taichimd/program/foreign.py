@@ -17,7 +17,8 @@ from taichimd.core.runtime import blocks_for, grid, literals, start, ti
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width

@@ -20,8 +20,10 @@ from taichimd.core.runtime import start, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import NEIGHBOUR_SUM
+from taichimd.neighbours.skins import MOST_INNER
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -218,6 +220,16 @@ def reach_of(bound: Bound) -> float:
     if terms.many_body:
         return float(max(2.0 * bound.near_cutoffs.max(), bound.cutoffs.max()))
     return float(bound.cutoffs.max())
+
+
+def rows_reach(bound: Bound) -> float:
+    """How far from a local atom its forces need terms, and so rows, of others, angstrom; 0: nowhere."""
+    if bound.terms.passes is not None:
+        return inf
+    # Rows hold what is beyond the cutoff by a skin, too, and each entry looks for its reverse.
+    return (
+        float(bound.near_cutoffs.max() + MOST_INNER * bound.cutoffs.max()) if bound.terms.many_body else 0.0
+    )
 
 
 def _check_finite(positions: Array) -> None:

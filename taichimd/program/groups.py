@@ -6,7 +6,7 @@ from typing import Any
 from taichimd.core.runtime import ti
 from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.group import Group
-from taichimd.forcefields.base import Bound
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import ByTuple
 from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.near_list import NearList

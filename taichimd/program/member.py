@@ -30,7 +30,8 @@ class Member(NotCopied):
 
     Attributes:
         batch, number: whose it is. error: why it has stopped, or None.
-        n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition: as of `Engine`.
+        n_atoms, symbols, masses, pbc, fixed, ensemble, forcefield, precision, decomposition, backend: as of
+            `Engine`.
     """
 
     instead = "make another batch"
@@ -51,7 +52,7 @@ class Member(NotCopied):
         self.masses: Array = atoms.get_masses().astype(float)
         self.pbc = atoms.pbc.copy()
         self.forcefield, self.precision = batch.forcefield, batch.precision
-        self.decomposition = batch.decomposition
+        self.decomposition, self.backend = batch.decomposition, batch.backend
         self.error: TaichimdError | None = None
         self._last: dict[str, Array] = {}
         self._extract: Extract | None = None

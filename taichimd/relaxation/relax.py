@@ -6,9 +6,9 @@ print(result.converged, result.energy, result.atoms.cell)
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from ase import Atoms
@@ -26,6 +26,11 @@ from taichimd.relaxation.kernels import RUNNING
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from taichimd.program.options import EngineOptions
 
 CELL_SKIN = 0.02
 """Outer skin over cutoff where the cell relaxes: the list lasts one step."""
@@ -89,12 +94,9 @@ def relax(
     axes: str | None = None,
     pressure: float = 0.0,
     smax: float = 0.01,
-    backend: str = "auto",
-    precision: str = "float64",
-    skin: float | None = None,
-    decomposition: str = "auto",
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
+    **compute: "Unpack[EngineOptions]",
 ) -> Relaxation:
     """Relax atoms, and their cell if wanted, with FIRE on the device.
 
@@ -117,12 +119,10 @@ def relax(
         axes: Cartesian directions along which the cell may change, such as "xy"; None: all periodic ones.
         pressure: GPa, to be reached.
         smax: GPa, largest deviation from it in a component of the stress.
-        backend: auto, cuda or cpu.
-        precision: float64, mixed or float32.
-        skin: outer skin of the neighbour list, Å; None: chosen. No result depends on it.
-        decomposition: particle, tuple or auto (see `Engine`).
         on_row: told how it goes, several times a second or more often.
         should_stop: asked every few steps; True ends it with the structure so far.
+        **compute: `backend` (auto, cuda or cpu), `precision` (float64, mixed or float32), `skin` (Å; no
+            result depends on it), `decomposition` (particle, tuple or auto): as for `Engine`.
 
     Raises:
         SettingsError: a value that makes no sense, a cell that cannot relax in a direction that is asked for,
@@ -132,12 +132,6 @@ def relax(
             and reader.
     """
     settings = RelaxSettings(fmax, steps, cell, axes, pressure, smax)
-    compute: dict[str, Any] = {
-        "backend": backend,
-        "precision": precision,
-        "skin": skin,
-        "decomposition": decomposition,
-    }
     if isinstance(atoms, list | tuple):
         return relax_many(atoms, potential, settings, on_row, should_stop, **compute)  # type: ignore[return-value]
     require_atoms(atoms)
@@ -146,7 +140,7 @@ def relax(
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     freedom = cell_freedom(atoms, settings)
-    engine = Engine(atoms, forcefield, **compute | _skin(skin, freedom, forcefield))
+    engine = Engine(atoms, forcefield, **compute | _skin(compute, freedom, forcefield))
     # Said of the structure as it is, before anything moves.
     first = engine.evaluate()
     require_finite(first.energy, first.forces, engine.symbols)
@@ -163,7 +157,7 @@ def relax_many(
     on_row: Callable[[Row], None] = lambda row: None,
     should_stop: Callable[[], bool] = lambda: False,
     names: Sequence[str] | None = None,
-    **compute: Any,
+    **compute: "Unpack[EngineOptions]",
 ) -> list[Relaxation]:
     """Relax many structures, in one launch where a batch can serve the potential, else one after the other.
 
@@ -201,15 +195,13 @@ def relax_many(
             def on_own(row: Row, number: int = number) -> None:
                 on_row(replace(row, system=number))
 
-            more = {**asdict(settings), **compute, "should_stop": should_stop}
+            more: dict[str, Any] = {**asdict(settings), **compute, "should_stop": should_stop}
             with named(names[number]):
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
     cells = [one for one in freedoms if one is not None]
     freedom = cells[0] if cells else None
-    batch = Batch(
-        systems, forcefield, names=names, **compute | _skin(compute.get("skin"), freedom, forcefield)
-    )
+    batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedom, forcefield))
     for number, member in enumerate(batch.members):
         with named(names[number]):
             first = member.evaluate()
@@ -225,9 +217,10 @@ def relax_many(
     ]
 
 
-def _skin(skin: float | None, freedom: CellFreedom | None, forcefield: Any) -> dict[str, float]:
+def _skin(compute: Mapping[str, Any], freedom: CellFreedom | None, forcefield: Any) -> "EngineOptions":
     """The skin of a list that lasts one step, unless another was given."""
-    return {} if skin is not None or freedom is None else {"skin": CELL_SKIN * forcefield.list_cutoff}
+    given = compute.get("skin") is not None
+    return {} if given or freedom is None else {"skin": CELL_SKIN * forcefield.list_cutoff}
 
 
 class _Told(NamedTuple):

@@ -15,7 +15,7 @@ Decisions on moves of the whole system are taken on the host, with random number
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
@@ -36,6 +36,11 @@ from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.local_energy import locals_of
 from taichimd.sampling.proposals import Trials, proposals
 from taichimd.sampling.singles import SingleMoves
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from taichimd.program.options import EngineOptions
 
 ALL, SINGLE = "all", "single"
 RATES = ("moves", "volume_moves", "exchanges")
@@ -129,7 +134,8 @@ class MonteCarlo(Engine):
         volume_move: largest change of ln V.
         equilibration: sweeps at the start in which step sizes are tuned.
         seed: of all random numbers.
-        backend, precision, decomposition, fixed: as for `Engine`.
+        fixed: (n,) bool, True where an atom stays in place; None: all move.
+        **of_engine: `backend`, `precision`, `skin`, `decomposition`: as for `Engine`.
 
     Raises:
         SettingsError: a force field whose energy is no function of the positions, a pressure without a volume
@@ -153,10 +159,8 @@ class MonteCarlo(Engine):
         volume_move: float = 0.01,
         equilibration: int = 0,
         seed: int = 1,
-        backend: str = "auto",
-        precision: str = "float64",
-        decomposition: str = "auto",
         fixed: NDArray[np.bool_] | None = None,
+        **of_engine: "Unpack[EngineOptions]",
     ) -> None:
         from taichimd.forcefields.load import load_forcefield
 
@@ -164,9 +168,7 @@ class MonteCarlo(Engine):
         potential.check_bounded()
         check_ensemble(potential, atoms, pressure, fixed, together=kind == ALL)
         self._walls = pressure is not None and not atoms.pbc.any()
-        super().__init__(
-            atoms, potential, backend=backend, precision=precision, decomposition=decomposition, fixed=fixed
-        )
+        super().__init__(atoms, potential, fixed=fixed, **of_engine)
         if self._state.carried:
             raise refused(potential)
         self.temperature, self.kind, self.seed = temperature, kind, seed

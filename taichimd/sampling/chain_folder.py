@@ -5,8 +5,9 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import same_path
-from taichimd.app.outputs import CheckpointKeeper, OutputFolder, RunFiles, cut_trajectory, dropped_from
+from taichimd.app.outputs import OutputFolder, RunFiles, cut_trajectory, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import each

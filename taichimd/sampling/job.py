@@ -22,6 +22,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_structure
+from taichimd.sampling.chain import SINGLE
 from taichimd.sampling.chain_folder import ChainFolder, Folders
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
@@ -31,6 +32,8 @@ from taichimd.sampling.tempering import Chains
 _OF_EACH_RUN = ("sweeps", "output", "restart", "overwrite")
 _OF_EACH_CHAIN = ("temperature", "replicas", "seed")
 CHECKPOINT = "checkpoint.npz"
+ENERGIES = 8
+"""Of all triples that take as long as a full evaluation, or as a sweep of single moves, about."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +100,8 @@ def prepare_mc(flags: Mapping[str, Any]) -> MCJob:
         steps = told.sweeps or checkpoint.last_step - checkpoint.step
         if steps <= 0:
             raise SettingsError(f"the run of {told.restart} is complete: say how far to go on with --sweeps")
+    evaluations = len(chains) * steps // (1 if settings.moves == SINGLE else ENERGIES)
+    notes += forcefield.remarks_on_time(len(chains[0].atoms), evaluations, settings.backend)
     exchange = settings.exchange if rungs > 1 else None
     return MCJob(chains, exchange, rungs, steps, flags.get("restart"), forcefield, notes)
 

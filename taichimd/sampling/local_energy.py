@@ -16,7 +16,7 @@ from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
-from taichimd.forcefields.base import Bound
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import PairTerm, Triples
 from taichimd.neighbours.rows import slot
 

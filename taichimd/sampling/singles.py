@@ -13,8 +13,8 @@ from taichimd.core.random import uniform2
 from taichimd.core.runtime import WARPS, ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.reproducible_sum import empty_sums
-from taichimd.enumerate.row_sums import across
-from taichimd.forcefields.base import Bound
+from taichimd.enumerate.row_sums import across, from_first
+from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of
@@ -70,6 +70,8 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                         for k in ti.static(range(number)):
                             changes[k](sums, i, lane, many, x, y, first, g, k)
                         change = across(sums, 1, many)[0]
+                        if ti.static(many > 1):
+                            change = from_first(change)
                         if ti.cast(log(chance), ti.f64) < -trials.beta * change:
                             # All threads of a warp write the same: each finds it in the next move.
                             atoms.pos[i] = y

@@ -39,7 +39,7 @@ EXAMPLES = {
 
 def test_each_setting_has_an_option_and_each_option_a_setting():
     parameters = inspect.signature(run).parameters
-    # What the terminal shows is no property of the run.
+    # What the terminal shows, and how many runs there are, is no property of the run.
     assert set(parameters) - {"quiet", "replicas"} == set(SETTINGS) == {*EXAMPLES, "steps"}
     for name, one in SETTINGS.items():
         declared = get_args(parameters[name].annotation)[1]
@@ -53,9 +53,9 @@ def test_each_option_reaches_its_setting(monkeypatch):
     seen = {}
     monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
     monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
-    given = {name: f"given {name}" for name in SETTINGS}
-    run(**given | {"structure": ["given structure"], "temperature": "80"})
-    assert seen == given | {"temperature": 80.0}
+    given = {name: f"given {name}" for name in SETTINGS} | {"temperature": "250"}
+    run(**given | {"structure": [given["structure"]]})
+    assert seen == given | {"temperature": 250.0}
 
 
 def toml(values):

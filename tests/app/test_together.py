@@ -41,7 +41,7 @@ def report_of(folder):
 
 def test_each_folder_is_that_of_the_run_alone(capsys):
     observe = ["--observe", "rdf", "--observe-every", "10"]
-    more = [*COMMON, *LANGEVIN, *observe]
+    more = [*COMMON, *LANGEVIN, *observe, "--terms"]
     assert command("run", "B.xyz", "A.xyz", "--temperature", "900", "--output", "out", *more) == 0
     shown = capsys.readouterr().out
     names = ["000-B", "001-A"]

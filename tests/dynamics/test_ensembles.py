@@ -35,6 +35,8 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.system.cell import Cell
 
+pytestmark = pytest.mark.runtime("quadrants")
+
 SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]
 WHOLE = [Berendsen, Bussi, NoseHoover]
@@ -158,7 +160,6 @@ def test_slots_of_checkpoints_stay_where_they_were():
 # Distributions.
 
 
-@pytest.mark.runtime("quadrants")
 @pytest.mark.parametrize(
     ("kind", "coupling", "every"),
     [
@@ -212,7 +213,6 @@ def test_langevin_gives_every_atom_and_the_centre_of_mass_its_share():
     assert stats.kstest(np.ravel(centre), "norm").pvalue > 1e-3
 
 
-@pytest.mark.runtime("quadrants")
 def test_bussi_of_a_gas_is_gamma_distributed():
     """Nothing but the thermostat moves the kinetic energy: many samples, cheaply."""
     engine = gas_engine(Bussi(250.0, coupling_time=10.0, seed=11))

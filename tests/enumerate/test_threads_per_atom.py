@@ -99,3 +99,18 @@ def test_threads_of_a_warp_add_up_to_the_sum_of_one(lanes):
             np.testing.assert_array_equal(force[i], sums.results(one, exact.FORCE)[0])
         else:
             assert np.isnan(force[i]).all()
+
+
+def test_all_threads_of_a_warp_can_have_the_sum():
+    """A decision that all take must not come from what `across` leaves to threads other than the first."""
+    (row_sums,) = warps.emulated("enumerate.row_sums")
+    x = np.random.default_rng(5).normal(size=warps.WARP)
+
+    def total():
+        sums = row_sums.empty_sums(1)
+        exact.with_term(sums, 1, 0, x[warps.lane()])
+        return row_sums.from_first(row_sums.across(sums, 1, warps.WARP)[0])
+
+    found = warps.run(total)
+    assert len(set(found)) == 1
+    assert found[0] == pytest.approx(x.sum(), rel=1e-14)

@@ -85,6 +85,14 @@ def test_steps():
     assert np.abs(ends[0] - ends[1]).max() < 1e-11
 
 
+@pytest.mark.parametrize("cutoff", [None, 7.0])
+def test_energy_of_a_trial_move(cutoff):
+    """Which Monte Carlo asks for, without forces."""
+    atoms, pairs = near_lattice(60), LennardJones(epsilon=0.0104, sigma=3.4, cutoff=8.0)
+    engine = Engine(atoms, pairs + AxilrodTeller(45.69, cutoff, enumeration="matrix"), backend="cpu")
+    assert engine.device.energy() == pytest.approx(engine.evaluate().energy, rel=1e-12)
+
+
 def test_energy_alone():
     atoms = near_lattice(70, 2, ("Ar", "Kr"))
     found = [

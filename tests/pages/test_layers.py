@@ -70,6 +70,7 @@ LAYERS = [
     [
         "app.outputs",
         "app.bond_file",
+        "app.checkpoint_keeper",
         "app.console",
         "app.progress",
         "app.thermo_plot",

@@ -1,5 +1,6 @@
 """What a distribution holds: licence, citation, types; and that they say the same as the package."""
 
+import ast
 import re
 import tarfile
 import zipfile
@@ -75,3 +76,16 @@ def test_distributions_hold_them(tmp_path, monkeypatch):
     with tarfile.open(tmp_path / build.build_sdist(str(tmp_path))) as source:
         files = {name.split("/", 1)[1] for name in source.getnames()}
     assert {"LICENSE", "CITATION.cff", "taichimd/py.typed", *PAGES} <= files
+
+
+def test_no_function_has_more_than_twelve_arguments():
+    """More of them belong together: in a bundle (`core.arguments`), a view, settings."""
+    found = {}
+    for file in (ROOT / "taichimd").rglob("*.py"):
+        for one in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(one, (ast.FunctionDef, ast.Lambda)):
+                own = [*one.args.posonlyargs, *one.args.args, *one.args.kwonlyargs]
+                number = len([argument for argument in own if argument.arg not in ("self", "cls")])
+                found[f"{file.name}:{one.lineno}"] = number
+    assert len(found) > 1000
+    assert {name: number for name, number in found.items() if number > 12} == {}

@@ -63,6 +63,7 @@ def folder(tmp_path, monkeypatch):
 def test_every_block_runs_in_turn(page, folder, capsys, request):
     if page == "docs/howto/lammps.md":
         require_lammps()
+    if page in ("docs/howto/lammps.md", "docs/howto/several_gpus.md"):
         pytest.importorskip("mpi4py")
     if page in WITHOUT_ENGINE:
         request.getfixturevalue("fake")

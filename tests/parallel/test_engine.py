@@ -44,13 +44,15 @@ def test_processes_have_the_bits_of_one_engine(tmp_path, monkeypatch):
     everyone = of_processes(tmp_path, ["lj"], monkeypatch)
     check_case("lj", everyone)
     assert everyone[0]["lj 3 choices"] > 2  # atoms have changed from one process to another
-    for kept in everyone:
-        close, fast, refused = kept["told"]
+    for rank, kept in enumerate(everyone):
+        close, fast, refused, few, full = kept["told"]
         assert close.startswith("StructureError: atoms 100 and 101 (counted from 0)")
         assert fast.startswith("BlowUpError: the run exploded at step 1: atom 150 (Ar) moved by more than")
         assert refused == (
             "SettingsError: nvt-bussi acts on the whole system; several processes do nve and nvt-langevin"
         )
+        assert few == "SettingsError: 2 atoms for 3 processes; take fewer processes"
+        assert full == ("CapacityError: no room" if rank == 1 else "TaichimdError: another process: no room")
 
 
 @pytest.mark.long

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from pathlib import Path
 
 import ase.io
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.job import prepare_mc
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -188,6 +190,18 @@ def test_what_cannot_be_sampled_or_continued_is_one_line(call):
     code, _, err = call("mc open.extxyz --potential own.py:argon --sweeps 5 --ensemble npt")
     assert code == 2
     assert "ensemble = npt: the structure has no volume; expected" in err
+
+
+def test_work_that_would_take_days_is_told():
+    ase.io.write("drop.extxyz", bulk("Ar", cubic=True, a=5.4) * 6)
+    atoms = ase.io.read("drop.extxyz")
+    atoms.pbc = False
+    ase.io.write("drop.extxyz", atoms)
+    (Path() / "all.py").write_text(OWN + "from taichimd import AxilrodTeller\nargon += AxilrodTeller()\n")
+    told = {"structure": "drop.extxyz", "potential": "all.py:argon", "backend": "cpu", "equilibration": 1}
+    assert not prepare_mc({**told, "sweeps": 10}).notes
+    (note,) = prepare_mc({**told, "sweeps": 10**7, "moves": "single"}).notes
+    assert "all triples of 864 atoms, 10,000,001 times, would take about" in note
 
 
 def test_checkpoints_of_the_two_commands_are_told_apart(call):

@@ -46,6 +46,45 @@ def nitromethane(edge=10.0, n=3, seed=5):
     return found
 
 
+def rdx():
+    """C3H6N6O6, free: a ring of C and N by turns, two H on each C, NO2 on each N; lengths are rough."""
+    found, up = Atoms(), np.array([0, 0, 1.0])
+    for k in range(6):
+        out = np.array([np.cos(k * np.pi / 3), np.sin(k * np.pi / 3), 0])
+        along = np.cross(up, out)
+        if k % 2:
+            parts = [
+                ("N", 0),
+                ("N", 1.38 * out),
+                ("O", 1.99 * out + 1.06 * along),
+                ("O", 1.99 * out - 1.06 * along),
+            ]
+        else:
+            parts = [("C", 0.4 * up), ("H", out + 0.1 * up), ("H", 1.45 * up - 0.1 * out)]
+        found += Atoms([name for name, _ in parts], [1.42 * out + place for _, place in parts])
+    found.rattle(0.03, seed=1)
+    return found
+
+
+def petn():
+    """C5H8N4O12 in a cell of 10 angstrom: four arms CH2-O-NO2 on a carbon; lengths are rough."""
+    found = Atoms("C", [[0, 0, 0]])
+    for arm in ([1, 1, 1], [1, -1, -1], [-1, 1, -1], [-1, -1, 1]):
+        out = np.array(arm) / np.sqrt(3)
+        side = np.cross(out, [0, 0, 1.0]) / np.linalg.norm(np.cross(out, [0, 0, 1.0]))
+        other = np.cross(out, side)
+        carbon = 1.53 * out
+        oxygen = carbon + 0.5 * out + 1.33 * side
+        nitrogen = oxygen + 1.4 * out
+        ends = [nitrogen + 0.6 * out + 1.05 * other, nitrogen + 0.6 * out - 1.05 * other]
+        hydrogens = [carbon - 0.6 * side + 0.9 * other, carbon - 0.6 * side - 0.9 * other]
+        found += Atoms("CONO2H2", [carbon, oxygen, nitrogen, *ends, *hydrogens])
+    found.set_cell([10.0] * 3)
+    found.pbc = True
+    found.rattle(0.03, seed=1)
+    return found
+
+
 def silica(seed=2, rattle=0.15):
     """24 atoms of beta cristobalite with random displacements."""
     found = crystal(
@@ -117,6 +156,8 @@ SYSTEMS = {
     "carbon monoxide": (carbon_monoxide, "ffield.reax.cho"),
     "hydrogen cyanide": (hydrogen_cyanide, "ffield.reax.rdx"),
     "nitromethane": (nitromethane, "ffield.reax.rdx"),
+    "RDX": (rdx, "ffield.reax.rdx"),
+    "PETN": (petn, "ffield.reax.rdx"),
     "hot CHON": (chon, "ffield.reax.rdx"),
     "silica": (silica, "SiO.ffield"),
     "hot SiOH": (silica_with_hydrogen, "SiO.ffield"),

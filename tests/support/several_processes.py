@@ -61,10 +61,12 @@ def make(case):
     }[case]()
 
 
-def found(engine, timestep):
-    """What a run leaves."""
+def found(engine, timestep, between=None):
+    """What a run leaves; `between` is called between its parts."""
     for steps in STEPS:
         engine.advance(steps, timestep * units.fs)
+        if between is not None:
+            between(engine)
     thermo = engine.thermo()
     totals = [thermo.step, thermo.potential, thermo.kinetic, thermo.temperature, thermo.conserved]
     return {
@@ -84,17 +86,28 @@ def main(out, cases):
         for case in cases:
             atoms, forcefield, ensemble, timestep = make(case)
             engine = ParallelEngine(atoms, forcefield, processes, ensemble=ensemble, backend="cpu")
-            for name, value in found(engine, timestep).items():
+            for name, value in found(engine, timestep, _spoil if processes is world else None).items():
                 kept[f"{case} {processes.size} {name}"] = value
             kept[f"{case} {processes.size} choices"] = engine.choices
     told = []
-    for breaks in (_coincidence, _explosion, _thermostat):
+    for breaks in (_coincidence, _explosion, _thermostat, _too_few, _no_memory):
         try:
             breaks(ParallelEngine, make("lj")[1], world)
         except TaichimdError as error:
             told.append(f"{type(error).__name__}: {error}")
     kept["told"] = np.array(told)
     np.savez(Path(out) / f"{world.rank}.npz", **kept)
+
+
+def _spoil(engine):
+    """The lists of the second process alone become unfit, as when rows have too little room."""
+    from taichimd.neighbours.control import REBUILD
+
+    if engine.rank == 1:
+        control = engine._device.lists.control
+        values = control.to_numpy()
+        values[REBUILD] = 1
+        control.from_numpy(values)
 
 
 def _explosion(engine_of, forcefield, processes):
@@ -118,6 +131,27 @@ def _thermostat(engine_of, forcefield, processes):
     from taichimd import Bussi
 
     engine_of(argon(), forcefield, processes, ensemble=Bussi(300.0), backend="cpu")
+
+
+def _too_few(engine_of, forcefield, processes):
+    """Two atoms for three processes."""
+    engine_of(argon()[:2], forcefield, processes, backend="cpu")
+
+
+def _no_memory(engine_of, forcefield, processes):
+    """The second process alone has no room."""
+    from taichimd.core.errors import CapacityError
+
+    engine = engine_of(argon(), forcefield, processes, backend="cpu")
+    finish = engine._device.finish
+
+    def full(want):
+        if processes.rank == 1:
+            raise CapacityError("no room")
+        finish(want)
+
+    engine._device.evaluated, engine._device.finish = False, full
+    engine.thermo()
 
 
 if __name__ == "__main__":

@@ -94,9 +94,12 @@ def _shuffle(value, source):
 
 
 def _reduce_add_tiled(value, log2):
+    """The sum of 2^log2 threads, in the first of them; others get what is of no use, as on a GPU."""
     values = _exchange("reduce", value)
-    first = lane() >> log2 << log2
-    return sum(values[first + 1 : first + 2**log2], values[first])
+    for step in range(log2):
+        offset = 1 << (log2 - 1 - step)
+        values = [one + values[k + offset if k + offset < WARP else k] for k, one in enumerate(values)]
+    return values[lane()]
 
 
 def _shared_array(shape, dtype):

@@ -46,6 +46,9 @@ def sizes(found: Any) -> Any:
                             atoms, ms, style, marker=marker, ms=4, label=f"{label}, {settings}, {pairs}"
                         )
         axes.set(title=family, xlabel="atoms", ylabel="ms/step" if family == "water" else "")
+        sizes = (6000, 12000, 24000, 48000)
+        axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
+        axes.minorticks_off()
     panels[1].legend(fontsize=6, frameon=False)
     return figure
 

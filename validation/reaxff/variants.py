@@ -16,7 +16,7 @@ FORCES = "taichimd.forcefields.reaxff."
 def set_threads_of_row(many: int) -> None:
     """So many threads share a row of pairs or of acceptors: 1, 2, 4, 8 (the product's), 16 or 32."""
     from taichimd.core.runtime import ti
-    from taichimd.forcefields.reaxff import lanes
+    from taichimd.enumerate import row_sums
     from taichimd.neighbours.masks import how_many_below
     from taichimd.neighbours.rows import WARP, those
 
@@ -30,12 +30,13 @@ def set_threads_of_row(many: int) -> None:
             votes = votes & (2**threads - 1)
         return how_many_below(votes, thread % threads), ti.math.popcnt(votes)
 
-    lanes.LANES = many if many > 1 else 8
-    for name in ("lanes", "matrix", "nonbonded", "hydrogen_bonds", "bonded", "solver"):
+    row_sums.LANES = many if many > 1 else 8
+    row_sums.threads_of_row = lambda _layout: threads
+    for name in ("matrix", "nonbonded", "hydrogen_bonds", "bonded", "solver"):
         module: Any = import_module(FORCES + name)
         module.threads_of_row = lambda _layout: threads
         if name in ("matrix", "nonbonded"):
-            module.LANES = lanes.LANES
+            module.LANES = row_sums.LANES
     import_module(FORCES + "matrix").claim = claim
 
 

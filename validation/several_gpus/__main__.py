@@ -13,9 +13,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from validation.benchmarks.systems import CASES
-from validation.common import RESULTS, ROOT, table, write_json
-from validation.several_gpus.model import LATENCY, LAUNCHES, LINK, Slabs, predicted
+from validation.common import RESULTS, ROOT, command_line, table, write_json
+from validation.several_gpus.model import LATENCY, LAUNCHES, LINK, predicted, slabs_of
 
 
 def run_group(count: int, settings: dict[str, Any], limit: float) -> tuple[dict[str, Any] | None, str]:
@@ -47,9 +46,7 @@ def run_group(count: int, settings: dict[str, Any], limit: float) -> tuple[dict[
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--cases", nargs="+", default=["lj-melt", "tersoff-si", "vashishta-sio2"], choices=list(CASES)
-    )
+    parser.add_argument("--cases", nargs="+", default=list(MATERIAL), choices=list(MATERIAL))
     parser.add_argument(
         "--atoms", nargs="+", type=int, default=[500_000, 4_000_000], help="nearest cubes are taken"
     )
@@ -72,7 +69,8 @@ def main() -> None:
             if told:
                 failed.append({"case": case, "processes": count, "told": told})
                 print(f"{case}, {count} processes: {told}", flush=True)
-            head = head or (found and found["provenance"])
+            if found and head is None:
+                head = {**found["provenance"], "command": command_line()}
             rows += found["rows"] if found else []
             _compare(rows)
             assumed = {"link_bytes_per_s": LINK, "latency_s": LATENCY, "launches_s": LAUNCHES}
@@ -81,6 +79,8 @@ def main() -> None:
     sys.exit(bool(failed))
 
 
+MATERIAL = {"lj-melt": "Lennard-Jones", "tersoff-si": "Tersoff Si", "vashishta-sio2": "Vashishta SiO2"}
+"""Of the model."""
 HEADER = (
     "case", "atoms", "np", "way", "engine ms", "ms", "exchange ms", "held", "efficiency", "predicted ms",
     "same bits", "choices",
@@ -94,10 +94,7 @@ def _compare(rows: list[dict[str, Any]]) -> None:
         engine = engines.get((row["case"], row["atoms"]))
         if engine is None:
             continue
-        own = row["atoms"] / row["processes"]
-        density = row["atoms"] / row["volume_A3"]
-        reach = (max(row["held_atoms"]) - own) / (2.0 * row["area_A2"] * density)
-        slabs = Slabs(row["atoms"], row["area_A2"], density, reach)
+        slabs = slabs_of(MATERIAL[row["case"]], row["atoms"], row["processes"])
         row["same_bits"] = row["bits"] == engine["bits"]
         row["engine_ms_per_step"] = engine["ms_per_step"]
         row["efficiency"] = engine["ms_per_step"] / row["processes"] / row["ms_per_step"]

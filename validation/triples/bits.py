@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from ase.build import bulk
 
 from taichimd import Engine
 from taichimd.core.runtime import start
@@ -41,6 +42,14 @@ def computed(backend: str, sides: tuple[int, ...]) -> dict[str, Any]:
             found[f"{side**3} atoms, virials {enumeration}"] = engine.evaluate().virials
             engine.advance(20, 0.1)
             found[f"{side**3} atoms, positions after 20 steps {enumeration}"] = engine.positions()
+    # Triangles of a near list, of a periodic box.
+    box = bulk("Ar", "fcc", a=5.35, cubic=True).repeat(4)
+    box.rattle(0.1, seed=1)
+    engine = Engine(box, argon(8.5), backend=backend)
+    result = engine.evaluate()
+    found |= {"box, forces": result.forces, "box, energies": result.energies, "box, virials": result.virials}
+    engine.advance(20, 0.1)
+    found["box, positions after 20 steps"] = engine.positions()
     return {name: np.asarray(value, np.float64) for name, value in found.items()}
 
 

@@ -53,8 +53,12 @@ def crystal() -> Atoms:
     return atoms
 
 
-CASES = {"box": (crystal, 8.5, 20), "drop": (lambda: drop(7), None, 4)}
-"""Structure, cutoff and steps."""
+CASES = {
+    "box": (crystal, 8.5, 40, "all-triples"),
+    "drop": (lambda: drop(7), None, 8, "all-triples"),
+    "drop, by matrices": (lambda: drop(7), None, 8, "matrix"),
+}
+"""Structure, cutoff, steps and enumeration."""
 
 
 def lammps(atoms: Atoms, cutoff: float, steps: int, folder: Path) -> tuple[float, float]:
@@ -83,9 +87,9 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()
     found: dict[str, Any] = {}
-    for name, (structure, cutoff, steps) in CASES.items():
+    for name, (structure, cutoff, steps, enumeration) in CASES.items():
         atoms = structure()
-        engine = Engine(atoms, argon(cutoff), backend="cpu")
+        engine = Engine(atoms, argon(cutoff, enumeration), backend="cpu")
         energy = float(engine.evaluate().energy)
         engine.advance(1, TIMESTEP * FS)
         longer = cutoff or 2.0 * float(np.ptp(atoms.positions, axis=0).max())

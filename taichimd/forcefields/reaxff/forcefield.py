@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taichimd.forcefields import library
-from taichimd.forcefields.base import Bound, ForceField
+from taichimd.forcefields.base import ForceField
+from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.reaxff.angles import angles_function
 from taichimd.forcefields.reaxff.bond_orders import bond_orders_function

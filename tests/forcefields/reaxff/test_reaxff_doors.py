@@ -126,17 +126,19 @@ def test_a_restart_has_the_bits_of_a_straight_run(tmp_path, ensemble):
 
 
 def test_a_restart_of_an_extended_lagrangian(tmp_path):
-    """Auxiliary charges are in checkpoints; the next step is one iteration from them."""
-    forcefield = ReaxFF("H2O.ffield", charges="extended-lagrangian", matrix_precision="float32")
+    """Auxiliary charges are in checkpoints, and options; the next step is one iteration from them."""
+    forcefield = "H2O.ffield:charges=extended-lagrangian,matrix_precision=float32"
     straight = Simulation(water((5, 2, 2)), forcefield, backend="cpu", seed=3)
     cut = Simulation(water((5, 2, 2)), forcefield, backend="cpu", seed=3)
     straight.run(20)
     cut.run(10)
     cut.save(tmp_path / "checkpoint.npz")
-    again = Simulation.load(tmp_path / "checkpoint.npz", forcefield)
+    again = Simulation.load(tmp_path / "checkpoint.npz")
     again.run(10)
     np.testing.assert_array_equal(again.positions(), straight.positions())
     np.testing.assert_array_equal(again.forces(), straight.forces())
+    assert again.energy_terms() == straight.energy_terms()
+    assert sum(again.energy_terms().values()) == pytest.approx(again.energy(), rel=1e-12)
     assert again.thermo().charge_iterations == straight.thermo().charge_iterations == 1
 
 

@@ -1,0 +1,71 @@
+"""The observer that writes checkpoints of a run, and says where the last good one is."""
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from taichimd.app.observer import Observer
+from taichimd.app.protocols import ThermoLike
+from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+
+if TYPE_CHECKING:
+    from taichimd.app.simulation import Simulation
+
+
+class CheckpointKeeper(Observer):
+    """Writes a checkpoint at the first report, then whenever the interval has passed.
+
+    Args:
+        path: the checkpoint file.
+        make: builds the checkpoint of a simulation's present state.
+        before: called first: rows and frames must be on the disk before a checkpoint that counts on them.
+        interval: seconds.
+        saved_step: step of a checkpoint that is already there, or None.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        make: Callable[["Simulation"], Checkpoint],
+        before: Callable[[], None],
+        interval: float,
+        saved_step: int | None,
+    ) -> None:
+        self.path = path
+        self.saved_step = saved_step
+        self._make, self._before, self._interval = make, before, interval
+        self._saved_at = time.monotonic()
+
+    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+        """The first report of a new run is saved, so that there is a checkpoint whatever happens next."""
+        if self.saved_step is None:
+            self.save(simulation)
+
+    @property
+    def due(self) -> bool:
+        """Whether the interval has passed."""
+        return time.monotonic() - self._saved_at >= self._interval
+
+    def tick(self, simulation: "Simulation") -> None:
+        """Save when it is time."""
+        if self.due:
+            self.save(simulation)
+
+    def save(self, simulation: "Simulation") -> None:
+        """Save now; a state that is not finite never replaces a good checkpoint."""
+        checkpoint = self._make(simulation)
+        if not (np.isfinite(checkpoint.positions).all() and np.isfinite(checkpoint.velocities).all()):
+            return
+        self._before()
+        write_checkpoint(self.path, checkpoint)
+        self.saved_step = checkpoint.step
+        self._saved_at = time.monotonic()
+
+    def note(self) -> str:
+        """Where the last good checkpoint is, for messages."""
+        if self.saved_step is None:
+            return "no checkpoint had been written"
+        return f"the last good checkpoint is {self.path} (step {self.saved_step})"

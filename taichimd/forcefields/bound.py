@@ -1,0 +1,116 @@
+"""Force fields on the species of one structure: flat tables of parameters, and how far terms reach."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
+from taichimd.forcefields.terms import (
+    AngleTerm,
+    BondOrderTerm,
+    PairTerm,
+    PassesTerm,
+    Terms,
+    Triples,
+    TripletTerm,
+)
+from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
+
+BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
+"""What kernels are compiled for, by the kind of a three-body term."""
+SHORT = 0.7
+"""Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A force field on the species of one structure.
+
+    Attributes:
+        name: of the terms. terms: what to compile.
+        pair_table, body_table: flat parameter arrays, row by row.
+        cutoffs: (species, species) list cutoff of each pair, angstrom; -1 where nothing acts.
+        near_cutoffs: the same of the near list: of the three-body term alone, if it is short.
+        pair_cutoffs: the same of the pair term alone.
+        room: of a queued group, makes what a near list asks to grow.
+        evaluator: of the first of some queued groups, makes what queues their kernels, of state, near lists,
+            outputs, backend; span: how many groups these are.
+        triples: of a queued group that is a sum over triples, what is added up.
+    """
+
+    terms: Terms
+    pair_table: NDArray[np.float64]
+    body_table: NDArray[np.float64]
+    cutoffs: NDArray[np.float64]
+    near_cutoffs: NDArray[np.float64]
+    pair_cutoffs: NDArray[np.float64]
+    name: str
+    room: Any = None
+    evaluator: Any = None
+    span: int = 0
+    triples: Triples | None = None
+
+
+def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
+    """Tables of a group of terms for these species.
+
+    Args:
+        terms: at most one pair and one three-body term, or one of passes.
+        species: in the order of the kernels.
+
+    Raises:
+        MissingParameterError: pairs or triples without parameters.
+    """
+    by_kind = {term.kind: term for term in terms}
+    n = len(species)
+    cutoffs = near_cutoffs = pair_cutoffs = np.full((n, n), -1.0)
+    short = False
+    pair_table = body_table = np.zeros(1)
+    found: dict[str, Any] = {}
+    # First: where one file gives both terms, it is its triples that a user looks for.
+    if body := next((by_kind[kind] for kind in BODIES if kind in by_kind), None):
+        table = body.table
+        rows = table.values(species, body.name)
+        triples = np.reshape([row["cutoff"] for row in rows], (n, n, n))
+        reach = _reaches(triples, body.kind == BOND_ORDER)
+        cutoffs = near_cutoffs = np.maximum(cutoffs, reach)
+        columns = (*table.columns, "reach")
+        flat = np.array([[row[c] for c in table.columns] for row in rows])
+        body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
+        found[body.kind.replace(" ", "_")] = BODIES[body.kind](body.function, columns)
+    if pair := by_kind.get(PAIR) or by_kind.get(PASSES):
+        function, table = pair.function, pair.table
+        truncation = pair.truncation or "truncated"
+        rows = table.values(species, pair.name)
+        pair_cutoffs = np.reshape([row["cutoff"] for row in rows], (n, n))
+        cutoffs = np.maximum(cutoffs, pair_cutoffs)
+        short = bool(body and near_cutoffs.max() < SHORT * cutoffs.max())
+        flat = np.array([[row[c] for c in table.columns] for row in rows])
+        columns = table.columns
+        if truncation != "truncated":
+            flat = at_cutoff(function, columns, flat)
+            columns = (*columns, *EXTRA)
+        pair_table = flat.ravel()
+        if pair.kind == PAIR:
+            found["pair"] = PairTerm(truncated(function, truncation), columns)
+        else:
+            found["passes"] = PassesTerm(function, columns)
+    slots = {"pair": None, "triplet": None, "bond_order": None, **found}
+    terms_of = Terms(n_kinds=n, short_body=short, **slots)
+    name = " + ".join(dict.fromkeys(term.name for term in terms))
+    return Bound(
+        terms_of, pair_table, body_table, cutoffs, near_cutoffs if short else cutoffs, pair_cutoffs, name
+    )
+
+
+def _reaches(cutoff: NDArray[np.float64], bond_order: bool) -> NDArray[np.float64]:
+    """Longest distance of pair (i, j) in any triple centred on either, from cutoffs of (i, j, k).
+
+    A triplet's row (i, j, k) limits r_ij, its mirror (i, k, j) limits r_ik; a bond order's row (i, j, k)
+    limits r_ik, and (i, j, j) the bond.
+    """
+    one_way = cutoff.max(axis=1) if bond_order else cutoff.max(axis=2)
+    return np.maximum(one_way, one_way.T)

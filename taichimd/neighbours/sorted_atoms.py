@@ -1,0 +1,77 @@
+"""Atoms in the order of space: what the sort leaves for the search, and how a search is compiled."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number, Selection, View
+
+UNROLL = 4
+"""Atoms that a thread compares at a time."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """How a search is compiled.
+
+    Attributes:
+        real: ti.f64 or ti.f32, of the copies of the positions that are compared. Half the memory; the caller makes the
+            radius longer by what that may be wrong by.
+        together: the threads of a chunk share an atom; for rows in chunks.
+        alike: all atoms have one inverse mass: the sort before leaves these where they are.
+        one_species: likewise the numbers of the species, which kernels then may lack.
+        batch: there are several systems, each with bins and images of its own.
+    """
+
+    real: Any
+    together: bool = False
+    alike: bool = False
+    one_species: bool = False
+    batch: bool = False
+
+    @property
+    def sorted(self) -> Selection:
+        """What of `Sorted` its kernels take."""
+        return Sorted.only(*(name for name in Sorted.fields if self.batch or name not in OF_BATCH))
+
+
+OF_BATCH = ("system", "layouts")
+"""Arrays of `Sorted` that only a batch has."""
+BINS, REACH, PERIODIC = 0, 3, 6
+FIRST_BIN, FIRST_CODE, LAYOUT = 9, 10, 11
+"""In `Sorted.layouts`: three numbers each; bins and codes of images of the systems before; length of a layout."""
+
+
+class Sorted(Bundle):
+    """Where atoms are in space: what the sort leaves for the search. `VerletList` makes the arrays."""
+
+    radius2: Any = Number("real", "square of the radius of the search, angstrom^2")
+    bins: Any = Number("ivec", "bins along each vector of the frame; of a batch all bins in one row")
+    reach: Any = Number("ivec", "bins to visit on each side")
+    periodic: Any = Number("ivec", "1 along periodic directions")
+    most_image: Any = Number("ivec", "largest image along each vector that codes hold")
+    grid: Any = Array(
+        "vec", "8 systems", "vectors of the frame, their inverse, origin of the bins, bins per unit"
+    )
+    starts: Any = Array("i32", "bins + 1", "first atom of each bin")
+    folded: Any = Array("searched", "3 (n + 4)", "positions to compare, angstrom")
+    turns: Any = Array("ivec", "n", "whole cells that an atom is away from the first one")
+    bin_of: Any = Array("i32", "n", "bin of each atom")
+    sorted_of: Any = Array("i32", "n", "place of each user's number")
+    counts: Any = Array("i32", "bins", "atoms of each bin; 0 between two sorts")
+    sums: Any = Array("i32", "see `scan`", "room for the running sum")
+    order: Any = Array("i32", "n", "atoms bin by bin, in any order")
+    turns_in: Any = Array("ivec", "n", "`turns` before the sort")
+    bin_in: Any = Array("i32", "n", "`bin_of` before the sort")
+    system: Any = Array("i32", "n", "system of the atom at a place, which no sort changes")
+    layouts: Any = Array(
+        "i32", "LAYOUT systems", "bins, reach, periodic directions and places of each system"
+    )
+
+
+class Ground(View):
+    """Where the bins and the images of an atom's system are, among those of a batch.
+
+    Attributes:
+        bins, reach, periodic: as those of `Sorted`. grid: where the system's vectors begin in `Sorted.grid`.
+        first_bin, first_code: number of bins, and of positive codes of images, of the systems before.
+    """
