@@ -56,7 +56,9 @@ class EnsembleSettings(Settings, topic="ensemble"):
         "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr",
         "npt-mtk",
     ] = setting("nve", "What is held constant, and how", "ensemble")  # fmt: skip
-    temperature: types.Kelvin = setting(300.0, "Temperature of velocities drawn, and of the thermostat")
+    temperature: types.Kelvin = setting(
+        300.0, "Temperature of velocities drawn, and of the thermostat; 300,400: two runs"
+    )
     final_temperature: types.Kelvin | None = setting(
         None, "Temperature of the thermostat at the end of the run, reached linearly"
     )

@@ -79,7 +79,7 @@ def restart_several(flags: Mapping[str, Any], console: Console) -> int:
     """
     all_of = Members.read(Path(flags["restart"]))
     more = {key: value for key, value in flags.items() if key != "restart"}
-    for key in ("structure", "from_frame", "output", "overwrite", "replicas", "velocities"):
+    for key in ("structure", "from_frame", "output", "overwrite", "replicas", "velocities", "seed"):
         if key in more:
             raise SettingsError(
                 f"{key} = {more[key]}: a restart of several runs goes on with each where it is; leave it out"
