@@ -7,10 +7,13 @@ driver may expect of any engine, `app/test_engine_protocol.py` tests of this one
 import sys
 import time
 import types
+from pathlib import Path
 
 import numpy as np
 import pytest
 
+import taichimd
+import taichimd.program.energy_terms  # with the real runtime, before it is replaced
 from taichimd.core.errors import BackendError, BlowUpError, SettingsError
 from taichimd.core.units import GPA, KB
 from taichimd.dynamics.ensembles import NVE
@@ -185,8 +188,6 @@ class FakeEngine:
 
 
 def load_forcefield(spec):
-    from pathlib import Path
-
     if not isinstance(spec, str):
         return spec
     source = spec if Path(spec).is_file() else None
@@ -208,7 +209,7 @@ def fake(monkeypatch):
         monkeypatch.setitem(sys.modules, module.__name__, module)
     if "taichimd.forcefields" not in sys.modules:
         package = types.ModuleType("taichimd.forcefields")
-        package.__path__ = []
+        package.__path__ = [str(Path(taichimd.__file__).with_name("forcefields"))]
         monkeypatch.setitem(sys.modules, package.__name__, package)
     monkeypatch.setattr(FakeEngine, "calls", [])
     monkeypatch.setattr(FakeEngine, "after_advance", None)
