@@ -186,8 +186,9 @@ class ParallelEngine(NotCopied):
         """Figures of this process, for reports."""
         shared = self._held.shared
         return {
-            **self._device.statistics(), "transport": self.transport, "own_atoms": shared.last - shared.first,
-            "held_atoms": self._held.state.n, "common_builds": self.builds, "choices": self.choices,
+            **self._device.statistics(), "transport": self.transport, "transport_reason": self._way.reason,
+            "own_atoms": shared.last - shared.first, "held_atoms": self._held.state.n,
+            "common_builds": self.builds, "choices": self.choices,
         }  # fmt: skip
 
     # Time.

@@ -19,12 +19,13 @@ class HostTransport:
 
     Args:
         processes: communicator of mpi4py.
+        reason: why it is not NCCL, where that was tried.
     """
 
     name = "host"
 
-    def __init__(self, processes: Any) -> None:
-        self.xp, self._processes = np, processes
+    def __init__(self, processes: Any, reason: str = "") -> None:
+        self.xp, self._processes, self.reason = np, processes, reason
 
     def read(self, array: Any, length: int) -> Any:
         """A copy of an array of the device: (length, 3) of vectors, (length,) of numbers."""
@@ -60,7 +61,7 @@ class NcclTransport:
         RuntimeError: a process has no CuPy or no NCCL, shares its GPU, or receives what was not sent.
     """
 
-    name = "nccl"
+    name, reason = "nccl", ""
 
     def __init__(self, processes: Any) -> None:
         # Multicast over NVLink is not allowed on all hosts; NCCL then fails where it could do without.
@@ -138,11 +139,12 @@ class NcclTransport:
 
 def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:
     """NCCL between GPUs if it works, else the host; the first process says why it is the host."""
+    reason = ""
     if backend == "cuda" and processes.size > 1:
         try:
             return NcclTransport(processes)
         except RuntimeError as error:
+            reason = " ".join(str(error).split())
             if processes.rank == 0:
-                reason = " ".join(str(error).split())
                 print(f"note: positions go through the host, because {reason}", file=sys.stderr, flush=True)
-    return HostTransport(processes)
+    return HostTransport(processes, reason)

@@ -45,7 +45,10 @@ def main(file: str) -> None:
         row |= {"exchange_ms": _exchange(engine), "bits": _bits(engine)}
         figures = processes.allgather(engine.statistics())
         row["held_atoms"] = [one["held_atoms"] for one in figures]
-        row |= {key: figures[0][key] for key in ("transport", "own_atoms", "common_builds", "choices")}
+        row |= {
+            key: figures[0][key]
+            for key in ("transport", "transport_reason", "own_atoms", "common_builds", "choices")
+        }
         rows.append(row)
         if processes.rank == 0:
             write_json(settings["out"], {"provenance": provenance(), "rows": rows})
