@@ -9,7 +9,7 @@ from ase.build import bulk
 
 from taichimd import Vashishta, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError
-from taichimd.forcefields import base
+from taichimd.forcefields import bound
 from taichimd.forcefields.formats.vashishta import FIELDS
 from taichimd.forcefields.library import find
 from taichimd.forcefields.vashishta import COULOMB
@@ -110,7 +110,7 @@ def test_the_quadratic_form_is_the_limit_of_the_other(carbide):
 def test_lists_of_their_own_find_what_a_common_one_finds(name, build, monkeypatch):
     atoms = testing.with_velocities(build(), 600.0, 1)
     short = Engine(atoms, Vashishta(name))
-    monkeypatch.setattr(base, "SHORT", 0.0)
+    monkeypatch.setattr(bound, "SHORT", 0.0)
     common = Engine(atoms, Vashishta(name))
     one, two = short.evaluate(), common.evaluate()
     widths = [engine.device.lists.near[0].near.width for engine in (short, common)]

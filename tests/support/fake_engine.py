@@ -182,6 +182,9 @@ class FakeEngine:
         flows = np.einsum("n,na,nb->ab", self.masses, self._v, self._v) / self.volume - STRESS
         return flows[[0, 1, 2, 1, 0, 0], [0, 1, 2, 2, 2, 1]] / GPA
 
+    def bonds(self):
+        return None
+
     def statistics(self):
         lists = {"rebuilds": 0, "neighbours_mean": 3.0, "neighbours_max": 3}
         return {**lists, "cutoff_A": 3.0, "outer_skin_A": 0.5, "inner_skin_A": 0.2}
