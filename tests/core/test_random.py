@@ -140,6 +140,7 @@ def test_what_does_not_fit_the_counter_is_refused():
         stream.gamma(0.7)
 
 
+@pytest.mark.runtime("quadrants")  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["random"] == here("random")

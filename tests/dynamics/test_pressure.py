@@ -297,14 +297,8 @@ def test_another_step_number_does_no_deformation_again():
     np.testing.assert_array_equal(engine.cell, before)
 
 
-def test_one_thread_gives_the_bits_of_many():
-    for name in BAROSTATS:
-        assert elsewhere()[name] == here(name)
-
-
-@pytest.mark.runtime("taichi")  # compares both
 @needs_other_runtime
-def test_both_runtimes_give_the_same_trajectories():
+def test_both_runtimes_and_thread_counts_give_the_same_trajectories():
     for name in BAROSTATS:
         assert elsewhere()[name] == here(name)
 

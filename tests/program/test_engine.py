@@ -367,15 +367,11 @@ def test_single_precision_repeats_its_bits_too(name):
     assert_same_bits(state(second), state(first))
 
 
-@pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
-def test_one_thread_gives_the_bits_of_many(name):
-    """200 steps, to the last bit: positions, velocities, forces and totals."""
-    assert elsewhere()[name] == here(name)
-
-
+@pytest.mark.runtime("quadrants")  # compares both
 @needs_other_runtime
 @pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
-def test_both_runtimes_give_the_same_trajectory(name):
+def test_both_runtimes_and_thread_counts_give_the_same_trajectory(name):
+    """200 steps, to the last bit: positions, velocities, forces and totals."""
     assert elsewhere()[name] == here(name)
 
 
