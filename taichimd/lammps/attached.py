@@ -6,6 +6,7 @@ atoms need them (`program.ghosts`), which its `comm_modify cutoff` provides.
 
 import os
 import sys
+import time
 from collections.abc import Sequence
 from functools import wraps
 from typing import Any
@@ -120,10 +121,13 @@ class Attached:
         print(f"error: {f'process {rank}: ' * several}{' '.join(told.split())}", file=sys.stderr, flush=True)
         sys.stdout.flush()
         if several:
+            time.sleep(HEARD)
             self._lmp.get_mpi_comm().Abort(2)
         os._exit(2)
 
 
+HEARD = 0.5
+"""Seconds until mpiexec has passed the message on: an abort ends that, too."""
 _WANTED = ("eflag_global", "vflag_global", "eflag_atom", "vflag_atom")
 """LAMMPS's steps at which energy and virial, of all and of each atom, are wanted."""
 

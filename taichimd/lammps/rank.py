@@ -9,7 +9,7 @@ from typing import Any
 
 from taichimd.core.errors import BackendError
 from taichimd.core.processes import load_mpi
-from taichimd.lammps.attached import attach
+from taichimd.lammps.attached import HEARD, attach
 from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import check_reach
 
@@ -68,6 +68,7 @@ def _end(lmp: Any, error: BaseException) -> None:
     print(f"error: {f'process {rank}: ' * (rank > 0)}{' '.join(told.split())}", file=sys.stderr, flush=True)
     sys.stdout.flush()
     if several and lmp.has_mpi4py:
+        time.sleep(HEARD)
         lmp.get_mpi_comm().Abort(2)
     os._exit(2)
 
