@@ -21,7 +21,7 @@ from taichimd.parallel.held import Held, Whole
 from taichimd.parallel.partition import Slabs
 from taichimd.parallel.transport import transport_of
 from taichimd.program import explosion
-from taichimd.program.accepted import accepted
+from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
@@ -31,11 +31,8 @@ from taichimd.program.totals import PIECE, stress_of
 from taichimd.system.cell import Cell
 from taichimd.system.checks import (
     check_atoms,
-    check_digits,
-    check_images,
     check_options,
     check_steps,
-    check_turns,
 )
 
 MOST_AHEAD = 50
@@ -100,11 +97,7 @@ class ParallelEngine(NotCopied):
         self.backend = start(backend)
         bounds = forcefield.bind(species)
         self._cell = cell = Cell(atoms.cell.array, self.pbc)
-        check_turns(atoms.positions, cell.frame)
-        check_digits(atoms.positions, precision)
-        check_images(forcefield.name, forcefield.cutoff, self.pbc)
-        for term in forcefield.terms:
-            term.check_structure(atoms)
+        check_system(forcefield, atoms, cell, precision)
         how = choose("auto", [bound.terms for bound in bounds], False, self.backend)
         tuples = tuple(by_tuple(how, bound.terms) for bound in bounds)
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)

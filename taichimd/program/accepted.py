@@ -2,10 +2,14 @@
 
 from typing import Any
 
+from ase import Atoms
+
 from taichimd.core.errors import SettingsError
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.decomposition import TUPLE
+from taichimd.system.cell import Cell
+from taichimd.system.checks import check_digits, check_images, check_turns
 
 
 def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) -> ForceField:
@@ -42,3 +46,19 @@ def accepted(forcefield: Any, precision: str, decomposition: str, driven: bool) 
             f"a sum of {names[0]} and {names[1]}: the charges follow from one of them only; leave one out"
         )
     return found
+
+
+def check_system(forcefield: ForceField, atoms: Atoms, cell: Cell, precision: str) -> None:
+    """Raise a TaichimdError if a structure does not suit a force field and a precision.
+
+    Args:
+        forcefield: `accepted`.
+        atoms: the structure.
+        cell: its cell.
+        precision: of the engine.
+    """
+    check_turns(atoms.positions, cell.frame)
+    check_digits(atoms.positions, precision)
+    check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
+    for term in forcefield.terms:
+        term.check_structure(atoms)

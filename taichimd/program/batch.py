@@ -7,6 +7,7 @@ those of each system: nothing else knows that there are several (docs/decisions,
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from math import isinf
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program import explosion
-from taichimd.program.accepted import accepted
+from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -30,12 +31,9 @@ from taichimd.program.totals import BatchSums
 from taichimd.system.cell import Cell
 from taichimd.system.checks import (
     check_atoms,
-    check_digits,
-    check_images,
     check_neighbours,
     check_options,
     check_steps,
-    check_turns,
 )
 from taichimd.system.constraints import check_fixed
 from taichimd.system.state import State
@@ -124,9 +122,7 @@ class Batch(NotCopied):
         for number, atoms in enumerate(systems):
             with named(self.names[number]):
                 cells.append(Cell(atoms.cell.array, atoms.pbc.copy()))
-                check_turns(atoms.positions, cells[-1].frame)
-                check_digits(atoms.positions, precision)
-                check_images(forcefield.name, forcefield.cutoff, atoms.pbc)
+                check_system(forcefield, atoms, cells[-1], precision)
                 check_neighbours(forcefield.list_cutoff, many_body, cells[-1].frame, atoms.positions)
                 held.append(check_fixed(None if fixed is None else fixed[number], len(atoms)))
         self.decomposition = choose(decomposition, [bound.terms for bound in bounds], False, self.backend)
@@ -373,6 +369,8 @@ def why_alone(forcefield: ForceField) -> str | None:
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
         return f"{charged[0]} equilibrates the charges of one system at a time"
+    if isinf(forcefield.cutoff):
+        return f"{forcefield.name} without a cutoff would join the systems"
     if forcefield.enumeration != "neighbours":
         return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
     return None

@@ -19,7 +19,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program import explosion
-from taichimd.program.accepted import accepted
+from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -32,7 +32,6 @@ from taichimd.system.checks import (
     check_all_pairs_of,
     check_atoms,
     check_digits,
-    check_images,
     check_neighbours,
     check_options,
     check_positions,
@@ -112,11 +111,7 @@ class Engine(NotCopied):
         many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
         cell = Cell(atoms.cell.array, self.pbc)
         frame = cell.frame
-        check_turns(atoms.positions, frame)
-        check_digits(atoms.positions, precision)
-        check_images(forcefield.name, forcefield.cutoff, self.pbc)
-        for term in forcefield.terms:
-            term.check_structure(atoms)
+        check_system(forcefield, atoms, cell, precision)
         check_neighbours(forcefield.list_cutoff, many_body, frame, atoms.positions)
         self._all_pairs = forcefield.enumeration == "all-pairs"
         if self._all_pairs:

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-from ase import units
+from ase import Atoms, units
 from ase.build import bulk
 from bits import elsewhere, here, needs_other_runtime
 
-from taichimd import Batch, Engine, LennardJones, ReaxFF, load_forcefield, testing
+from taichimd import AxilrodTeller, Batch, Engine, LennardJones, ReaxFF, load_forcefield, testing
 from taichimd.core import memory
 from taichimd.core.errors import (
     BlowUpError,
@@ -196,6 +196,15 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
     monkeypatch.setattr(memory, "_free_cuda", lambda: 10_000)
     with pytest.raises(CapacityError, match=r"a batch of 99 systems, 792 atoms .*; about \d+ systems"):
         Batch([one] * 99, forcefield)
+
+
+def test_triples_of_one_system_only():
+    """Without a cutoff triples would join atoms of two systems; with one, each system needs three atoms."""
+    three = Atoms("Ar3", [(0, 0, 0), (4, 0, 0), (2, 3, 0)])
+    with pytest.raises(SettingsError, match="without a cutoff would join the systems, and has no batches"):
+        Batch([three, three], load_forcefield(["Ar.lj", AxilrodTeller(nu=45.69)]))
+    with pytest.raises(StructureError, match=r"system 1 \(counted from 0\): the structure has 2 atoms"):
+        Batch([three, three[:2]], AxilrodTeller(nu=45.69, cutoff=8.0))
 
 
 @pytest.mark.runtime("quadrants")
