@@ -14,6 +14,7 @@ from taichimd.app.outputs import OutputFolder
 from taichimd.app.summary import header_rows, print_rows
 from taichimd.io.analysis_files import COLOURS, draw
 from taichimd.io.files import write_atomically
+from taichimd.io.lock import locked
 from taichimd.io.report import read_report
 from taichimd.io.thermo import read_thermo
 
@@ -62,6 +63,18 @@ def print_batch(console: Console, jobs: Mapping[str, "Job"], decomposition: str)
 def _span(texts: Sequence[str]) -> str:
     """One text for several: the first, and the last where it differs."""
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
+
+
+def show_table(console: Console, all_of: "Members") -> None:
+    """Write the table and the picture of all runs that have begun, and print the rows.
+
+    Raises:
+        OutputError: they cannot be written.
+    """
+    with locked(all_of.folder):
+        rows = write_table(all_of)
+        plot_table(all_of, rows)
+    print_table(console, all_of, rows)
 
 
 def write_table(all_of: "Members") -> list[Row]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.batch_table import plot_table, print_table, write_table
+from taichimd.app.batch_table import show_table
 from taichimd.app.config import make_settings
 from taichimd.app.members import FILE, Members, spread, values_of
 from taichimd.app.together import run_members
@@ -119,10 +119,7 @@ def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console) -> in
                 for child in children:
                     child.send_signal(stopped or 0)
             time.sleep(_LOOK_SECONDS)
-    with locked(all_of.folder):
-        rows = write_table(all_of)
-        plot_table(all_of, rows)
-    print_table(console, all_of, rows)
+    show_table(console, all_of)
     for child, log in zip(children, logs, strict=True):
         if child.returncode and stopped is None:
             last = log.read_text(encoding="utf-8", errors="replace").strip().splitlines()[-1:]

@@ -1,6 +1,5 @@
 """Several runs: those that one batch can serve step together, the others one after the other."""
 
-import contextlib
 import os
 import shlex
 import time
@@ -12,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.batch_table import plot_table, print_batch, print_table, write_table
+from taichimd.app.batch_table import print_batch, show_table
 from taichimd.app.config import make_settings
 from taichimd.app.driver import (
     check_folder,
@@ -33,11 +32,11 @@ from taichimd.app.progress import ProgressObserver
 from taichimd.app.run import Run
 from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, all_to_the_end
-from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
+from taichimd.core.errors import BlowUpError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
-from taichimd.program.batch import Batch, why_alone
+from taichimd.program.batch import Batch, named, why_alone
 
 _FILES_OF_A_RUN = 4
 """Open ones: lock, table, trajectory, and one more for a moment."""
@@ -133,7 +132,7 @@ def run_members(
     mine = [all_of.members[k] for k in (range(len(all_of.members)) if numbers is None else numbers)]
     jobs = []
     for member in mine:
-        with _of(member.name):
+        with named(member.name):
             job = all_of.job(member, more)
             if job is not None:
                 job.forcefield.bind(sorted(set(job.atoms.symbols)))
@@ -143,10 +142,7 @@ def run_members(
     if len(jobs) < len(mine):
         console.print(f"{len(mine) - len(jobs)} of {len(mine)} runs have ended before", highlight=False)
     code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
-    with locked(all_of.folder):
-        rows = write_table(all_of)
-        plot_table(all_of, rows)
-    print_table(console, all_of, rows)
+    show_table(console, all_of)
     if code >= STOPPED:
         console.print("stopped; to go on:", highlight=False)
         console.print(command, highlight=False, markup=False, soft_wrap=True)
@@ -174,16 +170,6 @@ def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: 
         if code >= STOPPED:
             break
     return code, failed
-
-
-@contextlib.contextmanager
-def _of(name: str) -> Any:
-    """Errors within are of this run."""
-    try:
-        yield
-    except TaichimdError as error:
-        error.args = (f"{name}: {error}", *error.args[1:])
-        raise
 
 
 def alone(job: Job) -> str | None:
@@ -232,7 +218,7 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
         runs = []
         for number, (job, folder, goes_on) in enumerate(zip(jobs, folders, appending, strict=True)):
             clear_folder(folder, goes_on)
-            with _of(group[number].name):
+            with named(group[number].name):
                 simulation = simulation_of(batch.members[number], job)
             more = {"batch": {"systems": len(group), "number": number, "atoms": int(batch.device.state.n)}}
             runs.append(Run(job, folder, simulation, before, console, goes_on, more))
