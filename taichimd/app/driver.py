@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.job import Job, same_path
+from taichimd.app.job import Job, goes_on
 from taichimd.app.notes import faster_runtime
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.protocols import EngineLike
@@ -55,12 +55,7 @@ def check_folder(folder: OutputFolder, job: Job) -> bool:
         OutputError: another run is there, or frames of another format.
     """
     settings = job.settings
-    restart = Path(str(settings.system.restart))
-    appending = job.checkpoint is not None and same_path(restart.parent, folder.path)
-    folder.check(overwrite=settings.output.overwrite or appending)
-    if appending and job.checkpoint is not None:
-        folder.check_format()
-        job.notes.extend(folder.gap_in_frames(job.checkpoint.settings.get("frames"), job.checkpoint.step))
+    appending = goes_on(folder, job.checkpoint, settings.system.restart, settings.output.overwrite, job.notes)
     if appending and settings.output.terms and lacks(folder.thermo, TERM):
         job.notes.append(
             "thermo.csv was begun without terms and goes on without them: choose another --output for them; "

@@ -177,3 +177,30 @@ def _absolute(settings: RunSettings) -> RunSettings:
 def same_path(one: Path, other: Path) -> bool:
     """Whether two paths lead to one place."""
     return one.resolve() == other.resolve()
+
+
+def goes_on(
+    folder: OutputFolder,
+    checkpoint: Checkpoint | None,
+    restart: str | None,
+    overwrite: bool,
+    notes: list[str],
+) -> bool:
+    """Whether a run appends to the files of a folder; remarks are added to the notes.
+
+    Args:
+        folder: where it writes.
+        checkpoint: that it is begun from, or None.
+        restart: the file of that.
+        overwrite: whether another run there may be replaced.
+        notes: for the user.
+
+    Raises:
+        OutputError: another run is there, or frames of another format.
+    """
+    appending = checkpoint is not None and same_path(Path(str(restart)).parent, folder.path)
+    folder.check(overwrite=overwrite or appending)
+    if appending and checkpoint is not None:
+        folder.check_format()
+        notes.extend(folder.gap_in_frames(checkpoint.settings.get("frames"), checkpoint.step))
+    return appending

@@ -14,6 +14,7 @@ from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.scalars import is_whole
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
+from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.files import writing
 from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
@@ -119,6 +120,12 @@ class OutputFolder:
         if there and before == NONE != self.frames:
             return [f"{there[0]} is continued after a gap: the run before step {step:,} wrote no frames"]
         return []
+
+    def drop_frames(self, step: int) -> None:
+        """Drop frames at or after a step, which are of a run that is no longer this one."""
+        for file in self.trajectories:
+            if file.exists():
+                cut_trajectory(file, step)
 
     def clear(self) -> None:
         """Remove an earlier run's files: late, when the new run is known to start."""
@@ -334,19 +341,24 @@ class RunFiles:
                 stack.callback(file.close)
 
 
-def dropped_from(step: int, rhythm: int, steps: int) -> int:
-    """First step whose rows, or frames, a restart writes itself.
+def dropped_from(checkpoint: Checkpoint | None, rhythm: str, steps: int) -> int | None:
+    """First step whose rows, or frames, a restart writes itself; None of a new run.
 
     A row at the checkpoint's step stays if it belongs to the rhythm; one that is there only because the
     earlier run ended goes, so that the files are those of a run that was never cut. Where no step is left
     to do, all rows stay.
 
     Args:
-        step: of the checkpoint.
-        rhythm: steps between rows of the run before.
+        checkpoint: where the restart goes on, or None.
+        rhythm: the setting of steps between rows, "every", or between frames, "frames_every", which without a
+            value are those between rows.
         steps: that the restart will do.
     """
-    return step + 1 if steps == 0 or step % rhythm == 0 else step
+    if checkpoint is None:
+        return None
+    step, before = checkpoint.step, checkpoint.settings
+    every = before.get(rhythm) or before["every"]
+    return step + 1 if steps == 0 or step % every == 0 else step
 
 
 def cut_trajectory(path: Path, step: int) -> None:

@@ -20,7 +20,6 @@ from taichimd.app.outputs import (
     RunFiles,
     ThermoTable,
     TrajectoryFile,
-    cut_trajectory,
     dropped_from,
 )
 from taichimd.app.profile import profile_of
@@ -36,12 +35,11 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
 from taichimd.io.report import (
+    circumstances,
     energy_drift,
-    host,
     pressure_and_volume,
     read_report,
     segments,
-    versions,
     write_report,
 )
 from taichimd.io.structures import has_velocities
@@ -152,11 +150,8 @@ class Run:
                 terms=output.terms,
                 drop_from=self._drop_from("frames_every"),
             )
-        else:
-            # Frames behind the checkpoint are of a run that is no longer this one.
-            for file in self.folder.trajectories:
-                if self.appending and file.exists():
-                    cut_trajectory(file, self.first_step + 1)
+        elif self.appending:
+            self.folder.drop_frames(self.first_step + 1)
         table = ThermoTable(
             self.folder.thermo,
             drop_from=self._drop_from("every"),
@@ -194,11 +189,7 @@ class Run:
             )
 
     def _drop_from(self, rhythm: str) -> int | None:
-        """`dropped_from` of rows ("every") or frames ("frames_every"); None of a new run."""
-        if not self.appending or self.job.checkpoint is None:
-            return None
-        step, before = self.job.checkpoint.step, self.job.checkpoint.settings
-        return dropped_from(step, before.get(rhythm) or before["every"], self.job.steps)
+        return dropped_from(self.job.checkpoint if self.appending else None, rhythm, self.job.steps)
 
     def _checkpoint(self, simulation: Simulation) -> Checkpoint:
         if self.first_total.value is None:
@@ -234,8 +225,6 @@ class Run:
         self._write_report(reason, None)
 
     def _write_report(self, reason: str, result: RunResult | None) -> None:
-        from taichimd.core.runtime import info
-
         engine, job = self.simulation.engine, self.job
         report: dict[str, Any] = {
             "exit_reason": reason,
@@ -253,12 +242,9 @@ class Run:
             "simulated_ps": self.simulation.time_ps,
             "seed": job.settings.ensemble.seed,
             "velocities": _origin_of_velocities(job),
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
             "wall_seconds": time.perf_counter() - self.clock,
             "compile_seconds": self.before["compile"],
-            "versions": versions(),
-            "runtime": info(),
-            "host": host(),
+            **circumstances(self.started),
             "notes": job.notes,
             **self.observed,
             **self.more,

@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import time
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -33,6 +34,14 @@ def versions() -> dict[str, str]:
 def host() -> dict[str, Any]:
     """The machine, without its name."""
     return {"system": platform.platform(), "cpu": _cpu_model(), "cpu_count": os.cpu_count()}
+
+
+def circumstances(started: float) -> dict[str, Any]:
+    """When something began (`time.time`), and what computes it: `started`, `versions`, `runtime`, `host`."""
+    from taichimd.core.runtime import info
+
+    begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
+    return {"started": begun, "versions": versions(), "runtime": info(), "host": host()}
 
 
 def _cpu_model() -> str:

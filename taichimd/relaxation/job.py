@@ -20,7 +20,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.files import write_atomically, writing
 from taichimd.io.lock import locked
 from taichimd.io.relax_log import RelaxLog
-from taichimd.io.report import host, versions, write_report
+from taichimd.io.report import circumstances, write_report
 from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.system.constraints import fixed_atoms
@@ -199,8 +199,6 @@ def check_folder(job: RelaxJob) -> None:
 
 
 def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | None) -> dict[str, Any]:
-    from taichimd.core.runtime import info
-
     report: dict[str, Any] = {
         "exit_reason": reason,
         "converged": result is not None and result.converged,
@@ -223,12 +221,7 @@ def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | Non
             "first_step_seconds": result.first_seconds,
             "statistics": result.statistics,
         }
-    return report | {
-        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
-        "versions": versions(),
-        "runtime": info(),
-        "host": host(),
-    }
+    return report | circumstances(started)
 
 
 def _print_summary(console: Console, job: RelaxJob, report: dict[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import same_path
-from taichimd.app.outputs import OutputFolder, RunFiles, cut_trajectory, dropped_from
+from taichimd.app.outputs import OutputFolder, RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import each
@@ -15,7 +15,7 @@ from taichimd.app.simulation import Observer, RunResult, Simulation
 from taichimd.core.errors import CheckpointError
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
-from taichimd.io.report import host, read_report, segments, versions, write_report
+from taichimd.io.report import circumstances, read_report, segments, write_report
 from taichimd.program.results import require_finite
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.files import SweepFrames, SweepTable, averages
@@ -80,18 +80,13 @@ class ChainFolder:
             every = settings.frames_every or settings.every
             frames = SweepFrames(path, every, drop_from=self._dropped_from("frames_every"))
         elif self.appending:
-            for file in self.folder.trajectories:
-                if file.exists():
-                    cut_trajectory(file, self.first_step + 1)
+            self.folder.drop_frames(self.first_step + 1)
         files = RunFiles(SweepTable(self.folder.thermo, drop_from=self._dropped_from("every")), frames)
         files.open(self.simulation)
         return files
 
     def _dropped_from(self, rhythm: str) -> int | None:
-        if not self.appending or self.own.checkpoint is None:
-            return None
-        before = self.own.checkpoint.settings
-        return dropped_from(self.first_step, before.get(rhythm) or before["every"], self.job.steps)
+        return dropped_from(self.own.checkpoint if self.appending else None, rhythm, self.job.steps)
 
     def void_newer(self) -> None:
         """Where an older checkpoint was chosen the newer one is void now."""
@@ -119,8 +114,6 @@ class ChainFolder:
             result: of the run; None: not known yet.
             chains: that have gone on together.
         """
-        from taichimd.core.runtime import info
-
         chain, atoms = self.chain, self.own.atoms
         report: dict[str, Any] = {
             "exit_reason": reason,
@@ -133,12 +126,9 @@ class ChainFolder:
             "first_step": self.first_step,
             "last_step": chain.step,
             "planned_last_step": self.last_step,
-            "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(self.started)),
             "wall_seconds": time.perf_counter() - self.clock,
             "compile_seconds": self.compiling,
-            "versions": versions(),
-            "runtime": info(),
-            "host": host(),
+            **circumstances(self.started),
             "notes": self.job.notes,
         }
         if result is not None:

@@ -11,7 +11,7 @@ from typing import Any
 from ase import Atoms
 from rich.console import Console
 
-from taichimd.app.job import load_with_remarks, same_path
+from taichimd.app.job import goes_on, load_with_remarks
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.simulation import RunResult, Simulation
@@ -190,15 +190,10 @@ def run_mc_job(job: MCJob, console: Console) -> int:
             whole.check(overwrite=job.chains[0].settings.overwrite)
             whole.clear()
         for chain in job.chains:
-            settings, restart = chain.settings, chain.settings.restart
+            settings = chain.settings
             folder = OutputFolder(Path(settings.output), frames=settings.frames)
             stack.enter_context(locked(folder.path))
-            appending = restart is not None and same_path(Path(restart).parent, folder.path)
-            folder.check(overwrite=settings.overwrite or appending)
-            if appending and chain.checkpoint is not None:
-                folder.check_format()
-                before = chain.checkpoint.settings.get("frames")
-                job.notes.extend(folder.gap_in_frames(before, chain.checkpoint.step))
+            appending = goes_on(folder, chain.checkpoint, settings.restart, settings.overwrite, job.notes)
             folders.append((chain, folder, appending))
         return _run(job, [ChainFolder(job, *one) for one in folders], console)
 
