@@ -15,9 +15,9 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
-from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, threads_of_row
-from taichimd.enumerate.triple_forces import NUMBERS, SHARES, WHEN, store
+from taichimd.enumerate.triple_forces import NUMBERS, WHEN, store_shares, with_pair
 from taichimd.enumerate.triple_tiles import STRENGTHS, TripletFunction
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import (
@@ -202,14 +202,10 @@ def near_triangle_kernel(
             factor, of_u = factor * g.nu[0], of_u * g.nu[0]
         found = got(j, g)
         slope = factor * found[0]
-        f = 2.0 * slope * d
-        for m in ti.static(range(3)):
-            with_term(sums, terms, m, f[m])
+        u, moment = ti.cast(0.0, ti.f64), ti.Vector.zero(ti.f64, 3)
         if ti.static(everything):
-            with_term(sums, terms, 3, of_u * found[1])
-            arm = factor * ti.Vector([found[2], found[3], found[4]]) + slope * d
-            for m in ti.static(range(9)):
-                with_term(sums, terms, 4 + m, arm[m // 3] * d[m % 3])
+            u, moment = of_u * found[1], factor * ti.Vector([found[2], found[3], found[4]])
+        with_pair(sums, d, slope, u, moment, everything)
 
     @computed_in(ti.f64)
     def of_atoms(threads, g: ti.template(), out: ti.template()):
@@ -235,9 +231,7 @@ def near_triangle_kernel(
                     j += many
             total = across(sums, terms, many)
             if does and thread % many == 0:
-                for m in ti.static(range(terms)):
-                    total[m] *= SHARES[min(m, 4)]
-                store(i, total, out, real, everything)
+                store_shares(i, total, out, real, everything)
 
     @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), limits=Limits, nu=STRENGTHS, places=PLACES, sides=Sides, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
     def near_triangles(atoms, verlet, near, limits, nu, places, sides, control, out, when):

@@ -98,14 +98,11 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
                     total[m] *= 1.0 / 3.0
                 store(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed, nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
     def all_triangles(atoms, placed, nu, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
-        for i in range(atoms.n):
-            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
-            placed.kind[atoms.ident[i]] = atoms.kind[i]
         of_atoms(threads, Given(atoms=atoms, placed=placed, nu=nu, control=control, when=when), out)
 
     return all_triangles

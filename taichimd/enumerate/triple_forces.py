@@ -40,13 +40,44 @@ def store(i, found, out: ti.template(), real: ti.template(), everything: ti.temp
         store_matrix(out.virial, i, ti.cast(w, real))
 
 
-@cache
-def gather_kernels(real: Any, backend: str, everything: bool = False) -> tuple[Any, Any]:
-    """Kernels of positions and forces.
+@ti.func
+def with_pair(sums: ti.template(), d, slope, u, moment, everything: ti.template()):
+    """Add what a pair (i, j) gives to atom i: `d` from i to j, its slope, energy and vector m, as in the module's first lines."""
+    terms = ti.static(NUMBERS if everything else 3)
+    f = 2.0 * slope * d
+    for m in ti.static(range(3)):
+        with_term(sums, terms, m, f[m])
+    if ti.static(everything):
+        with_term(sums, terms, 3, u)
+        arm = moment + slope * d
+        for m in ti.static(range(9)):
+            with_term(sums, terms, 4 + m, arm[m // 3] * d[m % 3])
 
-    `place(atoms, placed)` puts positions in the user's order, `gather(atoms, placed, sums, control, out, when)` makes forces
-    of slopes, or everything of all sums.
-    """
+
+@ti.func
+def store_shares(i, total: ti.template(), out: ti.template(), real: ti.template(), everything: ti.template()):
+    """Store the sums over the pairs of an atom, each times its factor."""
+    for m in ti.static(range(NUMBERS if everything else 3)):
+        total[m] *= SHARES[min(m, 4)]
+    store(i, total, out, real, everything)
+
+
+@cache
+def place_kernel(real: Any) -> Any:
+    """Kernel `(atoms, placed)` that puts positions in the user's order."""
+
+    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed)
+    def place(atoms, placed):
+        for i in range(atoms.n):
+            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
+            placed.kind[atoms.ident[i]] = atoms.kind[i]
+
+    return place
+
+
+@cache
+def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
+    """Kernel `(atoms, placed, sums, control, out, when)` that makes forces of slopes, or everything of all sums."""
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
     types, many = types_of(real), threads_of_row(row_layout(backend))
 
@@ -56,20 +87,10 @@ def gather_kernels(real: Any, backend: str, everything: bool = False) -> tuple[A
             j = chunk * LANES + lane
             if j < n:
                 at, d = i * n + j, placed.pos[j] - placed.pos[i]
-                f = 2.0 * pairs.slope[at] * d
-                for m in ti.static(range(3)):
-                    with_term(sums, terms, m, f[m])
+                u, moment = ti.cast(0.0, ti.f64), ti.Vector.zero(ti.f64, 3)
                 if ti.static(everything):
-                    with_term(sums, terms, 3, pairs.energy[at])
-                    arm = ti.Vector([pairs.x[at], pairs.y[at], pairs.z[at]]) + pairs.slope[at] * d
-                    for m in ti.static(range(9)):
-                        with_term(sums, terms, 4 + m, arm[m // 3] * d[m % 3])
-
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed)
-    def place(atoms, placed):
-        for i in range(atoms.n):
-            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
-            placed.kind[atoms.ident[i]] = atoms.kind[i]
+                    u, moment = pairs.energy[at], ti.Vector([pairs.x[at], pairs.y[at], pairs.z[at]])
+                with_pair(sums, d, pairs.slope[at], u, moment, everything)
 
     @computed_in(ti.f64)
     def of_atoms(threads, atoms: ti.template(), placed: ti.template(), pairs: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
@@ -86,9 +107,7 @@ def gather_kernels(real: Any, backend: str, everything: bool = False) -> tuple[A
                         of_lane(sums, atoms.ident[i], lane, atoms.n, placed, pairs)
             total = across(sums, terms, many)
             if does and thread % many == 0:
-                for m in ti.static(range(terms)):
-                    total[m] *= SHARES[min(m, 4)]
-                store(i, total, out, real, everything)
+                store_shares(i, total, out, real, everything)
 
     @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, pairs=columns_of(everything), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
     def gather(atoms, placed, pairs, control, out, when):
@@ -97,7 +116,7 @@ def gather_kernels(real: Any, backend: str, everything: bool = False) -> tuple[A
             threads = whole_warps(threads)
         of_atoms(threads, atoms, placed, pairs, control, out, when)
 
-    return place, gather
+    return gather
 
 
 @cache

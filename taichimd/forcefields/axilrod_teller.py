@@ -24,7 +24,7 @@ from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.near_triangles import near_triangle_kernel
 from taichimd.enumerate.triangles import triangle_kernel
-from taichimd.enumerate.triple_forces import gather_kernels
+from taichimd.enumerate.triple_forces import gather_kernel
 from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
@@ -33,7 +33,7 @@ from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
-from taichimd.forcefields.triple_matrix import MatrixEvaluator
+from taichimd.forcefields.triple_matrix import DEGREE, MatrixEvaluator
 from taichimd.forcefields.triple_products import Products
 
 VISITS = {"cuda": 3e11, "cpu": 1e8}
@@ -105,7 +105,7 @@ def _alone(a, b, c):
 
 _HALF = 0x5FE6EB50
 """Upper half of the bits of 1/sqrt(x) is about this less half of those of x."""
-TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, -9)
+TRIPLET = TripletFunction(inverse_fifth, _constants, 3, _energy, _slope, _factor, _factor, _alone, DEGREE)
 ALL_TRIPLES, DIRECT, MATRIX = ENUMERATIONS = "all-triples", "direct", "matrix"
 
 
@@ -123,7 +123,7 @@ class _InTiles(_Functions):
 
     slope: Any = _slope
     tiles: Any = tile_kernels.__wrapped__
-    gather: Any = gather_kernels.__wrapped__
+    gather: Any = gather_kernel.__wrapped__
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from taichimd.enumerate.near_triples import Later, near_energy_kernel
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
-from taichimd.enumerate.triple_forces import gather_kernels
+from taichimd.enumerate.triple_forces import gather_kernel, place_kernel
 from taichimd.enumerate.triple_tiles import (
     PairSums,
     Tiling,
@@ -83,14 +83,15 @@ class TriangleEvaluator(Evaluator):
             self._outputs.energy.fill(0)
             return
         state, placed, outputs, everything = self._state, self._placed, self._outputs, want != FORCE
+        if placed:
+            call(place_kernel(state.real), state, placed)
         if placed and self._tiles:
             _, real, backend, n_kinds = self._made_for
             if everything and self._sums.energy is None:
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
-            place, gather = gather_kernels(real, backend, everything)
+            gather = gather_kernel(real, backend, everything)
             of_pairs = tile_kernels(self._tiles, backend, n_kinds, OF_PAIRS, everything)[1]
             given = state.n, self._count, self._items, placed, self._nu
-            call(place, state, placed)
             call(of_pairs, *given, control, when, self._sums)
             # Steps and evaluations have the same bits: their slopes are sums in the same order.
             call(gather, state, placed, self._sums, control, outputs, when)
@@ -132,7 +133,7 @@ class TriangleEvaluator(Evaluator):
             tiles = self._energy
             if not isinstance(tiles, EnergyTiles):
                 self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
-            call(gather_kernels(real, backend, False)[0], state, placed)
+            call(place_kernel(real), state, placed)
             tiles.place(placed, self._nu)
         else:
             kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near

@@ -14,7 +14,7 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
-from taichimd.enumerate.triple_forces import gather_kernels, take_kernel
+from taichimd.enumerate.triple_forces import place_kernel, take_kernel
 from taichimd.enumerate.triple_tiles import Placed
 from taichimd.forcefields.triple_products import Products
 from taichimd.neighbours.near_list import NearList
@@ -56,7 +56,7 @@ class MatrixEvaluator(Evaluator):
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:
         """See `Evaluator`."""
         real = self._state.real
-        call(gather_kernels(real, self._backend)[0], self._state, self._placed)
+        call(place_kernel(real), self._state, self._placed)
         if self._backend == "cpu":
             ti.sync()
         with SILENT():
