@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -64,20 +65,21 @@ def of_machine() -> tuple[int, int]:
     return rank, max(size, rank + 1)
 
 
+@cache
 def take_device() -> str:
-    """Give this process one GPU of its machine and its share of the processors.
+    """Give this process, if there are several on its machine, one GPU and its share of the processors.
 
-    It acts through the environment, so it must come before the runtime is imported; later it does nothing.
+    It acts through the environment; importing the runtime calls it first, since a driver that has started takes
+    no other list of devices.
 
     Returns:
         A remark on processes that share a GPU, of the first of them; else "".
     """
-    if "taichimd.core.runtime" in sys.modules:
-        return ""
     rank, size = of_machine()
+    if size == 1:
+        return ""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    if size > 1:
-        os.environ.setdefault("TAICHIMD_THREADS", str(max(cores // size, 1)))
+    os.environ.setdefault("TAICHIMD_THREADS", str(max(cores // size, 1)))
     devices = _visible()
     if not devices:
         return ""
@@ -92,7 +94,7 @@ def _visible() -> list[str]:
     asked = os.environ.get("CUDA_VISIBLE_DEVICES")
     if asked is not None:
         return [name.strip() for name in asked.split(",") if name.strip()]
-    # In another process: a driver that has started takes no other list of devices.
+    # In another process: this one's driver must not start yet.
     code = "from taichimd.core.cuda_driver import devices; print(devices())"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False).stdout
     return [str(number) for number in range(int(found or 0))]
@@ -100,8 +102,6 @@ def _visible() -> list[str]:
 
 def communicator() -> Any:
     """mpi4py's communicator of all processes; each takes its device (`take_device`).
-
-    Call it before anything else of taichimd is imported.
 
     Raises:
         BackendError: mpi4py or an MPI library is not installed.

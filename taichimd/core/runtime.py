@@ -25,6 +25,7 @@ import numpy as np
 import taichimd
 from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
 from taichimd.core.errors import BackendError, ParameterFileError, SettingsError
+from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups
 
@@ -45,6 +46,7 @@ def _choose() -> tuple[str, str]:
     return "quadrants", "it is installed, and a CUDA device was found"
 
 
+take_device()  # before a driver starts
 NAME, WHY = _choose()
 # The banner would land in front of every command's output.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")

@@ -2,7 +2,7 @@
 
     from taichimd.parallel import ParallelEngine, join
 
-    processes = join()  # first: it gives this process its GPU
+    processes = join()
     engine = ParallelEngine(atoms, load_forcefield("Si.tersoff"), processes)
     engine.advance(1000, timestep)
 
@@ -17,7 +17,7 @@ __all__ = ["ParallelEngine", "join"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "ParallelEngine":  # it imports the runtime, which must come behind `join`
+    if name == "ParallelEngine":
         from taichimd.parallel.engine import ParallelEngine
 
         return ParallelEngine

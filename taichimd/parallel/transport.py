@@ -88,17 +88,16 @@ class NcclTransport:
 
     def _load(self) -> None:
         import cupy
-        from cupy.cuda import nccl
+
+        from taichimd.parallel.nccl import Nccl
 
         self.xp: Any = cupy
-        self._module: Any = nccl
-        self._types = {4: nccl.NCCL_FLOAT32, 8: nccl.NCCL_FLOAT64}
+        self._nccl = Nccl()
         self._device: str = cupy.cuda.runtime.deviceGetPCIBusId(0)
-        self._key: Any = nccl.get_unique_id() if self._processes.rank == 0 else None
+        self._key = self._nccl.key() if self._processes.rank == 0 else b""
 
-    def _connect(self, key: Any) -> None:
-        processes = self._processes
-        self._nccl = self._module.NcclCommunicator(processes.size, key, processes.rank)
+    def _connect(self, key: bytes) -> None:
+        self._nccl.connect(self._processes.size, key, self._processes.rank)
 
     def _check(self) -> None:
         """Send a few numbers, and sort some, for which CuPy needs a compiler."""
@@ -131,10 +130,9 @@ class NcclTransport:
     def gather(self, mine: Any, everyone: Any) -> None:
         """See `HostTransport`."""
         if self._pair[0] is not mine or self._pair[1] is not everyone:
-            numbers = self._types[host_like(mine, 0).itemsize]
-            self._pair = mine, everyone, numbers, address_of(mine), address_of(everyone)
-        _, _, numbers, (source, _), (target, _) = self._pair
-        self._nccl.allGather(source, target, 3 * mine.shape[0], numbers, 0)
+            self._pair = mine, everyone, host_like(mine, 0).itemsize, address_of(mine), address_of(everyone)
+        _, _, itemsize, (source, _), (target, _) = self._pair
+        self._nccl.all_gather(source, target, 3 * mine.shape[0], itemsize)
 
 
 def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:

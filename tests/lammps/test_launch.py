@@ -183,8 +183,8 @@ def test_a_script_without_units_is_refused(tmp_path, monkeypatch):
 
 def test_each_process_takes_a_device(monkeypatch):
     """As far as there are enough; the first one says if there are not."""
-    monkeypatch.delitem(sys.modules, "taichimd.core.runtime")
     monkeypatch.setenv("MPI_LOCALNRANKS", "3")
+    monkeypatch.setenv("TAICHIMD_THREADS", "2")
     for visible, rank, taken, told in (
         ("0,1", 0, "0", "3 processes share 2 GPUs"),
         ("0,1", 2, "0", ""),
@@ -193,5 +193,15 @@ def test_each_process_takes_a_device(monkeypatch):
     ):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         monkeypatch.setenv("MPI_LOCALRANKID", str(rank))
-        assert take_device()[:24] == told
+        assert take_device.__wrapped__()[:24] == told
         assert os.environ["CUDA_VISIBLE_DEVICES"] == taken
+
+
+def test_a_process_has_its_device_before_the_runtime_starts():
+    """Whatever of taichimd is imported first, and whenever MPI starts."""
+    code = "import os, taichimd; taichimd.LennardJones; print(os.environ['CUDA_VISIBLE_DEVICES'])"
+    several = {"MPI_LOCALNRANKS": "2", "MPI_LOCALRANKID": "1", "CUDA_VISIBLE_DEVICES": "4,7"}
+    found = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, **several}, capture_output=True, text=True, check=True
+    )
+    assert found.stdout.strip() == "7"

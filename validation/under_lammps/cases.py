@@ -52,6 +52,8 @@ def opened(lmp: Any, system: System, processes: int, skin: float) -> Any:
     first, *others = setup_commands(atoms, box, elements)
     lmp.commands_list([first, f"processors {PROCESSORS[processes]}", *others])
     create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+    # A liquid evaporates: its open box follows.
+    lmp.command("change_box all boundary " + " ".join("p" if periodic else "s" for periodic in box.pbc))
     lmp.commands_list(
         [
             f"neighbor {skin} bin",
