@@ -77,7 +77,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=1000)
     parser.add_argument("--frames", type=int, default=10)
     parser.add_argument("--backend", default="cpu")
-    parser.add_argument("--out", default=str(RESULTS / "under_lammps_agreement.json"))
+    parser.add_argument("--out", help="default: under_lammps_agreement_BACKEND.json")
     options = parser.parse_args()
     rows = []
     for case in options.cases:
@@ -87,7 +87,8 @@ def main() -> None:
         "energy": "relative", "energies": "eV", "forces": "eV/angstrom",
         "virial": "all components, relative to the largest; 3 periodic directions only",
     }  # fmt: skip
-    write_json(options.out, {"provenance": provenance(), "units": units, "runs": rows})
+    out = options.out or RESULTS / f"under_lammps_agreement_{options.backend}.json"
+    write_json(out, {"provenance": provenance(), "units": units, "runs": rows})
     print(
         table(
             [
