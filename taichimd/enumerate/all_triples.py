@@ -73,13 +73,13 @@ def balanced_function(visit: Any) -> Any:
         if number < end:
             d, e = steps_of(number, n)
         while number < end:
-            j = later(i, d, n)
-            visit(sums, i, j, later(j, e, n), given)
-            number += 1
-            e += 1
-            if e > n - 2 * d - 1:
-                d += 1
-                e = d
+            # A loop for each j: what belongs to i and j is worked out once.
+            j, last = later(i, d, n), ti.min(ti.cast(n - 2 * d, ti.i64), e + (end - number))
+            for steps in range(e, ti.cast(last, ti.i32)):
+                visit(sums, i, j, later(j, steps, n), given)
+            number += last - e
+            d += 1
+            e = d
         if part == 0 and n % 3 == 0 and i < n // 3:
             visit(sums, i, i + n // 3, i + 2 * (n // 3), given)
 
