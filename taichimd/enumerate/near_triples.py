@@ -10,7 +10,7 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import WARPS, computed_in, ti
 from taichimd.enumerate.access import distance_vector
-from taichimd.enumerate.near_triangles import Limits
+from taichimd.enumerate.near_sides import Limits
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import across

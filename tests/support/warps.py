@@ -150,7 +150,7 @@ def _runtime():
         template=lambda: None,
         static=lambda value: value,
         loop_config=lambda **options: None,
-        cast=lambda value, dtype: dtype(value),
+        cast=lambda value, dtype: np.asarray(value, dtype) if np.ndim(value) else dtype(value),
         bit_cast=_bit_cast,
         select=lambda condition, yes, no: yes if condition else no,
         min=_of_each(min, np.minimum), max=_of_each(max, np.maximum), sqrt=np.sqrt, floor=np.floor,
