@@ -10,7 +10,7 @@ from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
 from taichimd.enumerate.near_sides import Limits, Sides, sides_of
 from taichimd.enumerate.near_triangles import near_triangle_kernel
-from taichimd.enumerate.near_triples import Later, near_energy_kernel
+from taichimd.enumerate.near_triples import Later, near_energy_kernel, shares_of
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
@@ -152,13 +152,23 @@ class TriangleEvaluator(Evaluator):
             call(place_kernel(real), state, placed)
             tiles.place(placed, self._nu)
         else:
-            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
-            later, room = self._later, near.entries.shape[0]
-            if later.entries is None or later.entries.shape[0] != room:
-                later.count = ti.ndarray(ti.i32, state.n)
-                later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            kernel = near_energy_kernel(function, real, backend, n_kinds, self._has_product)
+            near, later = self._near.near, self._later_rows(backend)
             self._energy = self._energy or WholeEnergy()
             self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+
+    def _later_rows(self, backend: str) -> Later:
+        """Rows of triples as wide as those of the list."""
+        later, n, width = self._later, self._state.n, self._near.near.width
+        room = n * width
+        if later.kind is None or later.kind.shape[0] != room:
+            what = "rows of triples", 28 * room, memory.FEWER
+            memory.require(28 * room, 3 * room, "rows of triples", memory.FEWER)
+            later.shares, later.count = shares_of(backend, n, width), ti.ndarray(ti.i32, n)
+            later.kind = memory.array(ti.i32, room, *what)
+            later.vectors = memory.array(ti.f64, 3 * room, *what)
+            later.parts = memory.array(ti.f64, 2 * n * later.shares, *what)
+        return later
 
     def energy(self) -> float | None:
         """See `Evaluator`."""
