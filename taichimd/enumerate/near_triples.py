@@ -120,6 +120,16 @@ def near_energy_kernel(
                 t += many
             s += g.later.shares
 
+    @ti.func
+    def of_shares(i, g: ti.template()):
+        """What all shares of an atom have found."""
+        empty = empty_sums(1)
+        sums = empty
+        for number in range(i * g.later.shares, (i + 1) * g.later.shares):
+            for q in ti.static(range(2)):
+                sums[q] += g.later.parts[2 * number + q] - empty[q]
+        return total_of(sums[0], sums[1])
+
     @computed_in(ti.f64)
     def of_atoms(ends, g: ti.template(), whole: ti.template()):
         for thread in range(ends[0]):
@@ -133,12 +143,7 @@ def near_energy_kernel(
                 for q in ti.static(range(2)):
                     g.later.parts[2 * number + q] = sums[q]
         for i in range(g.atoms.n):
-            empty = empty_sums(1)
-            sums = empty
-            for number in range(i * g.later.shares, (i + 1) * g.later.shares):
-                for q in ti.static(range(2)):
-                    sums[q] += g.later.parts[2 * number + q] - empty[q]
-            store_whole(i % SPREAD, in_units(total_of(sums[0], sums[1])), whole)
+            store_whole(i % SPREAD, in_units(of_shares(i, g)), whole)
 
     @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), later=Later, limits=Limits, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), whole=WHOLE)  # fmt: skip
     def energy(atoms, verlet, near, later, limits, nu, control, when, whole):
