@@ -1,18 +1,17 @@
 """Sums over triangles whose three sides are shorter than a cutoff: each pair of a near list meets all third atoms of the list.
 
-An atom's entries within the cutoff are put in the order of the user's numbers, with their vectors and what belongs to each
-(`triple_tiles.TripletFunction`). For an entry j the slope of the energy to r_ij^2 is summed over the other entries k in that
-order, so sums do not depend on how the list stands; F_i = 2 sum_j slope_ij (r_j - r_i), and energies and virials as in
-`triple_forces`. On a CPU each of its atoms meets a triangle once. On a GPU eight threads share an atom, and each of its atoms
-meets a triangle twice.
+For an entry j of an atom's row (`near_sides`) the slope of the energy to r_ij^2 is summed over the other entries k, in the
+order of the user's numbers, so sums do not depend on how the list stands; F_i = 2 sum_j slope_ij (r_j - r_i), and energies and
+virials as in `triple_forces`. Only the atom that a pair belongs to sums, over its row, and leaves the result with both. On a CPU
+an atom goes through its pairs of entries once. On a GPU a thread has a pair.
 """
 
 from functools import cache
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.arguments import Array, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.access import distance_vector
+from taichimd.enumerate.near_sides import Limits, side_functions, sides_of, threads_of_search
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums
@@ -20,36 +19,8 @@ from taichimd.enumerate.row_sums import across, threads_of_row
 from taichimd.enumerate.triple_forces import NUMBERS, WHEN, store_shares, with_pair
 from taichimd.enumerate.triple_tiles import STRENGTHS, TripletFunction
 from taichimd.neighbours.control import CONTROL
-from taichimd.neighbours.rows import (
-    NearRows,
-    VerletRows,
-    key_of,
-    row_layout,
-    slot,
-    whole_warps,
-)
+from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
 from taichimd.system.state import Atoms
-
-
-class Limits(Bundle):
-    """Which triangles count."""
-
-    side2: Any = Number("f64", "square that each side is below, angstrom^2")
-    product2: Any = Number("f64", "square that the product of the sides is below, angstrom^6")
-
-
-class Sides(Bundle):
-    """The entries of each atom that are within the cutoff, in the order of the user's numbers, and sums of each."""
-
-    width: Any = Number("i32", "slots of a row")
-    count: Any = Array("i32", "n", "entries of an atom")
-    keys: Any = Array("i32", "n width", "user's number << shift_bits | code of the image")
-    kind: Any = Array("i32", "n width", "species")
-    known: Any = Array("f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom")
-    sums: Any = Array("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
-    met: Any = Array("i32", "n width", "on a CPU: slots that one entry forms triangles with")
-    met_r2: Any = Array("f64", "n width", "their squared distances from it, angstrom^2")
-
 
 PLACES = Array("i32", "n", "place of each user's number")
 
@@ -60,7 +31,13 @@ class Given(View):
 
 @cache
 def near_triangle_kernel(
-    function: TripletFunction, real: Any, backend: str, n_kinds: int, product: bool, everything: bool
+    function: TripletFunction,
+    real: Any,
+    backend: str,
+    n_kinds: int,
+    product: bool,
+    everything: bool,
+    blocks: int = 0,
 ) -> Any:
     """Kernel `(atoms, verlet, near, limits, nu, places, sides, control, out, when)`.
 
@@ -71,43 +48,12 @@ def near_triangle_kernel(
         n_kinds: species.
         product: whether the product of the sides has a limit.
         everything: leave energies and virials, too.
+        blocks: most blocks of a CUDA grid, which callers set with `runtime.grid`; kernels of different grids are different ones.
     """
-    of_list = row_layout(backend)
-    many, columns = threads_of_row(of_list), 5 if everything else 1
+    many, columns = threads_of_row(row_layout(backend)), 5 if everything else 1
+    searchers, on_gpu = threads_of_search(backend), backend == "cuda"
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
-
-    @ti.func
-    def at(i, s, g: ti.template()):
-        return i * g.sides.width + s
-
-    @ti.func
-    def vector_of(entry, i, g: ti.template()):
-        d = distance_vector(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
-        return ti.cast(d, ti.f64)
-
-    @ti.func
-    def find_sides(i, g: ti.template()):
-        kept, bits = 0, g.verlet.shift_bits
-        for s in range(g.near.count[i]):
-            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, of_list)]
-            d = vector_of(entry, i, g)
-            if d.dot(d) < g.limits.side2:
-                key, t = key_of(entry, bits, g.atoms.ident), kept
-                while t > 0 and g.sides.keys[at(i, ti.max(t - 1, 0), g)] > key:
-                    g.sides.keys[at(i, t, g)] = g.sides.keys[at(i, t - 1, g)]
-                    t -= 1
-                g.sides.keys[at(i, t, g)] = key
-                kept += 1
-        g.sides.count[i] = kept
-        for s in range(kept):
-            place = at(i, s, g)
-            j = g.places[g.sides.keys[place] >> bits]
-            d = vector_of((j << bits) | (g.sides.keys[place] & ((1 << bits) - 1)), i, g)
-            g.sides.kind[place] = g.atoms.kind[j]
-            for q in ti.static(range(3)):
-                g.sides.known[5 * place + q] = d[q]
-            g.sides.known[5 * place + 3] = d.dot(d)
-            g.sides.known[5 * place + 4] = function.pair(d.dot(d))
+    side = side_functions(function, backend)
 
     @ti.func
     def vector(j, g: ti.template()):
@@ -125,13 +71,20 @@ def near_triangle_kernel(
         return found
 
     @ti.func
-    def terms_of(i, j, k, one, other, c, w_c, g: ti.template()):
-        """What entry k (other) adds to the sums of entry j (one) of atom i."""
+    def strengths_of(i, j, g: ti.template()):
+        """Where those of an entry of an atom begin, by the kind of the third atom."""
+        first = 0
+        if ti.static(n_kinds > 1):
+            first = (g.atoms.kind[i] * n_kinds + g.sides.kind[j]) * n_kinds
+        return first
+
+    @ti.func
+    def terms_of(strengths, k, one, other, c, w_c, g: ti.template()):
+        """What entry k (other) adds to the sums of an entry (one) of its atom."""
         constants = ti.Vector([one[5 + q] for q in ti.static(range(function.width))])
         factor = ti.cast(1.0, ti.f64)
         if ti.static(n_kinds > 1):
-            row = g.atoms.kind[i] * n_kinds + g.sides.kind[j]
-            factor = g.nu[row * n_kinds + g.sides.kind[k]]
+            factor = g.nu[strengths + g.sides.kind[k]]
         if ti.static(product):
             if one[3] * other[3] * c >= g.limits.product2:
                 factor = 0.0
@@ -156,43 +109,60 @@ def near_triangle_kernel(
         return ti.Vector([g.sides.sums[columns * j + q] for q in ti.static(range(columns))])
 
     @ti.func
-    def sum_of_lane(i, lane, g: ti.template()):
-        """Sums of every eighth entry of an atom, or of all: each entry meets all others."""
-        count, s = g.sides.count[i], lane
-        while s < count:
-            j, total = at(i, s, g), ti.Vector.zero(ti.f64, columns)
-            one, d = about(j, g), vector(j, g)
-            for t in range(count):
-                k = at(i, t, g)
-                o = vector(k, g) - d
-                c = o.dot(o)
-                if t != s and c < g.limits.side2:
-                    total += terms_of(i, j, k, one, about(k, g), c, function.pair(c), g)
-            put(j, total, g)
-            s += many
+    def put_opposite(i, j, found, g: ti.template()):
+        """Leave the sums of entry j of atom i with the opposite entry; vectors begin there."""
+        there, d = found, vector(j, g)
+        if ti.static(everything):
+            for q in ti.static(range(3)):
+                there[2 + q] -= found[0] * d[q]
+        put(side.opposite(i, j, g), there, g)
+
+    @ti.func
+    def sum_of_pair(j, g: ti.template()):
+        """Sums of one entry: it meets all others of its row."""
+        i = j // g.sides.width
+        begin, count, side2 = side.at(i, 0, g), g.sides.count[i], g.limits.side2
+        d, one, total = vector(j, g), about(j, g), ti.Vector.zero(ti.f64, columns)
+        strengths = strengths_of(i, j, g)
+        # Threads of a warp have the same k, most often of one atom: what they read is one place.
+        for k in range(begin, begin + count):
+            o = vector(k, g) - d
+            c = o.dot(o)
+            if k != j and c < side2:
+                total += terms_of(strengths, k, one, about(k, g), c, function.pair(c), g)
+        put(j, total, g)
+        put_opposite(i, j, total, g)
 
     @ti.func
     def sum_of_atom(i, g: ti.template()):
-        """The same sums in the same order: both entries of a pair are added to when it is met."""
-        count = g.sides.count[i]
+        """The same sums in the same order, of all own entries: both entries of a pair are added to when it is met."""
+        count, first = g.sides.count[i], 0
+        while first < count and not side.is_own(i, g.sides.keys[side.at(i, ti.min(first, count - 1), g)], g):
+            first += 1
+        for s in range(first, count):
+            put(side.at(i, s, g), ti.Vector.zero(ti.f64, columns), g)
         for s in range(count):
-            put(at(i, s, g), ti.Vector.zero(ti.f64, columns), g)
-        for s in range(count):
-            j, met = at(i, s, g), 0
-            d, one, total = vector(j, g), about(j, g), got(j, g)
+            j, met = side.at(i, s, g), 0
+            d, one, total = vector(j, g), about(j, g), ti.Vector.zero(ti.f64, columns)
+            if s >= first:
+                total = got(j, g)
+            strengths = strengths_of(i, j, g)
             # Without a branch, which half of the pairs would take.
-            for t in range(s + 1, count):
-                o = vector(at(i, t, g), g) - d
+            for t in range(ti.max(s + 1, first), count):
+                o = vector(side.at(i, t, g), g) - d
                 c = o.dot(o)
-                g.sides.met[at(i, met, g)] = t
-                g.sides.met_r2[at(i, met, g)] = c
+                g.sides.met[side.at(i, met, g)] = t
+                g.sides.met_r2[side.at(i, met, g)] = c
                 met += ti.cast(c < g.limits.side2, ti.i32)
             for m in range(met):
-                k, c = at(i, g.sides.met[at(i, m, g)], g), g.sides.met_r2[at(i, m, g)]
+                k, c = side.at(i, g.sides.met[side.at(i, m, g)], g), g.sides.met_r2[side.at(i, m, g)]
                 other, w_c = about(k, g), function.pair(c)
-                total += terms_of(i, j, k, one, other, c, w_c, g)
-                put(k, got(k, g) + terms_of(i, k, j, other, one, c, w_c, g), g)
-            put(j, total, g)
+                if s >= first:
+                    total += terms_of(strengths, k, one, other, c, w_c, g)
+                put(k, got(k, g) + terms_of(strengths_of(i, k, g), j, other, one, c, w_c, g), g)
+            if s >= first:
+                put(j, total, g)
+                put_opposite(i, j, total, g)
 
     @ti.func
     def add(sums: ti.template(), j, g: ti.template()):
@@ -207,33 +177,43 @@ def near_triangle_kernel(
             u, moment = of_u * found[1], factor * ti.Vector([found[2], found[3], found[4]])
         with_pair(sums, d, slope, u, moment, everything)
 
-    @computed_in(ti.f64)
-    def of_atoms(threads, g: ti.template(), out: ti.template()):
-        if ti.static(many > 1):
+    @ti.func
+    def of_pairs(slots, g: ti.template()):
+        if ti.static(on_gpu):
+            for thread in range(g.atoms.n * searchers):
+                side.collect(thread // searchers, thread % searchers, g)
+            for place in range(slots):
+                if goes(g.when, g.control) == 1:
+                    side.rank(place, g)
+            for number in range(slots // 2):
+                if number < g.sides.total[0]:
+                    sum_of_pair(g.sides.pairs[number], g)
+        else:
             for i in range(g.atoms.n):
                 if goes(g.when, g.control) == 1:
-                    find_sides(i, g)
+                    side.sort(i, g)
+            for i in range(g.atoms.n):
+                if goes(g.when, g.control) == 1:
+                    sum_of_atom(i, g)
+
+    @computed_in(ti.f64)
+    def of_atoms(slots, threads, g: ti.template(), out: ti.template()):
+        of_pairs(slots, g)
         for thread in range(threads):
             i = ti.min(thread // many, g.atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < g.atoms.n * many and goes(g.when, g.control) == 1
             sums = empty_sums(terms)
             if does:
-                if ti.static(many == 1):
-                    find_sides(i, g)
-                if ti.static(backend == "cpu"):
-                    sum_of_atom(i, g)
-                else:
-                    sum_of_lane(i, thread % many, g)
                 j = thread % many
                 while j < g.sides.count[i]:
-                    add(sums, at(i, j, g), g)
+                    add(sums, side.at(i, j, g), g)
                     j += many
             total = across(sums, terms, many)
             if does and thread % many == 0:
                 store_shares(i, total, out, real, everything)
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), limits=Limits, nu=STRENGTHS, places=PLACES, sides=Sides, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), limits=Limits, nu=STRENGTHS, places=PLACES, sides=sides_of(backend), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
     def near_triangles(atoms, verlet, near, limits, nu, places, sides, control, out, when):
         g = Given(
             atoms=atoms,
@@ -246,9 +226,11 @@ def near_triangle_kernel(
             control=control,
             when=when,
         )
-        threads = atoms.n * many
+        slots, threads = atoms.n * sides.width, atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
-        of_atoms(threads, g, out)
+        if ti.static(on_gpu):
+            sides.total[0] = 0
+        of_atoms(slots, threads, g, out)
 
     return near_triangles

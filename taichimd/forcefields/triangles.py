@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core import memory
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import blocks_for, grid, literals, ti
 from taichimd.enumerate.evaluator import ENERGY, REST, Evaluator
-from taichimd.enumerate.near_triangles import Limits, Sides, near_triangle_kernel
-from taichimd.enumerate.near_triples import Later, near_energy_kernel
+from taichimd.enumerate.near_sides import Limits, Sides, sides_of
+from taichimd.enumerate.near_triangles import near_triangle_kernel
+from taichimd.enumerate.near_triples import Later, near_energy_kernel, shares_of
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
@@ -103,9 +104,22 @@ class TriangleEvaluator(Evaluator):
             return
         rows, (_, *made_for) = self._near.near, self._made_for
         self._make_room(rows.width, everything)
-        near = near_triangle_kernel(self._tiles, *made_for, self._has_product, everything)
-        lists = state, verlet, rows, self._limits, self._nu, state.sorted_of
-        call(near, *lists, self._sides, control, outputs, when)
+        # A thread for each pair, not for each atom.
+        blocks = blocks_for(state.n * rows.width // 2)
+        near = near_triangle_kernel(self._tiles, *made_for, self._has_product, everything, blocks)
+        with literals(state.real), grid(blocks):
+            near(
+                state,
+                verlet,
+                rows,
+                self._limits,
+                self._nu,
+                state.sorted_of,
+                self._sides,
+                control,
+                outputs,
+                when,
+            )
 
     def _make_room(self, width: int, everything: bool) -> None:
         """Rows as wide as those of the list."""
@@ -115,11 +129,13 @@ class TriangleEvaluator(Evaluator):
         memory.require(
             (60 + 8 * self._columns) * n * width, 5 * n * width, "sides of triangles", memory.FEWER
         )
-        lengths = {"n": n, "n width": n * width, "5 n width": 5 * n * width}
+        lengths = {"1": 1, "n": n, "n width": n * width, "5 n width": 5 * n * width}
         lengths["columns n width"] = self._columns * n * width
         types = {"i32": ti.i32, "f64": ti.f64}
-        fields = list(Sides.fields.values())[1:]
-        self._sides = Sides(width, *(ti.ndarray(types[f.type], lengths[f.length]) for f in fields))
+        arrays = sides_of(self._made_for[2]).fields[1:]
+        self._sides = Sides(
+            width, **{name: ti.ndarray(types[f.type], lengths[f.length]) for name, f in arrays}
+        )
 
     def _column(self) -> Any:
         n = self._state.n
@@ -136,13 +152,23 @@ class TriangleEvaluator(Evaluator):
             call(place_kernel(real), state, placed)
             tiles.place(placed, self._nu)
         else:
-            kernel, near = near_energy_kernel(function, real, backend, n_kinds), self._near.near
-            later, room = self._later, near.entries.shape[0]
-            if later.entries is None or later.entries.shape[0] != room:
-                later.count = ti.ndarray(ti.i32, state.n)
-                later.entries = memory.array(ti.i32, room, "rows of triples", 4 * room, memory.FEWER)
+            kernel = near_energy_kernel(function, real, backend, n_kinds, self._has_product)
+            near, later = self._near.near, self._later_rows(backend)
             self._energy = self._energy or WholeEnergy()
             self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+
+    def _later_rows(self, backend: str) -> Later:
+        """Rows of triples as wide as those of the list."""
+        later, n, width = self._later, self._state.n, self._near.near.width
+        room = n * width
+        if later.kind is None or later.kind.shape[0] != room:
+            what = "rows of triples", 28 * room, memory.FEWER
+            memory.require(28 * room, 3 * room, "rows of triples", memory.FEWER)
+            later.shares, later.count = shares_of(backend, n, width), ti.ndarray(ti.i32, n)
+            later.kind = memory.array(ti.i32, room, *what)
+            later.vectors = memory.array(ti.f64, 3 * room, *what)
+            later.parts = memory.array(ti.f64, 2 * n * later.shares, *what)
+        return later
 
     def energy(self) -> float | None:
         """See `Evaluator`."""

@@ -215,6 +215,6 @@ def test_charges_have_no_batches():
 
 @pytest.mark.runtime("quadrants")  # compares both
 @needs_other_runtime
-@pytest.mark.parametrize("name", ["batch", "all-triples"])
+@pytest.mark.parametrize("name", ["batch", "all-triples", "triangles"])
 def test_both_runtimes_and_thread_counts_give_the_same_bits(name):
     assert elsewhere()[name] == here(name)

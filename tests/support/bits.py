@@ -240,6 +240,25 @@ def batch():
     return [a for one in many.members for a in (one.positions(), one.velocities(), one.forces())]
 
 
+def triangles():
+    """Triples within a cutoff: rows of more than 32 entries, and atoms that meet their own images."""
+    from taichimd import AxilrodTeller
+
+    nu, found = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}, []
+    pairs = LennardJones(cutoff=6.0, pairs={name: {"epsilon": 0.0104, "sigma": 3.4} for name in ("Ar", "Kr")})
+    for cells, limits in ((3, {"cutoff": 9.0}), (1, {"cutoff": 7.0, "product_cutoff": 6.0})):
+        atoms = bulk("Ar", cubic=True, a=5.4).repeat(cells)
+        atoms.rattle(0.1, seed=6)
+        atoms.symbols[::3] = "Kr"
+        moving = testing.with_velocities(atoms, 100.0, 6)
+        engine = Engine(moving, pairs + AxilrodTeller(nu, **limits), backend="cpu")
+        engine.advance(20, 4.0 * units.fs)
+        alone = np.array([engine.device.energy()])
+        now = engine.evaluate()
+        found += [engine.positions(), now.forces, now.energies, now.virials, alone]
+    return found
+
+
 def all_triples():
     """Energy, forces and virials of Axilrod-Teller over all triples of 72 atoms."""
     from taichimd import AxilrodTeller, triple_energy
@@ -268,6 +287,7 @@ SYSTEMS = {
     "monte-carlo": functools.partial(monte_carlo, SINGLE, ALL),
     "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
     "batch": batch,
+    "triangles": triangles,
     "all-triples": all_triples,
     "chains": chains,
     "reaxff": reaxff,

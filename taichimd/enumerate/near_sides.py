@@ -1,0 +1,180 @@
+"""The entries of a near list that are within a cutoff, in the order of the user's numbers: the sides of triangles at each atom.
+
+A pair belongs to the atom with the lower number, a pair of images of one atom to one of the two. An atom's own entries are the
+last ones of its row. The other atom has the opposite entry, which a search in its row finds.
+
+On a CPU an atom's entries are sorted as they are found. On a GPU a warp finds them, and then a thread for each counts how many
+come before it. A list of all own entries gives each thread a pair; it follows the near list, where neighbours in a row lie close
+to each other in space, too.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number, Selection
+from taichimd.core.runtime import WARPS, ti
+from taichimd.enumerate.access import distance_vector
+from taichimd.enumerate.queued import goes
+from taichimd.enumerate.triple_tiles import TripletFunction
+from taichimd.neighbours import rows
+from taichimd.neighbours.masks import how_many_below
+from taichimd.neighbours.rows import key_of, row_layout, slot, those
+
+
+class Limits(Bundle):
+    """Which triangles count."""
+
+    side2: Any = Number("f64", "square that each side is below, angstrom^2")
+    product2: Any = Number("f64", "square that the product of the sides is below, angstrom^6")
+
+
+class Sides(Bundle):
+    """The entries of each atom that are within the cutoff, in the order of the user's numbers, and sums of each."""
+
+    width: Any = Number("i32", "slots of a row")
+    count: Any = Array("i32", "n", "entries of an atom")
+    keys: Any = Array("i32", "n width", "user's number << shift_bits | code of the image")
+    kind: Any = Array("i32", "n width", "species")
+    known: Any = Array("f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom")
+    sums: Any = Array("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
+    met: Any = Array("i32", "n width", "on a CPU: slots that one entry forms triangles with")
+    met_r2: Any = Array("f64", "n width", "on a CPU: their squared distances from it, angstrom^2")
+    found: Any = Array("i32", "n width", "on a GPU: keys in the order of the list")
+    turn: Any = Array("i32", "n width", "on a GPU: which of its atom's own entries each of those is, or -1")
+    first: Any = Array("i32", "n", "on a GPU: where an atom's own entries begin in `pairs`")
+    pairs: Any = Array("i32", "n width", "on a GPU: places of own entries in `keys`")
+    total: Any = Array("i32", "1", "on a GPU: number of `pairs`")
+
+
+def sides_of(backend: str) -> Selection:
+    """What a backend has of `Sides`."""
+    own = ("found", "turn", "first", "pairs", "total") if backend == "cuda" else ("met", "met_r2")
+    return Sides.only("width", "count", "keys", "kind", "known", "sums", *own)
+
+
+def in_warps(backend: str) -> bool:
+    """Whether the threads of a warp go through a row of the near list together."""
+    return backend == "cuda" and WARPS
+
+
+def threads_of_search(backend: str) -> int:
+    """Threads that go through a row of the near list together."""
+    return rows.WARP if in_warps(backend) else 1
+
+
+@ti.func
+def votes(condition, warps: ti.template()):
+    """Mask of the threads that go through a row for which a condition holds. All of them must ask."""
+    mask = ti.cast(condition, ti.i32)
+    if ti.static(warps):
+        mask = those(condition)
+    return mask
+
+
+def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
+    """Device functions `at`, `is_own`, `opposite` of entries, and those that fill `Sides`.
+
+    `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a GPU.
+    """
+    of_list, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
+
+    @ti.func
+    def at(i, s, g: ti.template()):
+        return i * g.sides.width + s
+
+    @ti.func
+    def vector_of(entry, i, g: ti.template()):
+        d = distance_vector(entry, g.verlet.shift_bits, g.atoms.pos[i], g.atoms.pos, g.verlet.shifts)
+        return ti.cast(d, ti.f64)
+
+    @ti.func
+    def opposite_key(i, key, g: ti.template()):
+        """Key of an entry of atom i as its other atom has it: the image seen from there has the negative code."""
+        mask = (1 << g.verlet.shift_bits) - 1
+        return (g.atoms.ident[i] << g.verlet.shift_bits) | (-key & mask)
+
+    @ti.func
+    def is_own(i, key, g: ti.template()):
+        return key > opposite_key(i, key, g)
+
+    @ti.func
+    def opposite(i, place, g: ti.template()):
+        """Place of the entry (j, i) of an entry (i, j)."""
+        key = g.sides.keys[place]
+        j, wanted = g.places[key >> g.verlet.shift_bits], opposite_key(i, key, g)
+        low, high = 0, g.sides.count[j] - 1
+        while low < high:
+            middle = (low + high) // 2
+            if g.sides.keys[at(j, middle, g)] < wanted:
+                low = middle + 1
+            else:
+                high = middle
+        return at(j, low, g)
+
+    @ti.func
+    def keep(i, place, key, g: ti.template()):
+        bits = g.verlet.shift_bits
+        j = g.places[key >> bits]
+        d = vector_of((j << bits) | (key & ((1 << bits) - 1)), i, g)
+        g.sides.kind[place] = g.atoms.kind[j]
+        for q in ti.static(range(3)):
+            g.sides.known[5 * place + q] = d[q]
+        g.sides.known[5 * place + 3] = d.dot(d)
+        g.sides.known[5 * place + 4] = function.pair(d.dot(d))
+
+    @ti.func
+    def sort(i, g: ti.template()):
+        kept = 0
+        for s in range(g.near.count[i]):
+            entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, of_list)]
+            d = vector_of(entry, i, g)
+            if d.dot(d) < g.limits.side2:
+                key, t = key_of(entry, g.verlet.shift_bits, g.atoms.ident), kept
+                while t > 0 and g.sides.keys[at(i, ti.max(t - 1, 0), g)] > key:
+                    g.sides.keys[at(i, t, g)] = g.sides.keys[at(i, t - 1, g)]
+                    t -= 1
+                g.sides.keys[at(i, t, g)] = key
+                kept += 1
+        g.sides.count[i] = kept
+        for s in range(kept):
+            keep(i, at(i, s, g), g.sides.keys[at(i, s, g)], g)
+
+    @ti.func
+    def collect(i, lane, g: ti.template()):
+        """Keys of an atom's entries within the cutoff, in the order of the list, and room for its own ones in `pairs`."""
+        does, kept, own = goes(g.when, g.control) == 1, 0, 0
+        count = ti.select(does, g.near.count[i], 0)
+        for run in range((count + many - 1) // many):
+            s = run * many + lane
+            # Threads beyond the end of a row look at its last entry.
+            entry = g.near.entries[slot(i, ti.min(s, count - 1), g.atoms.n, g.near.width, of_list)]
+            d = vector_of(entry, i, g)
+            key = key_of(entry, g.verlet.shift_bits, g.atoms.ident)
+            near = s < count and d.dot(d) < g.limits.side2
+            belongs = near and is_own(i, key, g)
+            all_near, all_own = votes(near, warps), votes(belongs, warps)
+            if near:
+                place = at(i, kept + how_many_below(all_near, lane), g)
+                g.sides.found[place] = key
+                g.sides.turn[place] = ti.select(belongs, own + how_many_below(all_own, lane), -1)
+            kept += ti.math.popcnt(all_near)
+            own += ti.math.popcnt(all_own)
+        if does and lane == 0:
+            g.sides.count[i] = kept
+            g.sides.first[i] = ti.atomic_add(g.sides.total[0], own)
+
+    @ti.func
+    def rank(place, g: ti.template()):
+        """Bring what `collect` has left in a place to where it belongs."""
+        i = place // g.sides.width
+        count, begin = g.sides.count[i], at(i, 0, g)
+        if place - begin < count:
+            key, there = g.sides.found[place], begin
+            for s in range(count):
+                there += ti.cast(g.sides.found[begin + s] < key, ti.i32)
+            g.sides.keys[there] = key
+            keep(i, there, key, g)
+            if g.sides.turn[place] >= 0:
+                g.sides.pairs[g.sides.first[i] + g.sides.turn[place]] = there
+
+    return SimpleNamespace(at=at, is_own=is_own, opposite=opposite, sort=sort, collect=collect, rank=rank)
