@@ -106,7 +106,7 @@ class ParallelEngine(NotCopied):
         self._bath = Bath(self.ensemble, self.masses, cell)
         whole = Whole(
             cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
-            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds)),
+            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds, tuples)),
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
