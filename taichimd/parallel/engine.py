@@ -1,7 +1,7 @@
 """One system on several processes: each integrates its own atoms, and every process has all positions."""
 
 from collections.abc import Sequence
-from math import fsum, sqrt
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.control import NONE
 from taichimd.neighbours.verlet_list import coincident
 from taichimd.parallel.held import Held, Whole
 from taichimd.parallel.partition import Slabs
@@ -39,6 +38,9 @@ MOST_AHEAD = 50
 """Steps that are queued before the host looks."""
 FIRST_AGE = 20.0
 """Steps that lists are expected to last, before there is experience."""
+LEAST_LEFT, LITTLE_LEFT = 0.1, 0.5
+"""Of the way that lists bear: where less is left to atoms until they must be chosen anew, they are chosen at
+once; where less will be left to the next lists, they are chosen for these."""
 
 
 class ParallelEngine(NotCopied):
@@ -104,18 +106,19 @@ class ParallelEngine(NotCopied):
         self._bath = Bath(self.ensemble, self.masses, cell)
         whole = Whole(
             cell, kinds, self.masses, precision, Choice(bounds, tuples, self.backend, False, None),
-            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds)),
+            self._bath.coupling, max(map(reach_of, bounds)), max(map(rows_reach, bounds, tuples)),
         )  # fmt: skip
         self._way = way = transport_of(processes, self.backend if transport == "auto" else "cpu")
         self.transport = way.name
         self.step = self.builds = self.choices = self._age = 0
         self._expected = FIRST_AGE
+        self._gone, self._choose_next = 0.0, False
         self._held = Held(whole, Slabs.of(atoms.positions, cell.frame, processes.size), way, self.rank)
         real = self._held.real
         self._choose(
             way.xp.asarray(atoms.positions.astype(real)), way.xp.asarray(atoms.get_velocities().astype(real))
         )
-        self._evaluate_all(lambda: self._device.finish(FORCE))
+        self._evaluate_all(lambda: self._device.finish(FORCE), anew=True)
 
     @property
     def _device(self) -> Device:
@@ -202,13 +205,17 @@ class ParallelEngine(NotCopied):
             return
         self.ensemble.check_timestep(timestep)
         timestep = float(timestep)
-        self._finish(FORCE)
-        self._device.call(self._held.kernels.prepare, self._bath, timestep)
+        if self._device.blown:
+            self._make_lists(last=False)
+        else:
+            self._finish(FORCE)
+        if self._bath.coupling.local:
+            self._device.call(self._held.kernels.prepare, self._bath, timestep)
         self._device.forces_known = self._device.evaluated = False
         done = 0
         while done < n_steps:
-            # Steps that are queued behind the end of lists do nothing, but exchange.
-            most = max(0.9 * self._expected - self._age, 0.2 * max(self._expected, self._age), 2.0)
+            # Steps that are queued behind the end of lists only exchange, and cost less than to look twice.
+            most = max(self._expected + 1.0 - self._age, 0.15 * self._age, 2.0)
             ahead = int(min(most, n_steps - done, MOST_AHEAD))
             done += self._steps(done, ahead, timestep, ends=done + ahead == n_steps)
         self._finish(ALL)
@@ -217,24 +224,22 @@ class ParallelEngine(NotCopied):
     def _steps(self, done: int, ahead: int, timestep: float, ends: bool) -> int:
         """Queue some steps, look, and mend what holds them; how many were done."""
         device = self._device
-        self._set_words(0)
         for k in range(1, ahead + 1):
             self._queue_begin(done, k, timestep)
-            self._queue_exchange(always=0)
+            self._queue_exchange()
             if not (ends and k == ahead):
-                device.moved()
+                device.jumped(True)
                 device.queue_forces(want=FORCE)
         device.forces_known = device.evaluated = False
         met = self._held.met()
         mine, count = int(met[self.rank, 2]), int(met[:, 2].max())
         self._refuse_blown(met)
         held = bool(met[:, 0].any())
-        if held:
+        if met[:, 2].min() < count:
             # Own lists did not fit the step before the last one, or nothing is to be mended.
             self._in_all(lambda: device.finish(FORCE) if mine < count else None)
-            self._set_words(mine)
             self._queue_begin(done, count, timestep)
-            self._queue_exchange(always=1)
+            self._queue_exchange()
             self._refuse_blown(self._held.met())
         self.step += count
         self._age += count
@@ -242,23 +247,21 @@ class ParallelEngine(NotCopied):
             self._make_lists(last=ends and count == ahead)
         return count
 
-    def _set_words(self, done: int) -> None:
-        """Tell kernels how many steps own atoms have done."""
-        self._held.shared.words.from_numpy(np.array([done, 0, NONE], np.int32))
-
     def _queue_begin(self, done: int, k: int, timestep: float) -> None:
         """Queue the first part of step k since the host looked."""
         device, held = self._device, self._held
         device.call(
             held.kernels.begin, held.state, held.shared, device.lists.control, self._bath,
-            1 if done + k == 1 else 2, k, self.step + k - 1, self._far**2, device.reach.most_step2, timestep,
+            1 if done + k == 1 else 2, self._age, k, self.step + k - 1, self._far**2,
+            device.reach.most_step2, timestep,
         )  # fmt: skip
 
-    def _queue_exchange(self, always: int) -> None:
+    def _queue_exchange(self) -> None:
         """Queue what brings positions of all atoms to all processes."""
         device, held = self._device, self._held
         self._way.gather(held.shared.mine, held.shared.everyone)
-        device.call(held.kernels.take, held.state, held.shared, device.lists.control, always)
+        lists = device.lists
+        device.call(held.kernels.take, held.state, held.shared, lists.control, lists.listed_at, lists.near2)
 
     def _refuse_blown(self, met: Array) -> None:
         """Raise, in all processes, if an atom of one of them went too far in a step."""
@@ -277,7 +280,6 @@ class ParallelEngine(NotCopied):
         self._in_all(lambda: None if fits else held.make())
         if not fits:
             held.choose(positions, velocities)
-        self._chosen_at = held.own(held.state.pos)
         self.choices += 1
 
     def _make_lists(self, last: bool) -> None:
@@ -285,30 +287,45 @@ class ParallelEngine(NotCopied):
         held = self._held
         self.builds += 1
         self._expected = max(0.5 * (self._expected + self._age), 2.0)
-        if self._gone() + self._far > self._allowed:
-            self._choose(held.all(held.state.pos), held.all(held.state.vel))
-        else:
+
+        def evaluate() -> None:
+            self._device.settle() if last else self._device.finish(FORCE)
+
+        enough = not self._choose_next
+        if enough:
             self._device.lists.age = self._age
             self._device.lists.outdate()
-        self._evaluate_all(lambda: self._device.settle() if last else self._device.finish(FORCE))
+            enough = self._evaluate_all(evaluate, anew=False)
+        if not enough:
+            self._choose(held.all(held.state.pos), held.all(held.state.vel))
+            self._evaluate_all(evaluate, anew=True)
         self._age = 0
 
-    def _gone(self) -> float:
-        """Largest displacement of any atom since atoms were chosen, angstrom."""
-        away = self._held.own(self._held.state.pos) - self._chosen_at
-        own = float((away * away).sum(axis=1).max()) if len(away) else 0.0
-        return sqrt(max(self._processes.allgather(own)))
+    def _evaluate_all(self, evaluate: Any, anew: bool) -> bool:
+        """Evaluate with new lists, and agree on how far atoms may move with them.
 
-    def _evaluate_all(self, evaluate: Any) -> None:
-        """Evaluate with new lists, and agree on how far atoms may move with them."""
-        self._in_all(evaluate)
+        Args:
+            evaluate: of each process.
+            anew: whether atoms were just chosen.
+
+        Returns:
+            Whether that is far enough; else atoms must be chosen anew.
+        """
         lists, held = self._device.lists, self._held
-        bears = lists.skins.drift if lists.near_list else lists.skins.near
-        found = self._processes.allgather((bears, held.allowed))
-        self._allowed = min(allowed for _, allowed in found)
+        held.mark(anew)
+        found = self._in_all(
+            evaluate,
+            lambda: (lists.skins.drift if lists.near_list else lists.skins.near, held.allowed, held.gone()),
+        )
+        self._device.blown = False
+        bears, allowed = (min(each[k] for each in found) for k in range(2))
+        before, self._gone = self._gone, max(each[2] for each in found)
+        left = allowed - self._gone
         # A little less than the lists bear: that a list is outdated is then found before, and by all.
-        self._far = min(min(bears for bears, _ in found) * (1.0 - 1e-6), 0.5 * self._allowed)
-        held.pack(held.state.pos, held.shared.since)
+        self._far = min(bears * (1.0 - 1e-6), left)
+        grows = self._far if anew else max(self._gone - before, 0.0)
+        self._choose_next = left - grows < LITTLE_LEFT * bears
+        return anew or left >= LEAST_LEFT * bears
 
     def _finish(self, want: int) -> None:
         """Forces, or all, at the present positions."""
@@ -316,25 +333,34 @@ class ParallelEngine(NotCopied):
         if not (device.evaluated if want == ALL else device.forces_known):
             self._in_all(lambda: device.finish(want))
 
-    def _in_all(self, do: Any) -> None:
+    def _in_all(self, do: Any, tell: Any = lambda: None) -> list[Any]:
         """Do something; what one process meets is raised in all.
+
+        Args:
+            do: what is done in this process.
+            tell: what this process tells all afterwards.
+
+        Returns:
+            What each process has told.
 
         Raises:
             TaichimdError: in all processes, of the first that has met something.
         """
         told: tuple[str, int] | None = None
         error: TaichimdError | None = None
+        news = None
         try:
             do()
+            news = tell()
         except TaichimdError as met:
             error = met
             close = self._held.device is not None and isinstance(met, StructureError)
             atom = int(self._held.members()[self._device.lists.atom_too_close()]) if close else -1
             told = str(met), atom
-        everyone = self._processes.allgather(told)
-        first = next((one for one in everyone if one), None)
+        everyone = self._processes.allgather((told, news))
+        first = next((one for one, _ in everyone if one), None)
         if first is None:
-            return
+            return [its for _, its in everyone]
         if self._held.device is not None:
             self._device.explode()
         text, atom = first

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.host_copies import host_like, to_host
 from taichimd.core.runtime import PRECISIONS, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE
-from taichimd.parallel.kernels import Shared, shared_kernels
+from taichimd.parallel.kernels import ALIKE, GONE, Shared, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -19,15 +20,26 @@ from taichimd.program.results import Array
 from taichimd.system.cell import Cell
 from taichimd.system.state import State
 
-LEAST_MARGIN, MOST_MARGIN, OF_SLAB = 0.3, 1.0, 0.04
+LEAST_MARGIN, MOST_MARGIN, OF_SLAB, OF_SLAB_OF_PAIRS = 0.3, 1.0, 0.04, 0.1
 """How far beyond the reach a process holds atoms at first: at least and at most over the cutoff, and between
 these over the thickness of a slab. Atoms may move half of it until they are chosen anew, which takes as long
-as some steps; a thin slab with a wide margin has more atoms of others than own ones."""
+as some steps; a thin slab with a wide margin has more atoms of others than own ones. Of pair terms alone
+atoms of others cost little: nobody needs their rows."""
+IDLE_BUILD, IDLE_ATOMS = 12.0, 50_000
+"""Steps' worth of time that a common build costs on a GPU besides the work, of so many atoms or fewer: hosts
+wait twice, and tell each other what they have."""
 
 
-def margin_of(cutoff: float, thickness: float) -> float:
-    """How far beyond the reach a process holds atoms at first, from the cutoff and a slab's thickness."""
-    return min(max(OF_SLAB * thickness, LEAST_MARGIN * cutoff), MOST_MARGIN * cutoff)
+def margin_of(cutoff: float, thickness: float, pairs: bool) -> float:
+    """How far beyond the reach a process holds atoms at first.
+
+    Args:
+        cutoff: longest of all terms, angstrom.
+        thickness: of a slab, angstrom.
+        pairs: whether there are pair terms alone.
+    """
+    share = OF_SLAB_OF_PAIRS if pairs else OF_SLAB
+    return min(max(share * thickness, LEAST_MARGIN * cutoff), MOST_MARGIN * cutoff)
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,7 @@ class Held:
         if length == inf:
             depth = slabs.depth_of(positions, self._xp)
             length = float(depth.max() - depth.min())
-        margin = margin_of(whole.choice.cutoff, length / slabs.processes)
+        margin = margin_of(whole.choice.cutoff, length / slabs.processes, whole.rows_reach == 0.0)
         room = self.state.n if self.device else None
         self.part = slabs.part(positions, self.rank, room, whole.reach + margin, self._xp)
         if self.device is None or self.allowed < 0.25 * margin:
@@ -117,19 +129,22 @@ class Held:
         state.one_species = bool((kinds == kinds[0]).all())
         alone = Bath(NVE(), masses[members], whole.cell)
         self.device = Device(state, whole.choice, alone, cell=whole.cell, with_lists=False)
-        self.kernels = shared_kernels(state.real, whole.coupling)
+        if whole.choice.backend == "cuda":
+            self.device.lists.skins.idle_build += IDLE_BUILD * min(1.0, IDLE_ATOMS / state.n)
+        self.kernels = shared_kernels(state.real, whole.coupling, self.device.lists.near_list)
         self.device.listed = self._empty_rows
         width, size, first = slabs.width, slabs.processes, rank * slabs.width
-        mine, since = ti.ndarray(state.vec, width), ti.ndarray(state.vec, width)
+        mine, since, chosen = (ti.ndarray(state.vec, width) for _ in range(3))
         self.shared = Shared(
             slot=ti.ndarray(ti.i32, state.n),
             number=ti.ndarray(ti.i32, state.n),
             idle=ti.ndarray(ti.i32, state.n),
             mine=mine,
             since=since,
+            chosen=chosen,
             everyone=ti.ndarray(state.vec, size * width) if size > 1 else mine,
             told=ti.ndarray(state.vec, size),
-            words=ti.ndarray(ti.i32, 3),
+            words=ti.ndarray(ti.i32, ALIKE + 1),
             width=width,
             first=first,
             last=first + int(slabs.bounds[rank + 1] - slabs.bounds[rank]),
@@ -197,7 +212,21 @@ class Held:
 
     def met(self) -> Array:
         """(processes, 3) what processes have met, from the last exchange; waits for the device."""
-        return np.asarray(self.shared.told.to_numpy(), float)
+        return _on_host(self.shared.told).astype(float)
+
+    def mark(self, anew: bool) -> None:
+        """Queue what counts displacements and steps from here on; `anew` if atoms were just chosen."""
+        assert self.device is not None
+        self.device.call(self.kernels.mark, self.state, self.shared, int(anew))
+
+    def gone(self) -> float:
+        """Largest displacement of own atoms between their choice and the last `mark`; waits for the device.
+
+        0 where they need never be chosen anew.
+        """
+        if self.allowed == inf:
+            return 0.0
+        return float(np.sqrt(_on_host(self.shared.words)[GONE : GONE + 1].view(np.float32)[0]))
 
     def columns(self) -> tuple[Any, Array]:
         """Numbers of own atoms, and their energy, kinetic energy (eV) and virial (eV): (own, 11)."""
@@ -211,3 +240,9 @@ class Held:
         squares = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]
         parts = energy[at], squares / (2 * inverse), virial.reshape(-1, 9)[at]
         return self.members()[here], np.column_stack(parts)
+
+
+def _on_host(array: Any) -> Any:
+    values = host_like(array)
+    to_host(array, values)
+    return values

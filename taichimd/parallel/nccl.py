@@ -1,6 +1,7 @@
 """Three functions of NCCL, NVIDIA's library of exchanges between GPUs, by their C names.
 
-CuPy's wrapper is not used: it exists only where CuPy was built with NCCL, and the library often lies elsewhere.
+CuPy's wrapper is not used: it exists only where CuPy was built with NCCL, and the library often lies
+elsewhere.
 """
 
 import ctypes
@@ -14,7 +15,7 @@ KEY_BYTES = 128
 
 
 class _Key(ctypes.Structure):
-    _fields_ = [("internal", ctypes.c_byte * KEY_BYTES)]  # noqa: RUF012
+    _fields_ = [("internal", ctypes.c_byte * KEY_BYTES)]
 
 
 class Nccl:
@@ -40,7 +41,7 @@ class Nccl:
         self._call("ncclCommInitRank", ctypes.byref(self._communicator), size, known, rank)
 
     def all_gather(self, source: int, target: int, count: int, itemsize: int) -> None:
-        """Queue an all-gather of `count` numbers of each process in the default stream; addresses of the GPU."""
+        """Queue an all-gather of `count` numbers of each process in the default stream, by addresses."""
         self._call(
             "ncclAllGather", ctypes.c_void_p(source), ctypes.c_void_p(target), ctypes.c_size_t(count),
             FLOATS[itemsize], self._communicator, ctypes.c_void_p(None),

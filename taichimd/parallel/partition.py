@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 
 from taichimd.neighbours.box import Frame
 
+TRIED = np.linspace(0.5, 1.5, 257)
+"""Reaches that are tried, over the wanted one, which is among them."""
+
 
 @dataclass(frozen=True)
 class Part:
@@ -91,17 +94,63 @@ class Slabs:
             begin, end = int(bounds[p]), int(bounds[p + 1])
             slot[order[begin:end]] = xp.arange(p * width, p * width + end - begin, dtype=np.int32)
         begin, end = int(bounds[rank]), int(bounds[rank + 1])
-        low, high = float(depth[int(order[begin])]), float(depth[int(order[end - 1])])
+        along = depth[order]
+        low, high = float(along[begin]), float(along[end - 1])
+        radii = wanted * TRIED
+        below, above = self._beside(along, (begin, end), (low, high), radii, xp)
+        counts = end - begin + below + above
+        if room is None:
+            at = int(np.searchsorted(TRIED, 1.0))
+            room = int(counts[at] + (counts[at] - (end - begin)) // 8 + 8)
+        if room >= n:
+            return Part(slot, xp.arange(n, dtype=np.int32), self._away(depth, slot, rank, low, high, xp), inf)
+        fit = int(np.searchsorted(counts, room, side="right")) - 1
+        first, reach = begin, 0.0
+        if fit >= 0:
+            size = abs(low) + abs(high) + radii[fit] + (0.0 if self.period == inf else self.period)
+            first, reach = begin - int(below[fit]), float(radii[fit] - 4.0 * np.finfo(depth.dtype).eps * size)
+        # In the order along the normal they are one stretch, which may go on at the other end of the cell.
+        if self.period == inf:
+            first = min(first, n - room)
+        held = xp.zeros(n, bool)
+        held[order[max(first, 0) : first + room]] = True
+        held[order[: max(first + room - n, 0)]] = True
+        if first < 0:
+            held[order[first:]] = True
+        members = xp.flatnonzero(held).astype(np.int32)
+        away = self._away(depth[members], slot[members], rank, low, high, xp)
+        return Part(slot, members, away, reach)
+
+    def _beside(
+        self, along: Any, places: tuple[int, int], ends: tuple[float, float], radii: Any, xp: Any
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """How many atoms are within each radius below a slab, and above it, of ascending depths `along`.
+
+        Args:
+            along: (n,) angstrom.
+            places: of the slab's first atom in it, and behind its last one.
+            ends: their depths, angstrom.
+            radii: (r,) angstrom.
+            xp: NumPy or CuPy.
+        """
+        (begin, end), (low, high), n = places, ends, self.n
+        edges = [low - radii, high + radii]
+        if self.period != inf:
+            edges += [edges[0] + self.period, edges[1] - self.period]
+        edges = [xp.asarray(edge.astype(along.dtype)) for edge in edges]
+        found = [
+            xp.searchsorted(along, edge, side="left" if k % 2 == 0 else "right")
+            for k, edge in enumerate(edges)
+        ]
+        counts = np.asarray(xp.stack(found).tolist())
+        below, above = begin - counts[0], counts[1] - end
+        if self.period != inf:
+            below, above = below + n - counts[2], above + counts[3]
+        return np.minimum(below, n), np.minimum(above, n)
+
+    def _away(self, depth: Any, slot: Any, rank: int, low: float, high: float, xp: Any) -> Any:
+        """(m,) distances from a slab that ends at two depths, angstrom; -1 of its own atoms."""
         away = xp.maximum(low - depth, depth - high)
         if self.period != inf:
             away = xp.minimum(away, self.period - xp.maximum(high - depth, depth - low))
-        away = xp.maximum(away, 0.0)
-        away[order[begin:end]] = -1.0
-        if room is None:
-            room = int(xp.count_nonzero(away <= wanted))
-            room += (room - (end - begin)) // 8 + 8
-        if room >= n:
-            return Part(slot, xp.arange(n, dtype=np.int32), away, inf)
-        nearest = xp.argpartition(away, room)
-        members = xp.sort(nearest[:room]).astype(np.int32)
-        return Part(slot, members, away[members], float(away[int(nearest[room])]))
+        return xp.where(slot // self.width == rank, -1.0, xp.maximum(away, 0.0))

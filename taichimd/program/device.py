@@ -258,8 +258,11 @@ class Device:
 
     def finish(self, want: int = ALL) -> None:
         """Forces, energies and virials of the present positions; forces alone, or energies alone."""
-        while True:
+        if self.blown:
             self.settle()
+        while True:
+            # Forces are queued behind a build of which nobody knows yet whether it fits: the host waits once.
+            self.renew()
             self.queue_forces(want=want)
             seen = self.lists.look()
             self.check()

@@ -22,7 +22,7 @@ from taichimd.dynamics.ensembles import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.forcefields.terms import NEIGHBOUR_SUM
+from taichimd.forcefields.terms import NEIGHBOUR_SUM, ByTuple
 from taichimd.neighbours.skins import MOST_INNER
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
@@ -222,14 +222,16 @@ def reach_of(bound: Bound) -> float:
     return float(bound.cutoffs.max())
 
 
-def rows_reach(bound: Bound) -> float:
+def rows_reach(bound: Bound, by_tuple: ByTuple) -> float:
     """How far from a local atom its forces need terms, and so rows, of others, angstrom; 0: nowhere."""
     if bound.terms.passes is not None:
         return inf
+    # Where a list has each pair once, it may stand in the row of the other atom.
+    pairs = float(bound.cutoffs.max()) if by_tuple.pairs else 0.0
+    if not bound.terms.many_body:
+        return pairs
     # Rows hold what is beyond the cutoff by a skin, too, and each entry looks for its reverse.
-    return (
-        float(bound.near_cutoffs.max() + MOST_INNER * bound.cutoffs.max()) if bound.terms.many_body else 0.0
-    )
+    return max(float(bound.near_cutoffs.max() + MOST_INNER * bound.cutoffs.max()), pairs)
 
 
 def _check_finite(positions: Array) -> None:

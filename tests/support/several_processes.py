@@ -53,7 +53,7 @@ def make(case):
             2.0,
         ),
         "vashishta": lambda: (
-            _warm(testing.silica_192(), 3000.0, 4),
+            _warm(testing.silica_192() * (4, 1, 1), 3000.0, 4),
             load_forcefield("SiO2_1990.vashishta"),
             None,
             2.0,

@@ -78,7 +78,7 @@ def slabs_of(name: str, atoms: int, gpus: int) -> Slabs:
     """A cube of a material, cut as `ParallelEngine` does."""
     material = MATERIALS[name]
     edge = (atoms / material.density) ** (1.0 / 3.0)
-    margin = margin_of(material.cutoff, edge / gpus)
+    margin = margin_of(material.cutoff, edge / gpus, not material.body)
     rows = material.body + MOST_INNER * material.cutoff + margin if material.body else 0.0
     return Slabs(atoms, edge**2, material.density, material.reach + margin, rows)
 
