@@ -9,7 +9,8 @@ from ase import Atoms
 
 from taichimd.calculator import TaichiMD, bare
 from taichimd.forcefields.load import load_forcefield
-from taichimd.program.batch import Batch, called, named
+from taichimd.program.batch import Batch
+from taichimd.program.batchable import called, named
 from taichimd.program.results import Evaluation
 from taichimd.system.checks import check_positions, check_turns, require_atoms
 

@@ -86,6 +86,11 @@ class EnsembleSettings(Settings, topic="ensemble"):
         return ENSEMBLES[self.name]
 
     @property
+    def barostat(self) -> tuple[object, ...]:
+        """What barostats that act together have in common."""
+        return self.control, "".join(sorted(self.axes)), self.period
+
+    @property
     def has_ramp(self) -> bool:
         """Whether temperature or pressure goes along a ramp."""
         if not self.kind.acts_on:

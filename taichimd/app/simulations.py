@@ -20,8 +20,9 @@ from taichimd.app.saving import named
 from taichimd.app.simulation import Asked, Simulation, drawn_at
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.dynamics.ensembles import NVE, Ensemble
-from taichimd.program.batch import Batch, called
-from taichimd.program.batch import named as of_system
+from taichimd.program.batch import Batch
+from taichimd.program.batchable import called
+from taichimd.program.batchable import named as of_system
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms

@@ -36,7 +36,8 @@ from taichimd.core.errors import BlowUpError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
-from taichimd.program.batch import Batch, named, why_alone
+from taichimd.program.batch import Batch
+from taichimd.program.batchable import named, why_alone
 
 _FILES_OF_A_RUN = 4
 """Open ones: lock, table, trajectory, and one more for a moment."""
@@ -174,8 +175,6 @@ def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: 
 
 def alone(job: Job) -> str | None:
     """Why no batch can serve a run; None if one can."""
-    if job.settings.ensemble.kind.moves_cell:
-        return f"{job.settings.ensemble.name} moves the cell, which a batch does not do"
     return why_alone(job.forcefield)
 
 
@@ -183,6 +182,7 @@ def groups_of(jobs: Sequence[NamedJob], at_once: int | None = None) -> list[list
     """Runs that go together, in the order of the first of each.
 
     They have one step counter, so after a kill those whose checkpoints are of another step are another batch.
+    Barostats of one batch act in the same steps, on the same axes.
 
     Args:
         jobs: the runs.
@@ -194,9 +194,10 @@ def groups_of(jobs: Sequence[NamedJob], at_once: int | None = None) -> list[list
         kind: Any = number
         if alone(job) is None:
             begin = None if job.checkpoint is None else job.checkpoint.step
+            barostat = settings.ensemble.barostat if settings.ensemble.kind.moves_cell else ()
             kind = (
-                settings.ensemble.name, settings.run.timestep, settings.output.every, begin, job.steps,
-                str(settings.potential.file), *settings.compute.record().values(),
+                settings.ensemble.name, *barostat, settings.run.timestep, settings.output.every, begin,
+                job.steps, str(settings.potential.file), *settings.compute.record().values(),
             )  # fmt: skip
         groups.setdefault(kind, []).append(one)
     most = at_once or max(len(jobs), 1)

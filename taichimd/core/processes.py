@@ -69,8 +69,8 @@ def of_machine() -> tuple[int, int]:
 def take_device() -> str:
     """Give this process, if there are several on its machine, one GPU and its share of the processors.
 
-    It acts through the environment; importing the runtime calls it first, since a driver that has started takes
-    no other list of devices.
+    It acts through the environment. Importing the runtime calls it first, because a driver that has started
+    takes no other list of devices.
 
     Returns:
         A remark on processes that share a GPU, of the first of them; else "".

@@ -1,4 +1,4 @@
-"""The host's side of the thermostats of a batch: a bath for each system, all in two device arrays."""
+"""The host's side of thermostats and barostats of a batch: a bath for each system, all in two device arrays."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.runtime import ti
+from taichimd.dynamics.barostats import layout
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.program.results import Array
@@ -53,14 +54,13 @@ class BatchBath:
         state: the atoms of all.
 
     Raises:
-        SettingsError: ensembles of several classes, or a barostat.
+        SettingsError: ensembles of several classes, or barostats with several controls, axes or periods.
 
     Attributes:
         members: the baths. ledger, bath, system, firsts: arrays (`BatchBathArrays`).
         coupling: what kernels are compiled for.
+        moves_cell: whether there are barostats.
     """
-
-    moves_cell = False
 
     def __init__(
         self,
@@ -75,16 +75,16 @@ class BatchBath:
             raise SettingsError(
                 f"systems of one batch have one kind of ensemble, got {', '.join(names)}; make a batch of each"
             )
-        if ensembles[0].moves_cell:
-            raise SettingsError(
-                f"{names[0]} moves the cell, which a batch does not do yet; choose nve or a thermostat, or run the systems "
-                "one after the other"
-            )
         given = zip(ensembles, masses, cells, fixed, strict=True)
         self.members = [MemberBath(one, m, cell, None, held) for one, m, cell, held in given]
         for number, member in enumerate(self.members):
             member.join(self, number)
         coupling = self.members[0].coupling
+        if any(member.coupling != coupling for member in self.members):
+            raise SettingsError(
+                f"barostats of one batch have one control, axes and period, those of {names[0]} differ; make a batch of each"
+            )
+        self.moves_cell = coupling.moves_cell
         self.coupling = coupling if coupling.none else replace(coupling, batch=True)
         values, ledgers = (
             np.array(parts) for parts in zip(*(m.first_values for m in self.members), strict=True)
@@ -96,6 +96,15 @@ class BatchBath:
         self.bath.from_numpy(values.ravel())
         self.ledger.from_numpy(ledgers.ravel())
         self._seen: tuple[Array, NDArray[np.int64]] | None = None
+
+    def stop(self, number: int) -> None:
+        """From now on the barostat of one system leaves its cell and its atoms as they are."""
+        if not self.moves_cell:
+            return
+        values, scale = self.read()[0][number].copy(), layout.VELOCITY_SCALE
+        values[layout.AT_REST] = 1.0
+        values[scale : scale + 9] = np.eye(3).ravel()
+        self.write(number, values, None)
 
     def forget(self) -> None:
         """The device has gone on."""

@@ -61,7 +61,7 @@ class Coupling:
     def outside_steps(self) -> "Coupling":
         """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
         if self.moves_cell:
-            return Coupling(BerendsenNPT, "isotropic", "xyz")
+            return Coupling(BerendsenNPT, "isotropic", "xyz", batch=self.batch)
         return Coupling(driven=self.driven, batch=self.batch and self.driven)
 
 
@@ -92,4 +92,4 @@ def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | 
 def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
     """Device functions of a thermostat or barostat."""
     functions = coupling.kind.device_functions(coupling, real, by_slot)
-    return of_each_system(functions, real) if coupling.batch else functions
+    return of_each_system(functions, real, coupling.moves_cell) if coupling.batch else functions

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from taichimd.core.arguments import device_helper
 from taichimd.core.runtime import ti
 from taichimd.dynamics.barostats import layout as barostats
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.thermostats import layout as thermostats
+from taichimd.system.cell import ONLY
 
 
 def close_function(
@@ -23,26 +25,35 @@ def close_function(
     """
     cell = coupling.moves_cell
     bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
-    by_component = cell and thermostat.parts > 1  # each has a thread to collect it
+    # Each has a thread to collect it.
+    by_component = cell and (thermostat.parts > 1 or coupling.batch)
+
+    @device_helper
+    def systems_of(s: Any) -> Any:
+        """How many there are, at the compilation of a kernel."""
+        return s.bath.firsts.shape[0] if coupling.batch else 1
 
     @ti.func
     def act(at, ahead, s: ti.template(), bath: ti.template()):
         """What acts on the whole system does so; the cell begins to move. Serial."""
-        thermostat.rescale(s.dt, s.ledger[thermostats.OPENS] + (ahead - 1), s.ledger, bath, s.cells)
+        thermostat.rescale(s.dt, s.ledger[thermostats.OPENS] + (ahead - 1), s.ledger, bath, ONLY, s.cells)
         if ti.static(cell):
-            flags.deform(s.control, at + 1, s.cells)
+            flags.deform(ONLY, s.control, at + 1, s.cells)
 
     @ti.func
     def close(at, ahead, s: ti.template()):
         """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
         if ti.static(by_component):
-            for k in range(2 * thermostat.parts):
+            for k in range(systems_of(s) * 2 * thermostat.parts):
                 if s.control[at] == 0:
                     thermostat.collect(k, s.ledger)
         if ti.static(coupling.batch):
             for k in range(s.bath.firsts.shape[0]):
                 if s.control[at] == 0:
-                    thermostat.rescale(k, s.dt, s.ledger.ledger[thermostats.OPENS] + (ahead - 1), s.bath)
+                    interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
+                    thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
+                    if ti.static(cell):
+                        flags.deform(k, s.control, at + 1, s.cells)
         elif s.control[at] == 0:
             if ti.static(on_gpu):
                 # Read at once and written at once: one thread that waits for memory again and again is slow.

@@ -45,11 +45,21 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
     every = coupling.whole and not sometimes
 
     @ti.func
-    def deform(control: ti.template(), frozen, cells: ti.template()):
-        """Begin the drift of the cell; a cell that runs away ends the run. Serial."""
-        if box.deform(ONLY, cells) == 0:
-            control[BLOWN] = RAN_AWAY
+    def deform(k, control: ti.template(), frozen, cells: ti.template()):
+        """Begin the drift of cell k; a cell that runs away ends the run. One thread of each."""
+        if box.deform(k, cells) == 0:
+            ti.atomic_min(control[BLOWN], RAN_AWAY - k)
             control[frozen] = 1
+
+    @ti.func
+    def deform_all(does, control: ti.template(), frozen, cells: ti.template()):
+        """The same of all systems, if it is their turn. In a batch it holds a loop of its own."""
+        if ti.static(coupling.batch):
+            for k in range(cells.vectors.shape[0]):
+                if does == 1:
+                    deform(k, control, frozen, cells)
+        elif does == 1:
+            deform(ONLY, control, frozen, cells)
 
     @ti.func
     def count_step(i, control: ti.template(), frozen):
@@ -130,6 +140,6 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
             control[REBUILD] = 1
 
     return SimpleNamespace(
-        every=every, sometimes=sometimes, deform=deform, count_step=count_step, count_pass=count_pass, open_pass=open_pass,
-        close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
+        every=every, sometimes=sometimes, deform=deform, deform_all=deform_all, count_step=count_step,
+        count_pass=count_pass, open_pass=open_pass, close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
     )  # fmt: skip

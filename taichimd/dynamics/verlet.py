@@ -99,8 +99,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
         deforming = 0
         if ti.static(cell):
             deforming = thermostat.due(first)
-            if deforming == 1:
-                flags.deform(s.control, FROZEN, s.cells)
+            flags.deform_all(deforming, s.control, FROZEN, s.cells)
         for i in range(atoms.n):
             if ti.static(cell):
                 if deforming == 1:
@@ -148,10 +147,8 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 too_little = unfit(s)
                 if s.control[REBUILD] != 0 and s.control[BLOWN] == NONE and s.control[BUILDS] < loops.builds_allowed and too_little == 0:  # fmt: skip
                     s.control[BUILDING] = 1
-                    if ti.static(cell):
-                        s.control[BUILDING] = box.lay_out(
-                            sort.grid, sort.bins, sort.reach, sort.radius2, s.cells
-                        )
+                if ti.static(cell):
+                    box.lay_out(s.control, sort, s.cells)
                 if ti.static(not all_pairs):
                     rebuild(
                         s.n * s.control[BUILDING], s.atoms, own, old, old_own, system.verlet, s.control, sort, False

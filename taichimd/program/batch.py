@@ -7,28 +7,32 @@ those of each system: nothing else knows that there are several (docs/decisions,
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from math import isinf
 from typing import Any
 
 import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.core import units
 from taichimd.core.errors import CapacityError, SettingsError, StructureError, TaichimdError
+from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
+from taichimd.dynamics.barostats.base import Barostat
+from taichimd.dynamics.barostats.layout import RAN_AWAY
 from taichimd.dynamics.batch_bath import BatchBath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
+from taichimd.program.batchable import called, listed, named
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.program.member import Member
 from taichimd.program.results import Array, NotCopied
 from taichimd.program.totals import BatchSums
-from taichimd.system.cell import Cell
+from taichimd.system.batch_cell import BatchCell, MemberCell
 from taichimd.system.checks import (
     check_atoms,
     check_neighbours,
@@ -37,24 +41,6 @@ from taichimd.system.checks import (
 )
 from taichimd.system.constraints import check_fixed
 from taichimd.system.state import State
-
-
-class BatchCell:
-    """Cells of all systems, at rest; a `Cell` for the `Device`.
-
-    Attributes:
-        cells: of each system. arrays: none, since no kernel moves a cell.
-    """
-
-    arrays = None
-
-    def __init__(self, cells: Sequence[Cell]) -> None:
-        self.cells = list(cells)
-        self.renew()
-
-    def renew(self) -> None:
-        """Take other lattices."""
-        self.frame: Any = tuple(cell.frame for cell in self.cells)
 
 
 class Batch(NotCopied):
@@ -73,7 +59,8 @@ class Batch(NotCopied):
         systems: as for `Engine`; their elements may differ.
         forcefield: for all.
         backend, precision, skin, decomposition: as for `Engine`.
-        ensembles: one for each system, or one for all; NVE if None. One class, and no barostat.
+        ensembles: one for each system, or one for all; NVE if None. One class;
+            barostats with one control, axes and period.
         fixed: of each system, as for `Engine`.
         names: what messages call the systems; None: by their numbers.
 
@@ -104,7 +91,7 @@ class Batch(NotCopied):
         if not systems:
             raise SettingsError("a batch of no systems: give one structure or more")
         check_options(precision, skin)
-        self.forcefield = forcefield = _listed(accepted(forcefield, precision, decomposition, False))
+        self.forcefield = forcefield = listed(accepted(forcefield, precision, decomposition, False))
         self.precision, self.n_systems = precision, len(systems)
         self.names = [called(k) for k in range(len(systems))] if names is None else list(names)
         self.backend = start(backend)
@@ -121,7 +108,7 @@ class Batch(NotCopied):
         cells, held = [], []
         for number, atoms in enumerate(systems):
             with named(self.names[number]):
-                cells.append(Cell(atoms.cell.array, atoms.pbc.copy()))
+                cells.append(MemberCell(atoms.cell.array, atoms.pbc.copy()))
                 check_system(forcefield, atoms, cells[-1], precision)
                 check_neighbours(forcefield.list_cutoff, many_body, cells[-1].frame, atoms.positions)
                 held.append(check_fixed(None if fixed is None else fixed[number], len(atoms)))
@@ -136,7 +123,10 @@ class Batch(NotCopied):
         )
         each = list(ensembles) if isinstance(ensembles, Sequence) else [ensembles or NVE()] * len(systems)
         self._bath = BatchBath(each, masses, cells, held, state)
-        self._cell = BatchCell(cells)
+        self._cell = BatchCell(cells, state.system if self._bath.moves_cell else None)
+        for number, one in enumerate(each):
+            with named(self.names[number]):
+                self._check_barostat(one, number)
         state.set("pos", np.concatenate([atoms.positions for atoms in systems]))
         state.set("vel", _joined(_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))
         self._sums = BatchSums(state)
@@ -154,7 +144,15 @@ class Batch(NotCopied):
             for number, (atoms, one) in enumerate(zip(systems, each, strict=True))
         ]
         # Where a system is put that has left physics: any place that makes sense.
-        self._sane = [atoms.positions.copy() for atoms in systems]
+        self._sane = [(atoms.positions.copy(), atoms.cell.array.copy()) for atoms in systems]
+
+    def _check_barostat(self, ensemble: Ensemble, number: int) -> None:
+        """Refuse a barostat that does not suit its system, as `Engine` does."""
+        if isinstance(ensemble, Barostat):
+            bath, cell = self._bath.members[number], self._cell.cells[number]
+            ensemble.check_cell(cell.vectors, cell.frame.pbc)
+            wanted = 3.0 * ensemble.most_pressure * units.GPA * abs(determinant(cell.vectors))
+            bath.check_sums(wanted, bath.freedom * units.KB * ensemble.temperature)
 
     @contextmanager
     def _all_that_fit(self) -> Iterator[None]:
@@ -187,6 +185,7 @@ class Batch(NotCopied):
         """The state has changed."""
         self._seen.clear()
         self._bath.forget()
+        self._cell.forget()
 
     def vectors(self, name: str) -> Array:
         """(n, 3) of all systems: "pos", "vel" or "force"."""
@@ -238,7 +237,19 @@ class Batch(NotCopied):
         """Other cells of some systems, (3, 3) angstrom each."""
         for number, vectors in cells.items():
             self._cell.cells[number].set(vectors)
+        self.outdate()
+
+    def go_to(self, step: int) -> None:
+        """Another step counter."""
+        if step != self.step:
+            for member in self._bath.members:
+                member.leave(self.step)
+            self.step = step
+
+    def outdate(self) -> None:
+        """Cells are others than those of forces and lists."""
         self._cell.renew()
+        self.device.cell_moved()
         self.forget()
         self.device.forces_known = self.device.evaluated = False
         self.device.lists.outdate()
@@ -273,11 +284,12 @@ class Batch(NotCopied):
             seen = lists.look()
             device.check()
             if calls:
+                device.cell_moved()
                 lists.count(int(seen[DONE]) - done)
             done = int(seen[DONE])
             self.step = first + 1 + done
             if seen[BLOWN] != NONE:
-                self._stop_those_that_jumped(int(seen[BLOWN]), timestep)
+                self._stop_those_that_failed(int(seen[BLOWN]), timestep)
             device.forces_known = device.evaluated = (
                 done == to_do and not seen[REBUILD] and seen[BLOWN] == NONE
             )
@@ -303,17 +315,30 @@ class Batch(NotCopied):
         """The system of an atom."""
         return int(np.searchsorted(self._state.firsts, atom, side="right")) - 1
 
-    def _stop_those_that_jumped(self, atom: int, timestep: float) -> None:
-        """Stop the system of an atom that has gone too far in one step, and others with such atoms."""
+    def _stop_those_that_failed(self, blown: int, timestep: float) -> None:
+        """Stop the systems whose atoms have gone too far in one step, or whose cell has.
+
+        Args:
+            blown: such an atom; or `RAN_AWAY - k`, of system k.
+            timestep: internal time units.
+        """
         self.forget()
         moves, x = timestep * self.vectors("vel"), self.vectors("pos")
+        ran: set[int] = set()
+        if self._bath.moves_cell and (self.step - 1) % self._bath.coupling.period == 0:
+            ran = set(self._cell.run_away())
+            moves = np.einsum("iac,ic->ia", self._cell.read("drift")[self._state.system_of_atoms], moves)
         most = self.device.reach.most_step2
         fine = ((moves * moves).sum(axis=1) <= most) & np.isfinite(x).all(axis=1)
-        fine[atom] = False
-        for number in sorted({self.system_of(one) for one in np.flatnonzero(~fine).tolist()}):
+        if blown <= RAN_AWAY:
+            ran.add(RAN_AWAY - blown)
+        else:
+            fine[blown] = False
+        for number in sorted(ran | {self.system_of(one) for one in np.flatnonzero(~fine).tolist()}):
             member, own = self.members[number], fine[self.part(number)]
             if member.error is None:
-                self._stop(number, explosion.of_jump(member, int(np.argmin(own)), most**0.5))
+                atom = RAN_AWAY if number in ran else int(np.argmin(own))
+                self._stop(number, explosion.of_step(member, atom, most**0.5))
         control = self.device.lists.control
         flags = control.to_numpy()
         flags[BLOWN] = NONE
@@ -327,10 +352,15 @@ class Batch(NotCopied):
         inverse = self._state.inverse_mass.to_numpy()
         inverse[part] = 0.0
         self._state.inverse_mass.from_numpy(inverse)
-        for name, own in (("pos", self._sane[number]), ("vel", 0.0)):
+        positions, cell = self._sane[number]
+        for name, own in (("pos", positions), ("vel", 0.0)):
             of_all = self._state.get(name)
             of_all[part] = own
             self._state.set(name, of_all)
+        self._bath.stop(number)
+        self._cell.cells[number].set(cell)
+        self._cell.cells[number].rest()
+        self._cell.renew()
         self.forget()
         self.device.lists.outdate()
 
@@ -347,45 +377,6 @@ class Batch(NotCopied):
     def synchronize(self) -> None:
         """Wait for the device."""
         ti.sync()
-
-
-def called(number: int) -> str:
-    """What messages call a system that has no name."""
-    return f"system {number} (counted from 0)"
-
-
-@contextmanager
-def named(name: str) -> Iterator[None]:
-    """Errors within are of this system."""
-    try:
-        yield
-    except TaichimdError as error:
-        error.args = (f"{name}: {error}", *error.args[1:])
-        raise
-
-
-def why_alone(forcefield: ForceField) -> str | None:
-    """Why a potential has no batches; None if it reads neighbour lists and nothing else."""
-    charged = [term.name for term in forcefield.terms if not term.local]
-    if charged:
-        return f"{charged[0]} equilibrates the charges of one system at a time"
-    if isinf(forcefield.cutoff):
-        return f"{forcefield.name} without a cutoff would join the systems"
-    if forcefield.enumeration != "neighbours":
-        return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
-    return None
-
-
-def _listed(forcefield: ForceField) -> ForceField:
-    """The force field, if it has batches.
-
-    Raises:
-        SettingsError: it has none.
-    """
-    why = why_alone(forcefield)
-    if why is not None:
-        raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
-    return forcefield
 
 
 def _joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:

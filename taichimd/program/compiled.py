@@ -21,7 +21,6 @@ from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import NearRows, VerletRows, whole_warps
 from taichimd.program.forces import force_functions
 from taichimd.program.variant import Variant
-from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms
 
 
@@ -72,7 +71,7 @@ def compiled_groups(variant: Variant) -> Any:
     """
     groups, coupling, unroll = variant.groups, variant.coupling, variant.unroll
     thermostat = coupling_functions(coupling, variant.real, variant.on_gpu)
-    box = cell_functions(variant.real, coupling.moves_cell)
+    box = cell_functions(variant.real, coupling.moves_cell, coupling.batch)
     driven, near_list = coupling.driven, variant.near_list
     tally = {0: FORCE, 1: TRACE, 3: DIAGONAL, 6: SYMMETRIC}[
         thermostat.parts if box.moves else 6 if driven else 0
@@ -145,7 +144,7 @@ def alone(k: int, things: Sequence[Any]) -> tuple[Any, ...]:
 def cutting_kernels(variant: Variant) -> list[Kernel]:
     """Kernels that cut the near list of a group each, where one kernel cannot take all groups."""
     program, groups = compiled_groups(variant), variant.groups
-    strains = Cells.only("strain", "lost") if variant.coupling.moves_cell else None
+    strains = variant.cells("strain", "lost")
 
     def cutting(k: int) -> Kernel:
         its = tuple(group.arguments for group in groups)
@@ -163,7 +162,7 @@ def cutting_kernels(variant: Variant) -> list[Kernel]:
 def closing(variant: Variant) -> Selection:
     """Of `System`, what a kernel takes that ends the cuts of all groups."""
     widths = tuple(GroupArrays.only(near=NearRows.only("width")) for _ in variant.groups)
-    strains = Cells.only("strain", "lost") if variant.coupling.moves_cell else None
+    strains = variant.cells("strain", "lost")
     return variant.system(
         atoms=Atoms.only("n"), verlet=VerletRows.only("shift_bits"), listed_at=None, groups=widths, cells=strains,
         reach=None,

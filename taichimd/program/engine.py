@@ -378,7 +378,7 @@ class Engine(NotCopied):
                 # First: positions that left physics would not fit a list.
                 if seen[BLOWN] != NONE:
                     device.explode()
-                    raise explosion.of_step(self, int(seen[BLOWN]))
+                    raise explosion.of_step(self, int(seen[BLOWN]), device.reach.most_step2**0.5)
                 device.forces_known = device.evaluated = done == to_do and not seen[REBUILD]
                 device.renew()
             if self._bath.coupling.ends(self.step):

@@ -13,7 +13,6 @@ from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.neighbours.control import HELD, REBUILD, STALE
 from taichimd.program.compiled import alone, closing, compiled_groups, cutting_kernels, step_view
 from taichimd.program.variant import Reach, System, Variant
-from taichimd.system.cell import Cells
 from taichimd.system.state import Atoms
 
 
@@ -27,7 +26,7 @@ def evaluation_kernels(variant: Variant, want: int = ALL) -> Any:
     """
     program, types, near_list = compiled_groups(variant), variant.types, variant.near_list
     cell, outdated = variant.coupling.moves_cell, STALE if near_list else REBUILD
-    strains = Cells.only("strain", "lost") if cell else None
+    strains = variant.cells("strain", "lost")
     somewhere = System.only(
         "listed_at", "control", atoms=Atoms.only("n", "pos"), cells=strains, reach=Reach.only("most_near2")
     )
@@ -76,9 +75,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
     foreign, many_body = groups[0].foreign, _many_body(variant)
     bath = BathArrays if driven else None
     given = {
-        "system": variant.system(
-            bath=bath, cells=Cells.only("strain", "lost") if variant.coupling.moves_cell else None
-        ),
+        "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
         "total": Outputs.only("energy", "virial"),
         "outputs": tuple(Outputs for _ in groups) if number > 1 else (),
         "ends_run": Number("i32", "1 where the forces end a run"),

@@ -10,17 +10,18 @@ from taichimd.system.cell import MOST_STRETCH
 _CURE = "use a smaller time step, or relax the structure first"
 
 
-def of_step(engine: Any, atom: int) -> BlowUpError:
+def of_step(engine: Any, atom: int, jump: float) -> BlowUpError:
     """The error of a step in which an atom went too far, or the cell changed too fast.
 
     Args:
-        engine: an `Engine`, with the state of the failed step.
+        engine: an `Engine` or a `Member`, with the state of the failed step.
         atom: its number, or `RAN_AWAY`.
+        jump: how far atoms may go, angstrom.
     """
     if atom == RAN_AWAY:
         what = f"the barostat changed the cell by more than {MOST_STRETCH:.0%} in one step"
         return exploded(engine.step, what, 0, CURE_OF_CELLS)
-    return of_jump(engine, atom, engine.device.reach.most_step2**0.5)
+    return of_jump(engine, atom, jump)
 
 
 def of_jump(engine: Any, atom: int, jump: float) -> BlowUpError:

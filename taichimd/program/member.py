@@ -12,12 +12,12 @@ from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.dynamics.batch_bath import MemberBath
 from taichimd.dynamics.ensembles import Ensemble
-from taichimd.neighbours.box import Frame
+from taichimd.neighbours.box import Frame, make_frame
 from taichimd.program.extract import Extract
 from taichimd.program.heat import HeatCurrent
 from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
-from taichimd.system.cell import Cell
+from taichimd.system.batch_cell import MemberCell
 from taichimd.system.checks import check_positions, check_shape, check_turns, check_vectors
 from taichimd.system.state import State
 
@@ -43,7 +43,7 @@ class Member(NotCopied):
         atoms: Atoms,
         ensemble: Ensemble,
         bath: MemberBath,
-        cell: Cell,
+        cell: MemberCell,
         fixed: NDArray[np.bool_] | None,
     ) -> None:
         self.batch, self.number, self.ensemble, self.fixed = batch, number, ensemble, fixed
@@ -68,6 +68,7 @@ class Member(NotCopied):
         self._stopped_at, self.error = self.batch.step, error
         error.args = (f"{self.batch.names[self.number]}: {error}", *error.args[1:])
         self._last = {name: self.batch.vectors(name)[self._part].copy() for name in ("pos", "vel")}
+        self._last["cell"] = self._cell.raw()
 
     @property
     def _part(self) -> slice:
@@ -95,12 +96,12 @@ class Member(NotCopied):
     @property
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows."""
-        return self._cell.vectors.copy()
+        return self._last["cell"].copy() if self._last else self._cell.vectors.copy()
 
     @property
     def frame(self) -> Frame:
         """The lattice."""
-        return self._cell.frame
+        return make_frame(self._last["cell"], self.pbc) if self._last else self._cell.frame
 
     @property
     def volume(self) -> float | None:
@@ -140,9 +141,11 @@ class Member(NotCopied):
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             # Known only if all systems are told theirs: they are computed anew, with the same bits.
         if step is not None:
-            self.batch.step = step
+            self.batch.go_to(step)
         if bath is not None:
             self._bath.set_state(bath)
+            if self._bath.moves_cell:
+                self.batch.outdate()
 
     def atom_states(self) -> dict[str, Array]:
         """What contributions of the force field keep of each atom, (n,) each, by name."""
@@ -195,7 +198,9 @@ class Member(NotCopied):
         stress = stress_of(virial, self.cell) if self.pbc.all() else None
         pressure = None
         if self.volume is not None:
-            pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * self.volume) / units.GPA
+            trace = float(np.trace(virial))
+            self._bath.check_sums(trace, 2.0 * kinetic)
+            pressure = (2.0 * kinetic + trace) / (3.0 * self.volume) / units.GPA
         temperature = 2.0 * kinetic / (self._bath.freedom * units.KB)
         received = self._bath.received()
         conserved = None if received is None else potential + kinetic + received

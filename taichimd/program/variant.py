@@ -13,7 +13,7 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.dangerous_pairs import LOOKED_AT
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import VerletRows
-from taichimd.system.cell import Cells
+from taichimd.system.cell import Cells, taken_cells
 from taichimd.system.state import Atoms
 
 
@@ -140,6 +140,10 @@ class Variant:
             return None
         return BatchBathArrays if self.coupling.batch else BathArrays
 
+    def cells(self, *names: str) -> Selection | None:
+        """What a kernel takes of moving cells: some arrays, or all; None of cells at rest."""
+        return taken_cells(self.coupling.batch, *names) if self.coupling.moves_cell else None
+
     def system(self, **others: Any) -> Selection:
         """What a kernel of all groups takes of `System`; `others` in place of some of it."""
         one_species = all(group.terms.one_species for group in self.groups)
@@ -148,6 +152,6 @@ class Variant:
             "atoms": Atoms.only(*(name for name in Atoms.fields if not (name == "kind" and one_species))),
             "groups": tuple(group.arguments for group in self.groups),
             "bath": self.bath,
-            "cells": Cells if self.coupling.moves_cell else None,
+            "cells": self.cells(),
         }
         return System.only(**(parts | others))

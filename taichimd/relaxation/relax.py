@@ -17,7 +17,8 @@ from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
 from taichimd.neighbours.box import make_frame
-from taichimd.program.batch import Batch, called, named, why_alone
+from taichimd.program.batch import Batch
+from taichimd.program.batchable import called, named, why_alone
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation.cell import CellFreedom

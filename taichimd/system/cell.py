@@ -1,6 +1,6 @@
 """The cell: its vectors, the deformation that comes next, and the strain since lists were made.
 
-On the device a cell is one element of each array of `Cells`. There is one system, so there is one element.
+On the device a cell is one element of each array of `Cells`; those of a batch are in `system.batch_cell`.
 Whatever moves a cell on the device, such as a barostat, writes `stretch` and `drift`. The functions of
 `dynamics.moving_cell` do the rest.
 """
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, device_helper, types_of
+from taichimd.core.arguments import Array, Bundle, Selection, types_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.box import Frame, make_frame
 
@@ -19,6 +19,7 @@ MOST_STRETCH = 0.05
 """Largest change of the cell in a step: beyond, the run is stopped."""
 ONLY = 0
 """Number of the system."""
+_IN_A_CHECKPOINT = ("vectors", "stretch", "drift")
 
 
 class Cells(Bundle):
@@ -33,12 +34,21 @@ class Cells(Bundle):
     lost: Any = Array("f64", "2 systems", "what atoms may move less for that, angstrom")
     reach: Any = Array("f64", "2 systems", "how far these lists reach, angstrom")
     images: Any = Array("ivec", "systems", "largest image along each vector that lists hold")
+    system: Any = Array("i32", "n", "of a batch: the system of the atom at a place")
 
 
-@device_helper
-def cell_of(i: Any) -> int:
-    """Number of the cell of an atom, known at compilation while there is one system."""
-    return ONLY
+def taken_cells(batch: bool, *names: str) -> Selection:
+    """Of `Cells` what a kernel takes: some arrays, or all; `system` only in a batch."""
+    of_all = [name for name in Cells.fields if name != "system"]
+    return Cells.only(*(names or of_all), *(["system"] if batch else []))
+
+
+def cell_arrays(systems: int, of_atoms: Any = None) -> Cells:
+    """Arrays of so many cells, of which nothing is set; of a batch with the system of each place."""
+    types, lengths = types_of(ti.f64), {"systems": systems, "2 systems": 2 * systems}
+    fields = {name: field for name, field in Cells.fields.items() if name != "system"}
+    made = {name: ti.ndarray(types[field.type], lengths[field.length]) for name, field in fields.items()}
+    return Cells(**made, system=of_atoms)
 
 
 class Cell:
@@ -59,17 +69,26 @@ class Cell:
 
     def __init__(self, vectors: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
         self._pbc = pbc
-        types, lengths = types_of(ti.f64), {"systems": 1, "2 systems": 2}
-        fields = Cells.fields.values()
-        self.arrays = Cells(*(ti.ndarray(types[f.type], lengths[f.length]) for f in fields))
+        self._begin()
         self.set(vectors)
         self.rest()
+
+    # The arrays as the device has them, and others in their place; a batch has these elsewhere.
+
+    def _begin(self) -> None:
+        self.arrays = cell_arrays(1)
+
+    def _get(self, name: str) -> NDArray[np.float64]:
+        return np.asarray(getattr(self.arrays, name).to_numpy()[ONLY])
+
+    def _put(self, name: str, matrix: NDArray[np.float64]) -> None:
+        getattr(self.arrays, name).from_numpy(np.ascontiguousarray(matrix[None]))
 
     @property
     def vectors(self) -> NDArray[np.float64]:
         """(3, 3) angstrom; after `moved` it waits for the device."""
         if not self._known:
-            self._vectors, self._known = self.arrays.vectors.to_numpy()[ONLY], True
+            self._vectors, self._known = self._get("vectors"), True
             self._frame = make_frame(self._vectors, self._pbc)
         return self._vectors
 
@@ -87,7 +106,7 @@ class Cell:
         """
         self._frame = make_frame(vectors, self._pbc)
         self._vectors, self._known = np.array(vectors, float), True
-        self.arrays.vectors.from_numpy(self._vectors[None])
+        self._put("vectors", self._vectors)
 
     def moved(self) -> None:
         """The device has moved the cell: the host's copies are void."""
@@ -95,17 +114,15 @@ class Cell:
 
     def rest(self) -> None:
         """No deformation is to come."""
-        self.arrays.stretch.fill(0.0)
-        self.arrays.drift.from_numpy(np.eye(3)[None])
+        self._put("stretch", np.zeros((3, 3)))
+        self._put("drift", np.eye(3))
 
     def state(self) -> list[float]:
         """Vectors, B - 1 and C, of a checkpoint; waits for the device."""
-        matrices = self.arrays.vectors, self.arrays.stretch, self.arrays.drift
-        return [float(x) for matrix in matrices for x in matrix.to_numpy().ravel()]
+        return [float(x) for name in _IN_A_CHECKPOINT for x in self._get(name).ravel()]
 
     def set_state(self, state: list[float]) -> None:
         """Go on from what `state` returned."""
-        matrices = self.arrays.vectors, self.arrays.stretch, self.arrays.drift
-        for matrix, values in zip(matrices, np.reshape(state, (3, 1, 3, 3)), strict=True):
-            matrix.from_numpy(np.ascontiguousarray(values))
+        for name, matrix in zip(_IN_A_CHECKPOINT, np.reshape(state, (3, 3, 3)), strict=True):
+            self._put(name, matrix)
         self.moved()

@@ -66,7 +66,7 @@ class State:
         sorted_of: place of each user's number.
         sizes, firsts: number of atoms of each system, and its first atom; a batch has several systems.
             The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
-        system: of a batch, number of the system of each place.
+        system: of a batch, number of the system of each place; `system_of_atoms`: the same on the host.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
@@ -95,11 +95,12 @@ class State:
         self.n = n = len(kinds)
         self.sizes = np.array([n] if sizes is None else sizes, np.int64)
         self.firsts = np.cumsum(self.sizes) - self.sizes
+        self.system_of_atoms = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
         self.batch = sizes is not None
         self.system: Any = None
         if self.batch:
             self.system = ti.ndarray(ti.i32, n)
-            self.system.from_numpy(np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes))
+            self.system.from_numpy(self.system_of_atoms)
         self.vec = vec = ti.types.vector(3, self.real)
         self.types = types_of(self.real, self.term)
         self.spare = Atoms()

@@ -97,14 +97,33 @@ def test_one_that_explodes_is_named_and_the_others_go_on(capsys):
     assert [row["exit_reason"].split(":")[0] for row in rows_of("out")] == ["finished", "BlowUpError"]
 
 
+def test_cells_that_move_in_one_launch(monkeypatch, capsys):
+    """Stopped between two actions of the barostat, and gone on with."""
+    more = ["--ensemble", "npt-scr", "--bulk-modulus", "98", "--pressure", "1", *COMMON]
+    assert command("run", "A.xyz", "B.xyz", "--output", "whole", *more) == 0
+    assert "2 of 8 to 16 atoms, 24 in all, in one launch" in capsys.readouterr().out
+    assert command("run", "B.xyz", "--output", "alone", *more) == 0
+    same("whole/001-B", "alone")
+    together, alone = report_of("whole/001-B"), report_of("alone")
+    assert together["mean_volume_A3"] == alone["mean_volume_A3"]
+    assert together["energy"] == alone["energy"]
+    stop_at(monkeypatch, 13)
+    assert command("run", "A.xyz", "B.xyz", "--output", "cut", *more) == 130
+    assert 13 <= report_of("cut/001-B")["last_step"] < 60
+    assert command("run", "--restart", "cut") == 0
+    for name in ("000-A", "001-B"):
+        same(f"whole/{name}", f"cut/{name}")
+
+
 @pytest.mark.long
-def test_ensembles_that_a_batch_does_not_serve_run_one_after_the_other(capsys):
-    more = ["--ensemble", "npt-scr", *COMMON]
-    assert command("run", "A.xyz", "--replicas", "2", "--output", "out", *more) == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    assert "2 runs in 2 batches, one after the other: npt-scr moves the cell" in shown
-    assert command("run", "A.xyz", "--seed", "2", "--output", "alone", *more) == 0
-    same("out/001-seed2", "alone")
+def test_barostats_that_act_in_other_steps_run_one_after_the_other(capsys):
+    with open("job.toml", "w") as file:
+        file.write(
+            'structure = "A.xyz"\npotential = "Si.sw"\nensemble = "npt-scr"\nsteps = 30\noutput = "out"\n'
+        )
+    sets = ["--set", "barostat_period=5,10", "--set", "seed=1,2"]
+    assert command("sweep", "job.toml", *sets) == 0
+    assert "4 runs in 2 batches, one after the other" in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_job_file_has_what_is_common():

@@ -202,6 +202,10 @@ def test_a_process_has_its_device_before_the_runtime_starts():
     code = "import os, taichimd; taichimd.LennardJones; print(os.environ['CUDA_VISIBLE_DEVICES'])"
     several = {"MPI_LOCALNRANKS": "2", "MPI_LOCALRANKID": "1", "CUDA_VISIBLE_DEVICES": "4,7"}
     found = subprocess.run(
-        [sys.executable, "-c", code], env={**os.environ, **several}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", code],
+        env={**os.environ, **several},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert found.stdout.strip() == "7"

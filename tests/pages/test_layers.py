@@ -33,7 +33,7 @@ LAYERS = [
         "forcefields.library",
         "observables.estimators",
     ],
-    ["system.state", "system.cell", "system.constraints", "neighbours"],
+    ["system.state", "system.cell", "system.batch_cell", "system.constraints", "neighbours"],
     ["forcefields", "enumerate", "tuples"],
     [
         "dynamics",

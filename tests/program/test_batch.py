@@ -188,8 +188,8 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
         Batch([one, double], forcefield)
     with pytest.raises(SettingsError, match="one kind of ensemble"):
         Batch([one, one], forcefield, ensembles=[NVE(), Bussi(300.0)])
-    with pytest.raises(SettingsError, match="npt-berendsen moves the cell"):
-        Batch([one], forcefield, ensembles=BerendsenNPT(300.0))
+    with pytest.raises(SettingsError, match="barostats of one batch have one control, axes and period"):
+        Batch([one, one], forcefield, ensembles=[BerendsenNPT(300.0), BerendsenNPT(300.0, period=3)])
     with pytest.raises(SettingsError, match="all-pairs"):
         Batch([one], LennardJones(**testing.ARGON, cutoff=6.0, enumeration="all-pairs"))
     monkeypatch.setattr(memory, "_free_host", lambda: 10_000)

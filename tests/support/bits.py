@@ -259,6 +259,26 @@ def triangles():
     return found
 
 
+def batch_npt():
+    """Argon in two cells of other shapes, each with a barostat; lists are built between."""
+    from taichimd.dynamics.ensembles import StochasticCellRescaling
+    from taichimd.program.batch import Batch
+
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    systems = [bulk("Ar", cubic=True, a=5.5).repeat(cells) for cells in ((3, 3, 3), (1, 1, 2))]
+    systems = [testing.with_velocities(atoms, 300.0, seed) for seed, atoms in enumerate(systems)]
+    baths = [
+        StochasticCellRescaling(
+            300.0, coupling_time=50.0, pressure=0.2 * k, pressure_coupling_time=300.0, bulk_modulus=3.0,
+            control="triclinic", period=2, seed=k + 1,
+        )
+        for k in range(2)
+    ]  # fmt: skip
+    many = Batch(systems, forcefield, backend="cpu", ensembles=baths)
+    many.advance(100, 4.0 * units.fs)
+    return [a for one in many.members for a in (one.positions(), one.velocities(), one.forces(), one.cell)]
+
+
 def all_triples():
     """Energy, forces and virials of Axilrod-Teller over all triples of 72 atoms."""
     from taichimd import AxilrodTeller, triple_energy
@@ -288,6 +308,7 @@ SYSTEMS = {
     "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
     "batch": batch,
     "triangles": triangles,
+    "batch-npt": batch_npt,
     "all-triples": all_triples,
     "chains": chains,
     "reaxff": reaxff,

@@ -9,7 +9,7 @@ from taichimd.dynamics.barostats.tensors import tensor_functions
 from taichimd.dynamics.matrices import read3, write3
 from taichimd.dynamics.thermostats.ledger import along_ramp, target
 from taichimd.dynamics.thermostats.system import close_kernel, guarded
-from taichimd.system.cell import ONLY, Cells
+from taichimd.system.cell import taken_cells
 
 
 def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
@@ -22,7 +22,7 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
     """
     period = coupling.period
-    tensors = tensor_functions(coupling.control, coupling.axes, by_slot)
+    tensors = tensor_functions(coupling.control, coupling.axes, by_slot, coupling.batch)
     parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
 
     @ti.func
@@ -41,22 +41,22 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
     action = kind.action_function(guarded(kind.factor_function()), tensors, due if coupling.settles else None)
 
     @in_double
-    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), cells: ti.template()):
-        """A, B and C from the totals. Serial."""
-        if ti.static(parts == 1):
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), own, cells: ti.template()):
+        """A, B and C of cell `own` from the totals. Serial."""
+        if ti.static(parts == 1 and not coupling.batch):
             for k in ti.static(range(2)):
                 collect(k, ledger)
         time = ti.cast(dt, ti.f64) * ti.static(float(period))
         kt = target(interval + 1, bath)
         twice, virial = tensor(0, ledger), tensor(parts, ledger)
-        volume = ti.abs(cells.vectors[ONLY].determinant())
+        volume = ti.abs(cells.vectors[own].determinant())
         wanted = ti.Matrix.zero(ti.f64, 3, 3)
         for a in ti.static(range(3)):
             wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
         scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
         write3(bath, VELOCITY_SCALE, scale)
-        cells.stretch[ONLY] = stretch - ti.Matrix.identity(ti.f64, 3)
-        cells.drift[ONLY] = drift
+        cells.stretch[own] = stretch - ti.Matrix.identity(ti.f64, 3)
+        cells.drift[own] = drift
 
     @ti.func
     def rescaled(i, v, bath: ti.template()):
@@ -65,6 +65,6 @@ def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> An
     functions = SimpleNamespace(
         **vars(tensors), due=due, until_due=until_due, rescale=rescale, rescaled=rescaled
     )
-    taken = Cells.only("vectors", "stretch", "drift")
+    taken = taken_cells(False, "vectors", "stretch", "drift")
     functions.close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
     return functions

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, CELL_TIME, OWN_STATE, P_END, P_START
-from taichimd.dynamics.thermostats.layout import FREEDOM, MASS_KT, RECEIVED, SEED
+from taichimd.dynamics.thermostats.layout import FREEDOM, MASS_KT, RECEIVED
 
 CELL_VELOCITY = OWN_STATE
 """In the array `bath`: u. AHEAD is the energy between the two halves of the cell's kick less that behind them."""
@@ -55,7 +55,7 @@ class MartynaTobiasKlein(Barostat):
         from taichimd.core.math import exp, sqrt
         from taichimd.core.runtime import ti
         from taichimd.dynamics.matrices import grown, read3, series, square, write3
-        from taichimd.dynamics.thermostats.ledger import along_ramp
+        from taichimd.dynamics.thermostats.ledger import along_ramp, seed_of
 
         project, noise = tensors.project, tensors.noise
 
@@ -82,7 +82,9 @@ class MartynaTobiasKlein(Barostat):
             twice *= by * by
             kept = exp(-time / bath[CELL_TIME])
             before = square(u)
-            u = kept * u + project(noise(ledger[SEED], interval, 0)) * sqrt((1.0 - kept * kept) * kt / mass)
+            u = kept * u + project(noise(seed_of(ledger), interval, 0)) * sqrt(
+                (1.0 - kept * kept) * kt / mass
+            )
             bath[RECEIVED] += 0.5 * mass * (before - square(u))
             # The step is symmetric about this place: only here the error of the energy is of second order.
             middle = 0.5 * (twice.trace() + mass * square(u))

@@ -15,7 +15,7 @@ from taichimd.core import units
 from taichimd.core.errors import SettingsError
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, OWN_STATE, RATE
-from taichimd.dynamics.thermostats.layout import RECEIVED, SEED
+from taichimd.dynamics.thermostats.layout import RECEIVED
 
 LONGEST_LEAP = 1 / 10
 """From one action to the next, over the pressure coupling time."""
@@ -63,6 +63,7 @@ class StochasticCellRescaling(Barostat):
         from taichimd.core.math import sqrt
         from taichimd.core.runtime import ti
         from taichimd.dynamics.matrices import contracted, read3, series, write3
+        from taichimd.dynamics.thermostats.ledger import seed_of
 
         project, noise = tensors.project, tensors.noise
 
@@ -83,7 +84,7 @@ class StochasticCellRescaling(Barostat):
                 by = factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
                 twice *= by * by
                 strain = project((twice + virial) / volume - wanted) * (bath[RATE] * time)
-                strain += project(noise(ledger[SEED], interval, 0)) * sqrt(
+                strain += project(noise(seed_of(ledger), interval, 0)) * sqrt(
                     2.0 * bath[RATE] * time * kt / volume
                 )
                 scale, stretch = series(-strain, 0), series(strain, 0)

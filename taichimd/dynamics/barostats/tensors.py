@@ -9,23 +9,24 @@ from taichimd.core.runtime import ti
 from taichimd.core.streams import CELL
 from taichimd.dynamics.barostats.layout import parts_of
 from taichimd.dynamics.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
-from taichimd.dynamics.thermostats.ledger import sum_functions
+from taichimd.dynamics.thermostats.ledger import batch_sum_functions, sum_functions
 from taichimd.enumerate.reproducible_sum import SIX
 from taichimd.system.state import LEAST_INVERSE_MASS
 
 
-def tensor_functions(control: str, axes: str, by_slot: bool) -> Any:
+def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False) -> Any:
     """Device functions; `parts`, the number of components that are summed.
 
     Args:
         control: isotropic, orthorhombic or triclinic.
         axes: those controlled.
         by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+        batch: whether the ledger is an `OwnLedger`.
     """
     isotropic, triclinic = control == "isotropic", control == "triclinic"
     parts = parts_of(control, axes)
-    sums = sum_functions(by_slot)
-    count, empty_slots = sums.count, sums.empty_slots
+    sums = batch_sum_functions() if batch else sum_functions(by_slot)
+    count, empty_slots, put, there = sums.count, sums.empty_slots, sums.put, sums.there
     totals = SLOT + 2 * parts * SLOTS
 
     @ti.func
@@ -77,13 +78,13 @@ def tensor_functions(control: str, axes: str, by_slot: bool) -> Any:
     @ti.func
     def collect(k, ledger: ti.template()):
         """Total of one component."""
-        ledger[totals + k] = empty_slots(k, ledger)
+        put(totals + k, empty_slots(k, ledger), ledger)
 
     @ti.func
     def tensor(first: ti.template(), ledger: ti.template()):
         found = ti.Matrix.zero(ti.f64, 3, 3)
         for k in ti.static(range(parts)):
-            value = ti.cast(ledger[totals + first + k], ti.f64) * 2.0**-ENERGY_BITS
+            value = ti.cast(there(totals + first + k, ledger), ti.f64) * 2.0**-ENERGY_BITS
             if ti.static(parts == 1):
                 for a in ti.static(range(3)):
                     found[a, a] = value / 3.0

@@ -112,7 +112,16 @@ def sum_functions(by_slot: bool) -> Any:
             ledger[SLOT + k * SLOTS + a] = ti.cast(0, ti.i64)
         return total
 
-    return SimpleNamespace(count=count, empty_slots=empty_slots)
+    @ti.func
+    def put(at, value, ledger: ti.template()):
+        ledger[at] = value
+
+    @ti.func
+    def there(at, ledger: ti.template()):
+        """A number of the ledger."""
+        return ledger[at]
+
+    return SimpleNamespace(count=count, empty_slots=empty_slots, put=put, there=there)
 
 
 def batch_sum_functions() -> Any:
@@ -131,4 +140,12 @@ def batch_sum_functions() -> Any:
             ledger.array[at] = ti.cast(0, ti.i64)
         return total
 
-    return SimpleNamespace(count=count, empty_slots=empty_slots)
+    @ti.func
+    def put(at, value, ledger: ti.template()):
+        ledger.array[ledger.start + at] = value
+
+    @ti.func
+    def there(at, ledger: ti.template()):
+        return ledger.array[ledger.start + at]
+
+    return SimpleNamespace(count=count, empty_slots=empty_slots, put=put, there=there)

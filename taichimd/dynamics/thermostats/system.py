@@ -13,6 +13,7 @@ from taichimd.core.runtime import in_double, ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
 from taichimd.dynamics.thermostats.ledger import batch_sum_functions, kinetic_energy, sum_functions, target
+from taichimd.system.cell import ONLY
 from taichimd.system.state import Atoms
 
 
@@ -50,7 +51,7 @@ def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> An
             for k in range(collects):
                 of.collect(k, bath.ledger)
         if n > 0:
-            of.rescale(dt, interval, bath.ledger, bath.bath, cells)
+            of.rescale(dt, interval, bath.ledger, bath.bath, ONLY, cells)
         for i in range(n):
             atoms.vel[i] = of.rescaled(i, atoms.vel[i], bath.bath)
 
@@ -78,7 +79,7 @@ def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> An
                 count(i, n, 1 + a, ti.cast(v[a], ti.f64) / ti.cast(inverse_mass, ti.f64), ledger)
 
     @in_double
-    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), cells: ti.template()):
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), own, cells: ti.template()):
         """Factor of the velocities from the slots, which it empties. Serial."""
         kinetic = ti.cast(empty_slots(0, ledger), ti.f64) * 2.0**-ENERGY_BITS
         if ti.static(driven):

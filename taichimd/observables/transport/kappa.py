@@ -40,7 +40,7 @@ from taichimd.observables.transport.runs import (
 )
 from taichimd.observables.transport.sampling import Progress, sample_run, sample_together
 from taichimd.observables.transport.settings import KappaSettings
-from taichimd.program.batch import why_alone
+from taichimd.program.batchable import why_alone
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
 

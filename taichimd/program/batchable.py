@@ -1,0 +1,47 @@
+"""Which potentials have batches, and how messages name the systems of one."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from math import isinf
+
+from taichimd.core.errors import SettingsError, TaichimdError
+from taichimd.forcefields.base import ForceField
+
+
+def called(number: int) -> str:
+    """What messages call a system that has no name."""
+    return f"system {number} (counted from 0)"
+
+
+@contextmanager
+def named(name: str) -> Iterator[None]:
+    """Errors within are of this system."""
+    try:
+        yield
+    except TaichimdError as error:
+        error.args = (f"{name}: {error}", *error.args[1:])
+        raise
+
+
+def why_alone(forcefield: ForceField) -> str | None:
+    """Why a potential has no batches; None if it reads neighbour lists and nothing else."""
+    charged = [term.name for term in forcefield.terms if not term.local]
+    if charged:
+        return f"{charged[0]} equilibrates the charges of one system at a time"
+    if isinf(forcefield.cutoff):
+        return f"{forcefield.name} without a cutoff would join the systems"
+    if forcefield.enumeration != "neighbours":
+        return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
+    return None
+
+
+def listed(forcefield: ForceField) -> ForceField:
+    """The force field, if it has batches.
+
+    Raises:
+        SettingsError: it has none.
+    """
+    why = why_alone(forcefield)
+    if why is not None:
+        raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
+    return forcefield
