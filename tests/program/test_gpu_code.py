@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.first]
 
 def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
     """Rows in chunks, threads that share atoms, kicks; lists for them; a barostat's part in registers."""
-    names = ["melt", "silicon", "silica", "npt-scr", "monte-carlo", "batch"]
+    names = ["melt", "silicon", "silica", "npt-scr", "monte-carlo", "monte-carlo-one-by-one", "batch"]
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
     output = subprocess.run(command, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr
