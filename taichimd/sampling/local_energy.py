@@ -13,12 +13,12 @@ from typing import Any
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
-from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import PairTerm, Triples
 from taichimd.neighbours.rows import slot
+from taichimd.sampling.batch import batch_end
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Local:
 
     Attributes:
         pair: a pair term; else None. triple: function of a triple's energy; else None.
-        everywhere: whether all triples count, whatever their sides; then `triple` is a `TripletFunction`.
+        everywhere: whether all triples count, whatever their sides (`batch`); then `triple` is a `TripletFunction`.
     """
 
     pair: PairTerm | None = None
@@ -51,35 +51,39 @@ def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
     return tuple(found)
 
 
-def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, boards: bool) -> Any:
+NOBODY, OTHER_CELLS, THE_BATCH = range(3)
+"""Which neighbours of a moving atom are left out: none; those in other cells of the same colour, which are out of
+range and move at the same time; those whose moves are of the same batch."""
+
+
+def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, others: int) -> Any:
     """Device function `(sums, i, lane, many, x, y, first, g, k)`: adds the change of term k if atom i goes from x to y.
 
-    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour. Of all
-    triples i is the user's number of the atom.
+    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour, or the
+    first place of the batch.
 
     Args:
-        local: the term.
+        local: the term; not one of all triples.
         n_kinds: species.
         real: type of positions.
         term: of what is computed from distances.
         layout: of rows.
-        boards: whether atoms in other cells of the same colour move at the same time.
+        others: `NOBODY`, `OTHER_CELLS` or `THE_BATCH`.
     """
-    read = reader(local.pair.columns, term) if local.pair else None
-    width = local.triple.width if local.everywhere else 0
+    of_pair = pair_change(local, n_kinds, term) if local.pair else None
 
     @ti.func
     def entry_of(i, s, x, y, first, g: ti.template(), k: ti.template()):
-        """Vectors of entry s from both positions, kind of its atom, and whether it counts.
-
-        Atoms of other cells of the same colour move meanwhile. They are out of range and must not be looked at.
-        """
+        """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
         entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
         j = entry >> g.verlet.shift_bits
         counts = j != i
-        if ti.static(boards):
+        if ti.static(others == OTHER_CELLS):
             cell, own = g.board.cell_of[j], g.board.cell_of[i]
             counts = counts and (cell == own or cell < first or cell >= first + g.size)
+        if ti.static(others == THE_BATCH):
+            place = g.order.place_of[g.atoms.ident[j]]
+            counts = counts and (place < first or place >= batch_end(first, g.share.free))
         d = ti.Vector.zero(real, 3)
         if counts:
             d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
@@ -91,18 +95,7 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         while s < g.rows[k].count[i]:
             old, new, b, counts = entry_of(i, s, x, y, first, g, k)
             if counts:
-                p = read(g.tables[k], g.atoms.kind[i] * n_kinds + b)
-                d, e = ti.cast(old, term), ti.cast(new, term)
-                d2, e2 = d.dot(d), e.dot(e)
-                cut2 = p.cutoff * p.cutoff
-                change = 0.0
-                if e2 < cut2:
-                    u, _ = local.pair.function(e2, p)
-                    change += u
-                if d2 < cut2:
-                    v, _ = local.pair.function(d2, p)
-                    change -= v
-                with_term(sums, 1, 0, ti.cast(change, ti.f64))
+                of_pair(sums, old, new, g.atoms.kind[i], b, g.tables[k])
             s += many
 
     @ti.func
@@ -135,59 +128,32 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
                             with_term(sums, 1, 0, change)
                     t += many
 
-    @ti.func
-    def one_triple(atom, q, r, x, own, g: ti.template(), k: ti.template()):
-        """Change with an atom and two others, by their numbers among these; x and `own` belong to the first."""
-        j, third, n = ti.select(q >= atom, q + 1, q), ti.select(r >= atom, r + 1, r), g.atoms.n
-        opposite = ti.Vector([g.tally.sides[(4 + v) * n + third] - x[v] for v in ti.static(range(3))])
-        o2 = opposite.dot(opposite)
-        w_o, nu = local.triple.pair(o2), g.tables[k][2]
-        if ti.static(n_kinds > 1):
-            row = (g.placed.kind[atom] * n_kinds + g.placed.kind[j]) * n_kinds
-            nu = g.tables[k][2 + row + g.placed.kind[third]]
-        energies = ti.Vector.zero(ti.f64, 2)
-        for m in ti.static(range(2)):
-            c = ti.Vector([own[m, v] for v in ti.static(range(width))])
-            b, w_b = g.tally.sides[2 * m * n + third], g.tally.sides[(2 * m + 1) * n + third]
-            energies[m] = own[m, width + 1] * local.triple.energy(c, own[m, width], b, o2, w_b, w_o)
-        return nu * (energies[1] - energies[0])
-
-    @computed_in(ti.f64)
-    def all_triples(
-        sums: ti.template(), atom, lane, many, x_real, y_real, first, g: ti.template(), k: ti.template()
-    ):
-        n, others = g.atoms.n, g.atoms.n - 1
-        part, q, steps = lane // others, lane % others, (others - 1) // 2
-        if part < g.share.parts:
-            j, own = ti.select(q >= atom, q + 1, q), ti.Matrix.zero(ti.f64, 2, width + 2)
-            x = g.placed.pos[j]
-            for m in ti.static(range(2)):
-                a, w_a = g.tally.sides[2 * m * n + j], g.tally.sides[(2 * m + 1) * n + j]
-                c = local.triple.constants(a)
-                for v in ti.static(range(width)):
-                    own[m, v] = c[v]
-                own[m, width] = a
-                own[m, width + 1] = local.triple.energy_factor(a, w_a)
-            # In runs whose length depends on n alone: the bits are the same on every backend.
-            run = ti.cast(0.0, ti.f64)
-            for d in range(1 + part * steps // g.share.parts, 1 + (part + 1) * steps // g.share.parts):
-                run += one_triple(atom, q, later(q, d, others), x, own, g, k)
-            if part == 0 and others % 2 == 0 and q < others // 2:
-                run += one_triple(atom, q, q + others // 2, x, own, g, k)
-            with_term(sums, 1, 0, run)
-
-    return pairs if local.pair else all_triples if local.everywhere else triples
+    return pairs if local.pair else triples
 
 
-def sides_function(function: Any) -> Any:
-    """Device function `(x, y, j, n, placed, sides)`: what atom j gives to all triples with an atom at x, and at y."""
+def pair_change(local: Local, n_kinds: int, term: Any) -> Any:
+    """Device function `(sums, old, new, a, b, table)`: adds the change of one pair of kinds a, b by its vectors.
 
-    @computed_in(ti.f64)
-    def store(x, y, j, n, placed: ti.template(), sides: ti.template()):
-        z = placed.pos[j]
-        d, e = z - ti.cast(x, ti.f64), z - ti.cast(y, ti.f64)
-        found = [d.dot(d), function.pair(d.dot(d)), e.dot(e), function.pair(e.dot(e)), z[0], z[1], z[2]]
-        for m in ti.static(range(7)):
-            sides[m * n + j] = found[m]
+    Args:
+        local: a pair term.
+        n_kinds: species.
+        term: type of what is computed from distances.
+    """
+    read = reader(local.pair.columns, term)
 
-    return store
+    @computed_in(term)
+    def change(sums: ti.template(), old, new, a, b, table: ti.template()):
+        p = read(table, a * n_kinds + b)
+        d, e = ti.cast(old, term), ti.cast(new, term)
+        d2, e2 = d.dot(d), e.dot(e)
+        cut2 = p.cutoff * p.cutoff
+        total = 0.0
+        if e2 < cut2:
+            u, _ = local.pair.function(e2, p)
+            total += u
+        if d2 < cut2:
+            v, _ = local.pair.function(d2, p)
+            total -= v
+        with_term(sums, 1, 0, ti.cast(total, ti.f64))
+
+    return change

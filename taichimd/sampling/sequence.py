@@ -1,58 +1,88 @@
-"""Trial moves of single atoms, one after the other, each with all threads: for energies without a cutoff.
+"""Trial moves of single atoms, one after the other, in batches: for energies without a cutoff.
 
-The change of the energy with one atom is a sum over all pairs of the others. They come in equal parts: atom q of the m others
-has the pairs (q, q + d) mod m with d = 1 to floor((m - 1)/2), and, if m is even and q < m/2, (q, q + m/2).
+A batch has three parallel loops. The first one keeps what atoms give to triples with moving ones, and finds what is between two
+moving atoms and what moves change of pairs with atoms of no batch; the second one goes through all other triples (`batch`). In
+the third one a warp decides on the moves, one after the other. It adds those parts that belong to what has moved by then, and
+computes what moving atoms do to each other.
 
-A part is summed in order. Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they
-have no order. What a part is depends on the number of atoms alone.
+Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they have no order. What a
+part is depends on the number of atoms alone.
 """
 
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
 from taichimd.core.math import log
 from taichimd.core.random import uniform2
-from taichimd.core.runtime import QUICK_COMPILE, WARPS, in_double, ti
+from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_double, literals, ti
 from taichimd.core.streams import MC_MOVE
-from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE, empty_sums
-from taichimd.enumerate.triangles import Placed
+from taichimd.enumerate.all_triples import later
+from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE, empty_sums, with_term
+from taichimd.enumerate.row_sums import from_first
+from taichimd.enumerate.triple_tiles import Placed
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
-from taichimd.sampling.local_energy import Local, change_function, sides_function
+from taichimd.sampling.batch import (
+    BATCH,
+    ENTRIES,
+    PAIRS,
+    TILE,
+    WIDTH,
+    batch_end,
+    batch_functions,
+    depth,
+    entry_of,
+    shares,
+)
+from taichimd.sampling.local_energy import NOBODY, THE_BATCH, Local, change_function, pair_change
 from taichimd.sampling.proposals import Trials
 from taichimd.system.state import Atoms
 
-UNROLL = 2 if QUICK_COMPILE else 8
-"""Atoms of one call."""
+UNROLL = 1 if QUICK_COMPILE else 2
+"""Batches of one call."""
 SLOTS = 32
-"""Places where threads add up, so that not all wait for one."""
-ENOUGH = 200_000
-"""Threads that keep a large GPU busy."""
-SHORTEST = 16
-"""Pairs of others that a thread has, at least."""
-UP, DOWN, ACCEPTED, ROUGH = range(4)
-"""Whether the present change is above or below all range; accepted moves; whether one of them was below it."""
+"""Places where threads add up each sum, so that not all wait for one."""
+BLOCK = 256
+"""Threads of a block that share pairs: the runtimes then give each 128 registers."""
+UP, DOWN = range(2)
+"""Whether a sum is above or below all range."""
+ACCEPTED, ROUGH = range(2)
+"""Accepted moves; whether the change of the energy by one of them was below all range."""
+
+
+class Order(Bundle):
+    """Atoms with trial moves by the user's numbers, then the others."""
+
+    number_at: Any = Array("i32", "n", "the user's number of the atom at a place")
+    place_of: Any = Array("i32", "n", "place of each user's number")
+    sorted_of: Any = Array("i32", "n", "place of each user's number in memory")
 
 
 class Tally(Bundle):
     """What threads tell each other."""
 
-    high: Any = Array("i64", "SLOTS", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "SLOTS", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "4", "see above")
+    high: Any = Array("i64", "ENTRIES SLOTS", "first parts of sums, in 2^-36 eV")
+    low: Any = Array("i64", "ENTRIES SLOTS", "second parts, in 2^-72 eV")
+    marks: Any = Array("i32", "2 ENTRIES", "UP and DOWN of each sum")
+    counts: Any = Array("i32", "2", "ACCEPTED and ROUGH")
     gain: Any = Array("f64", "1", "change of the energy by accepted moves, eV")
-    sides: Any = Array(
-        "f64", "7 n", "of all atoms r^2 from one before its move, what it gives; the same behind it; x, y, z"
-    )
+    ends: Any = Array("f64", "6 BATCH", "positions of a batch, before and behind each move, angstrom")
+    sides: Any = Array("f64", "WIDTH n", "see `batch.WIDTH`")
 
 
 class Share(Bundle):
     """What a call does, and how threads share it."""
 
-    first: Any = Number("i32", "number of the first atom")
-    threads: Any = Number("i32", "whole warps")
-    parts: Any = Number("i32", "of the pairs of each atom")
+    first: Any = Number("i32", "place of the first atom that moves")
+    free: Any = Number("i32", "atoms with trial moves")
+    sides: Any = Number("i32", "threads, whole warps: for each atom and each position of a batch")
+    depth: Any = Number("i32", "threads, whole warps, of each pair of a batch")
+    near: Any = Number("i32", "threads, whole warps, of pairs within a cutoff")
+    threads: Any = Number("i32", "threads, whole warps, of triples with one moving atom")
+    parts: Any = Number("i32", "of each of their atoms")
 
 
 class _Given(View):
@@ -63,10 +93,10 @@ class _Given(View):
 def sequence_kernels(
     terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str
 ) -> tuple[Any, Any]:
-    """Kernels that put atoms in the order of the user's numbers, and that move some, one after the other.
+    """Kernels that put atoms in order, and that move some, one after the other.
 
     Args:
-        terms: of the energy.
+        terms: of the energy; one or more of all triples.
         n_kinds: species.
         real: type of positions.
         term: of what is computed from distances.
@@ -74,110 +104,232 @@ def sequence_kernels(
     """
     types, layout, number = types_of(real, term), row_layout(backend), len(terms)
     warps = backend == "cuda" and WARPS
-    changes = [change_function(one, n_kinds, real, term, layout, boards=False) for one in terms]
+    many = WARP if warps else 1
+    changes, pair_changes, wholes = [], [], []
+    for one in terms:
+        given = one, n_kinds, real, term, layout
+        others = THE_BATCH if one.pair else NOBODY
+        changes.append(None if one.everywhere else change_function(*given, others))
+        pair_changes.append(pair_change(one, n_kinds, term) if one.pair else None)
+        wholes.append(batch_functions(one.triple, n_kinds) if one.everywhere else None)
+    everywhere = [k for k in range(number) if terms[k].everywhere]
+    paired = [k for k in range(number) if terms[k].pair]
+    within = [k for k in range(number) if k not in everywhere + paired]
+    stores = [wholes[k].store for k in everywhere[:1]]
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
-    everywhere = [one.triple for one in terms if one.everywhere]
-    stores = [sides_function(one) for one in everywhere[:1]]
-    sorted_of = Array("i32", "n", "place of each user's number")
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), placed=Placed, tally=Tally)
-    def begin(atoms, placed, tally):
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"))  # fmt: skip
+    def begin(atoms, order, placed, tally):
         for i in range(atoms.n):
-            placed.pos[atoms.ident[i]] = ti.cast(atoms.pos[i], ti.f64)
-            placed.kind[atoms.ident[i]] = atoms.kind[i]
-        for k in range(SLOTS):
+            place = order.place_of[atoms.ident[i]]
+            placed.pos[place] = ti.cast(atoms.pos[i], ti.f64)
+            placed.kind[place] = atoms.kind[i]
+        for k in range(ENTRIES * SLOTS):
             tally.high[k] = 0
             tally.low[k] = 0
-            if k < 4:
+            if k < 2 * ENTRIES:
                 tally.marks[k] = 0
+            if k < 2:
+                tally.counts[k] = 0
             if k == 0:
                 tally.gain[0] = 0.0
 
     @ti.func
-    def trial(atom, x, trials: ti.template()):
-        """Where an atom is to go, and the number that decides."""
+    def trial(place, g: ti.template(), trials: ti.template()):
+        """Of the atom at a place: where it is in memory, where it is, where it is to go, and the number that decides."""
+        atom = g.order.number_at[place]
+        i = g.order.sorted_of[atom]
+        x = g.atoms.pos[i]
         u, v = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 0)
         w, chance = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 1)
-        return x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
+        return i, x, x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
 
     @in_double
-    def leave(sums, thread, tally: ti.template()):
-        """Add what a thread has found."""
-        coarse, fine = sums[0] - COARSE, sums[1] - FINE
+    def within_range(high, low):
+        """Both parts of a sum, 0 where it is out of range, and whether it is above or below."""
+        coarse, fine, up, down = high - COARSE, low - FINE, 0, 0
         if not coarse < RANGE:
-            tally.marks[UP] = 1
-            coarse, fine = ti.cast(0.0, ti.f64), ti.cast(0.0, ti.f64)
+            up = 1
         elif coarse <= -RANGE:
-            tally.marks[DOWN] = 1
+            down = 1
+        if up + down > 0:
             coarse, fine = ti.cast(0.0, ti.f64), ti.cast(0.0, ti.f64)
+        return coarse, fine, up, down
+
+    @in_double
+    def leave(high, low, thread, entry, tally: ti.template()):
+        """Add what a thread has found."""
+        coarse, fine, up, down = within_range(high, low)
+        if up == 1:
+            tally.marks[2 * entry + UP] = 1
+        if down == 1:
+            tally.marks[2 * entry + DOWN] = 1
         if ti.static(warps):
             coarse = ti.simt.subgroup.reduce_add_tiled(coarse, 5)
             fine = ti.simt.subgroup.reduce_add_tiled(fine, 5)
         if ti.static(not warps) or thread % WARP == 0:
-            slot = thread // WARP % SLOTS
+            slot = entry * SLOTS + thread // WARP % SLOTS
             ti.atomic_add(tally.high[slot], ti.cast(coarse * 2.0**BITS, ti.i64))
             ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
 
-    @in_double
-    def decide(chance, beta, tally: ti.template()):
-        """Whether the move is accepted; forgets its sums. Serial."""
-        high, low = ti.cast(0, ti.i64), ti.cast(0, ti.i64)
-        for k in range(SLOTS):
-            high += tally.high[k]
-            low += tally.low[k]
-            tally.high[k] = 0
-            tally.low[k] = 0
-        change = ti.cast(high, ti.f64) * 2.0**-BITS + ti.cast(low, ti.f64) * 2.0 ** (-2 * BITS)
-        accepts = 0
-        if tally.marks[UP] == 0:
-            if tally.marks[DOWN] == 1:
-                accepts = 1
-                tally.marks[ROUGH] = 1
-            elif ti.cast(log(chance), ti.f64) < -beta * change:
-                accepts = 1
-                tally.gain[0] += change
-        tally.marks[ACCEPTED] += accepts
-        tally.marks[UP] = 0
-        tally.marks[DOWN] = 0
-        return accepts
+    @ti.func
+    def keep(thread, first, g: ti.template(), trials: ti.template()):
+        """What one atom gives to triples with a moving one."""
+        j, m = thread // (2 * BATCH), thread % (2 * BATCH)
+        if j < g.atoms.n:
+            place = ti.min(first + m // 2, batch_end(first, g.share.free) - 1)
+            _, x, y, _ = trial(place, g, trials)
+            for store in ti.static(stores):
+                store(j, m, ti.select(m % 2 == 1, y, x), g.tally, g.placed)
 
-    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "inverse_mass", "kind"), sorted_of=sorted_of, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=Trials)  # fmt: skip
-    def move(atoms, sorted_of, verlet, rows, tables, placed, tally, share, trials):
+    @in_double
+    def two_moves(thread, first, g: ti.template(), trials: ti.template()):
+        """Triples with a third atom, of two of a batch."""
+        pair, last, t = thread // g.share.depth, batch_end(first, g.share.free), 1
+        while t * (t + 1) // 2 <= pair:
+            t += 1
+        s = pair - t * (t - 1) // 2
+        sums = empty_sums(3)
+        if first + t < last:
+            _, x, y, _ = trial(first + s, g, trials)
+            _, u, v, _ = trial(first + t, g, trials)
+            ends = ti.Matrix.rows([ti.cast(end, ti.f64) for end in ti.static((x, y, u, v))])
+            for k in ti.static(everywhere):
+                wholes[k].between(
+                    sums, first + s, first + t, thread % g.share.depth, g.share.depth, ends, first, last, g, k
+                )
+        for k in ti.static(range(3)):
+            leave(sums[k], sums[3 + k], thread, BATCH + 3 * pair + k, g.tally)
+
+    @ti.func
+    def near_pairs(thread, first, g: ti.template(), trials: ti.template()):
+        """Pairs within a cutoff, with atoms that are not in the batch."""
+        s, sums = thread // TILE, empty_sums(1)
+        if first + s < batch_end(first, g.share.free):
+            i, x, y, _ = trial(first + s, g, trials)
+            for k in ti.static(paired):
+                changes[k](sums, i, thread % TILE, TILE, x, y, first, g, k)
+        leave(sums[0], sums[1], thread, s, g.tally)
+
+    @ti.func
+    def one_move(thread, first, g: ti.template()):
+        """Triples with two atoms that are not in the batch."""
+        last = batch_end(first, g.share.free)
+        for k in ti.static(everywhere):
+            run, counts = wholes[k].bulk(thread, first, last, g.share.parts, g, k)
+            for s in ti.static(range(BATCH)):
+                sums = empty_sums(1)
+                if counts:
+                    with_term(sums, 1, 0, run[s])
+                leave(sums[0], sums[1], thread, s, g.tally)
+
+    @ti.func
+    def batch_changes(sums: ti.template(), lane, s, x, y, first, g: ti.template()):
+        """What a lane has of the change by move s with other atoms of the batch as they are by now."""
+        others = batch_end(first, g.share.free) - first - 1
+        p = lane
+        while p < others * (others + 1) // 2:
+            # Each atom for itself, then pairs on a ring.
+            t, r = p % others, later(p % others, p // others, others)
+            j, k = first + ti.select(t >= s, t + 1, t), first + ti.select(r >= s, r + 1, r)
+            if t != r:
+                for m in ti.static(everywhere):
+                    with_term(sums, 1, 0, wholes[m].inside(first + s, j, k, x, y, g, m))
+            else:
+                d = g.atoms.pos[g.order.sorted_of[g.order.number_at[j]]] - x
+                a, b = g.placed.kind[first + s], g.placed.kind[j]
+                for m in ti.static(paired):
+                    pair_changes[m](sums, d, d - (y - x), a, b, g.tables[m])
+            p += many
+
+    @in_double
+    def found(high, low, lane, s, moved, size, tally: ti.template()):
+        """The change by move s of which a lane has a part: both parts, how often it is above and below; in the first lane."""
+        coarse, fine, up, down = within_range(high, low)
+        above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
+        for t in range(size):
+            entry = s
+            if t != s:
+                entry = entry_of(s, t, (moved >> t) & 1)
+            slot = lane
+            while slot < SLOTS:
+                above += tally.high[entry * SLOTS + slot]
+                below += tally.low[entry * SLOTS + slot]
+                slot += many
+            if lane == 0:
+                up += tally.marks[2 * entry + UP]
+                down += tally.marks[2 * entry + DOWN]
+        if ti.static(warps):
+            above = ti.simt.subgroup.reduce_add_tiled(above, 5)
+            below = ti.simt.subgroup.reduce_add_tiled(below, 5)
+            up = ti.simt.subgroup.reduce_add_tiled(up, 5)
+            down = ti.simt.subgroup.reduce_add_tiled(down, 5)
+        return ti.cast(above, ti.f64) * 2.0**-BITS + ti.cast(below, ti.f64) * 2.0 ** (-2 * BITS), up, down
+
+    @in_double
+    def accepts(chance, change, up, down, beta):
+        """Whether a move is accepted: 1 or 0."""
+        answer = 0
+        if up == 0 and (down > 0 or ti.cast(log(chance), ti.f64) < -beta * change):
+            answer = 1
+        if ti.static(warps):
+            answer = from_first(answer)
+        return answer
+
+    @ti.func
+    def decide(lane, first, g: ti.template(), trials: ti.template()):
+        """All moves of a batch, one after the other; forgets their sums."""
+        size, moved = batch_end(first, g.share.free) - first, 0
+        for s in range(size):
+            i, x, y, chance = trial(first + s, g, trials)
+            sums = empty_sums(1)
+            batch_changes(sums, lane, s, x, y, first, g)
+            for k in ti.static(within):
+                changes[k](sums, i, lane, many, x, y, 0, g, k)
+            change, up, down = found(sums[0], sums[1], lane, s, moved, size, g.tally)
+            if accepts(chance, change, up, down, trials.beta) == 1:
+                # All threads write the same: each finds it in the next move.
+                moved |= 1 << s
+                g.atoms.pos[i] = y
+                g.placed.pos[first + s] = ti.cast(y, ti.f64)
+                if lane == 0:
+                    g.tally.counts[ACCEPTED] += 1
+                    if down > 0:
+                        g.tally.counts[ROUGH] = 1
+                    else:
+                        g.tally.gain[0] += change
+        if size > 0:
+            k = lane
+            while k < ENTRIES * SLOTS:
+                g.tally.high[k] = 0
+                g.tally.low[k] = 0
+                if k < 2 * ENTRIES:
+                    g.tally.marks[k] = 0
+                k += many
+
+    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=Trials)  # fmt: skip
+    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials):
         g = _Given(
-            atoms=atoms, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally, share=share
-        )
+            atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,
+            share=share,
+        )  # fmt: skip
         for a in ti.static(range(UNROLL)):
-            for j in range(atoms.n):
-                atom = share.first + a
-                if atom < atoms.n:
-                    x = atoms.pos[sorted_of[atom]]
-                    y, _ = trial(atom, x, trials)
-                    for store in ti.static(stores):
-                        store(x, y, j, atoms.n, placed, tally.sides)
+            for thread in range(share.sides + PAIRS * share.depth + share.near):
+                first, of_pairs = share.first + a * BATCH, thread - share.sides
+                if first < share.free:
+                    if of_pairs < 0:
+                        keep(thread, first, g, trials)
+                    elif of_pairs < PAIRS * share.depth:
+                        two_moves(of_pairs, first, g, trials)
+                    else:
+                        near_pairs(of_pairs - PAIRS * share.depth, first, g, trials)
+            ti.loop_config(block_dim=BLOCK)
             for thread in range(share.threads):
-                atom = share.first + a
-                if atom < atoms.n:
-                    i = sorted_of[atom]
-                    if atoms.inverse_mass[i] > 0.0:
-                        x = atoms.pos[i]
-                        y, _ = trial(atom, x, trials)
-                        sums = empty_sums(1)
-                        for k in ti.static(range(number)):
-                            if ti.static(terms[k].everywhere):
-                                changes[k](sums, atom, thread, share.threads, x, y, 0, g, k)
-                            else:
-                                changes[k](sums, i, thread, share.threads, x, y, 0, g, k)
-                        leave(sums, thread, tally)
-            for _ in range(1):
-                atom = share.first + a
-                if atom < atoms.n:
-                    i = sorted_of[atom]
-                    if atoms.inverse_mass[i] > 0.0:
-                        y, chance = trial(atom, atoms.pos[i], trials)
-                        if decide(chance, trials.beta, tally) == 1:
-                            atoms.pos[i] = y
-                            placed.pos[atom] = ti.cast(y, ti.f64)
+                if share.first + a * BATCH < share.free:
+                    one_move(thread, share.first + a * BATCH, g)
+            for thread in range(many):
+                decide(thread, share.first + a * BATCH, g, trials)
 
     return begin, move
 
@@ -194,24 +346,35 @@ class Sequence:
 
     def __init__(self, device: Device, terms: tuple[Local, ...], n_kinds: int, backend: str) -> None:
         state = device.state
+        n = state.n
         self._device = device
         self._begin, self._move = sequence_kernels(terms, n_kinds, state.real, state.term, backend)
-        self._placed = Placed(ti.ndarray(ti.types.vector(3, ti.f64), state.n), ti.ndarray(ti.i32, state.n))
-        integers, sides = [ti.ndarray(ti.i64, SLOTS) for _ in range(2)], ti.ndarray(ti.f64, 7 * state.n)
-        self._tally = Tally(*integers, ti.ndarray(ti.i32, 4), ti.ndarray(ti.f64, 1), sides)
-        self._parts = max(1, min(-(-ENOUGH // state.n), state.n // 2 // SHORTEST))
-        self._threads = -(-state.n * self._parts // WARP) * WARP
+        fixed = state.inverse_mass.to_numpy()[state.sorted_of.to_numpy()] == 0.0
+        self._free = n - state.n_fixed
+        order = np.argsort(fixed, kind="stable").astype(np.int32)
+        self._order = Order(ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n), state.sorted_of)
+        self._order.number_at.from_numpy(order)
+        self._order.place_of.from_numpy(np.argsort(order).astype(np.int32))
+        self._placed = Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
+        integers = [ti.ndarray(ti.i64, ENTRIES * SLOTS) for _ in range(2)]
+        integers += [ti.ndarray(ti.i32, size) for size in (2 * ENTRIES, 2)]
+        self._tally = Tally(*integers, *(ti.ndarray(ti.f64, size) for size in (1, 6 * BATCH, WIDTH * n)))
+        parts, threads = shares(n)
+        sides, near = -(-2 * BATCH * n // WARP) * WARP, BATCH * TILE if any(one.pair for one in terms) else 0
+        self._share = Share(0, self._free, sides, depth(n), near, threads, parts)
+        self._blocks = blocks_for(max(threads, sides + PAIRS * depth(n) + near))
 
     def sweep(self, rows: Any, tables: Any, trials: Trials) -> tuple[float | None, int]:
         """A trial move of each free atom; the change of the energy, None if only an evaluation tells, and accepted moves."""
         device, state = self._device, self._device.state
-        device.call(self._begin, state, self._placed, self._tally)
-        for first in range(0, state.n, UNROLL):
-            share = Share(first, self._threads, self._parts)
-            device.call(
-                self._move, state, state.sorted_of, device.lists.verlet, rows, tables, self._placed, self._tally,
-                share, trials,
-            )  # fmt: skip
-        marks = self._tally.marks.to_numpy()
+        with literals(state.real), grid(self._blocks):
+            self._begin(state, self._order, self._placed, self._tally)
+            for first in range(0, self._free, UNROLL * BATCH):
+                self._share.first = first
+                self._move(
+                    state, self._order, device.lists.verlet, rows, tables, self._placed, self._tally,
+                    self._share, trials,
+                )  # fmt: skip
+        counts = self._tally.counts.to_numpy()
         gain = float(self._tally.gain.to_numpy()[0])
-        return None if marks[ROUGH] else gain, int(marks[ACCEPTED])
+        return None if counts[ROUGH] else gain, int(counts[ACCEPTED])

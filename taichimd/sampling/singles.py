@@ -18,7 +18,7 @@ from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
 from taichimd.program.device import Device
 from taichimd.sampling.board import Board, Boards, corner_of
-from taichimd.sampling.local_energy import Local, change_function
+from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function
 from taichimd.sampling.proposals import Trials
 from taichimd.sampling.sequence import Sequence
 from taichimd.system.state import Atoms
@@ -41,7 +41,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     """
     layout, number = row_layout(backend), len(terms)
     many = WARP if backend == "cuda" and WARPS else 1
-    changes = [change_function(one, n_kinds, real, term, layout, boards=True) for one in terms]
+    changes = [change_function(one, n_kinds, real, term, layout, OTHER_CELLS) for one in terms]
     rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)

@@ -57,6 +57,7 @@ LAYERS = [
     ],
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
+        "sampling.batch",
         "sampling.board",
         "sampling.conditions",
         "sampling.local_energy",

@@ -14,7 +14,17 @@ pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.first]
 
 def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
     """Rows in chunks, threads that share atoms or have a pair, kicks; lists; a barostat in registers."""
-    names = ["melt", "silicon", "silica", "npt-scr", "monte-carlo", "batch", "triangles", "batch-npt"]
+    names = [
+        "melt",
+        "silicon",
+        "silica",
+        "npt-scr",
+        "monte-carlo",
+        "batch",
+        "triangles",
+        "batch-npt",
+        "monte-carlo-one-by-one",
+    ]
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
     output = subprocess.run(command, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr

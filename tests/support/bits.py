@@ -207,9 +207,10 @@ def reaxff_steps():
 
 
 SINGLE, ALL, WITHOUT_CUTOFF = (5, "single", 0.3, 5.0), (5, "all", 0.01, 5.0), (3, "all", 0.01, None)
+ONE_BY_ONE = 3, "single", 0.3, None
 
 
-def monte_carlo(*chains):
+def monte_carlo(*chains, enumeration="all-triples"):
     """Moves of single atoms, of all atoms and of the volume, of argon with triples, and with all triples."""
     from taichimd import AxilrodTeller
     from taichimd.sampling.chain import MonteCarlo
@@ -220,7 +221,7 @@ def monte_carlo(*chains):
         atoms.rattle(0.3, seed=2)
         atoms.pbc = cutoff is not None
         chain = MonteCarlo(
-            atoms, pairs + AxilrodTeller(nu=45.69, cutoff=cutoff), temperature=90.0,
+            atoms, pairs + AxilrodTeller(nu=45.69, cutoff=cutoff, enumeration=enumeration), temperature=90.0,
             pressure=None if cutoff is None else 0.01, kind=kind, move=move, backend="cpu",
         )  # fmt: skip
         chain.advance(20)
@@ -306,6 +307,7 @@ SYSTEMS = {
     "npt-mtk": functools.partial(barostat, "npt-mtk"),
     "monte-carlo": functools.partial(monte_carlo, SINGLE, ALL),
     "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
+    "monte-carlo-one-by-one": functools.partial(monte_carlo, ONE_BY_ONE, enumeration="direct"),
     "batch": batch,
     "triangles": triangles,
     "batch-npt": batch_npt,

@@ -1,0 +1,200 @@
+"""What a batch of trial moves changes of an energy of all triples, each move as if the others of the batch were not there yet.
+
+Moves come one after the other, but most of what they change does not depend on which of the moves before were accepted: that of
+the triples of a moving atom with two others that are not in the batch. So a thread goes through pairs of these others once for
+the whole batch. What the two atoms of such a pair share is computed once.
+
+Places of all atoms are cut into tiles of `TILE`, on a ring of an odd number of tiles. Threads side by side have the atoms j of a
+tile, and meet the same third atoms k: those behind j in the own tile, then those of the next tiles, to half of the ring. Each
+pair comes once. The way round is cut into equal parts, which are summed in order. What a part is depends on the number of atoms
+alone.
+
+Triples with two moving atoms are summed apart for each of the states that the two may be in. Those with three moving atoms are
+so few that they wait for the decision.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.runtime import computed_in, ti
+from taichimd.enumerate.all_triples import later
+from taichimd.enumerate.reproducible_sum import with_term
+from taichimd.enumerate.triple_tiles import TripletFunction
+
+BATCH = 8
+"""Moves of a batch."""
+PAIRS = BATCH * (BATCH - 1) // 2
+"""Pairs of its atoms."""
+ENTRIES = BATCH + 3 * PAIRS
+"""Sums: one for each move, then three for each pair (s, t) with s < t: s moves, t has not; t moves, s has not; t moves, s has."""
+WIDTH = 4 * BATCH + 3
+"""Numbers that are kept of each atom: of each moving atom r^2 from it and what that gives, before and behind its move; x, y, z."""
+TILE = 32
+FULL = 66_000
+"""Threads that a large GPU has at a time, with many registers."""
+SHORTEST = 16
+"""Third atoms that a thread meets, at least."""
+DEEP = 8
+"""Third atoms that a thread meets where two atoms move."""
+
+
+@ti.func
+def batch_end(first, free):
+    """The place behind the last one of a batch; `free` atoms have trial moves."""
+    return ti.min(first + BATCH, free)
+
+
+@ti.func
+def entry_of(s, t, moved):
+    """Where the part of move s with atom t of the batch is: `moved` says whether t has."""
+    low, high = ti.min(s, t), ti.max(s, t)
+    entry = BATCH + 3 * (high * (high - 1) // 2 + low)
+    if s > t:
+        entry += 1 + moved
+    return entry
+
+
+@ti.func
+def ring_tiles(n):
+    """Tiles of the ring of n atoms."""
+    tiles = (n + TILE - 1) // TILE
+    return tiles + 1 - tiles % 2
+
+
+def shares(n: int) -> tuple[int, int]:
+    """Parts that the way round the ring of n atoms has; threads of all parts."""
+    tiles = -(-n // TILE)
+    tiles += 1 - tiles % 2
+    parts = max(1, min(FULL // (TILE * tiles), TILE * ((tiles + 1) // 2) // SHORTEST))
+    return parts, parts * TILE * tiles
+
+
+def depth(n: int) -> int:
+    """Threads, in whole warps, for third atoms of a pair of moving ones."""
+    return -(-n // (DEEP * TILE)) * TILE
+
+
+@cache
+def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
+    """Device functions of an energy of all triples.
+
+    They are `store`, `bulk`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other.
+
+    Args:
+        function: the energy of a triple.
+        n_kinds: species.
+    """
+
+    @ti.func
+    def strength(i, j, k, g: ti.template(), term: ti.template()):
+        """Of three atoms by their places."""
+        nu = g.tables[term][2]
+        if ti.static(n_kinds > 1):
+            row = (g.placed.kind[i] * n_kinds + g.placed.kind[j]) * n_kinds
+            nu = g.tables[term][2 + row + g.placed.kind[k]]
+        return nu
+
+    @ti.func
+    def of_pair(x, y):
+        d = y - x
+        d2 = d.dot(d)
+        return d2, function.pair(d2)
+
+    @computed_in(ti.f64)
+    def store(j, m, x_real, tally: ti.template(), placed: ti.template()):
+        """What atom j gives to triples with a moving atom; m: its number, twice, and 1 more behind its move."""
+        x, z = ti.cast(x_real, ti.f64), placed.pos[j]
+        d2, w = of_pair(x, z)
+        tally.sides[j * WIDTH + 2 * m] = d2
+        tally.sides[j * WIDTH + 2 * m + 1] = w
+        for v in ti.static(range(3)):
+            if m == 0:
+                tally.sides[j * WIDTH + 4 * BATCH + v] = z[v]
+            if j == 0:
+                tally.ends[3 * m + v] = x[v]
+
+    @computed_in(ti.f64)
+    def bulk(thread, first, last, parts, g: ti.template(), term: ti.template()):
+        """Changes by all moves with the pairs of a thread, and whether its atom is none of those from first to last - 1."""
+        n, tiles = g.atoms.n, ring_tiles(g.atoms.n)
+        lane, tile, part = thread % TILE, thread // TILE % tiles, thread // TILE // tiles
+        j, steps = tile * TILE + lane, TILE * ((tiles + 1) // 2)
+        x = g.placed.pos[ti.min(j, n - 1)]
+        own, run = ti.Matrix.zero(ti.f64, 2 * BATCH, 2), ti.Vector.zero(ti.f64, BATCH)
+        for m in ti.static(range(2 * BATCH)):
+            end = ti.Vector([g.tally.ends[3 * m + v] for v in ti.static(range(3))])
+            a, w_a = of_pair(end, x)
+            own[m, 0] = a
+            own[m, 1] = w_a
+        for t in range(part * steps // parts, (part + 1) * steps // parts):
+            k = later(tile * TILE, t, tiles * TILE)
+            if k < n and (k < first or k >= last) and t > ti.select(t < TILE, lane, 0):
+                at = k * WIDTH
+                z = ti.Vector([g.tally.sides[at + 4 * BATCH + v] for v in ti.static(range(3))])
+                c, w_c = of_pair(x, z)
+                shared, factor = function.constants(c), function.energy_factor(c, w_c)
+                for s in ti.static(range(BATCH)):
+                    energies = ti.Vector.zero(ti.f64, 2)
+                    for v in ti.static(range(2)):
+                        b, w_b = g.tally.sides[at + 4 * s + 2 * v], g.tally.sides[at + 4 * s + 2 * v + 1]
+                        a, w_a = own[2 * s + v, 0], own[2 * s + v, 1]
+                        energies[v] = function.energy(shared, c, a, b, w_a, w_b)
+                    change = energies[1] - energies[0]
+                    if ti.static(n_kinds > 1):
+                        change *= strength(ti.min(first + s, n - 1), ti.min(j, n - 1), k, g, term)
+                    run[s] += factor * change
+        if ti.static(n_kinds == 1):
+            run *= g.tables[term][2]
+        return run, j < n and (j < first or j >= last)
+
+    @computed_in(ti.f64)
+    def between(sums: ti.template(), i, j, lane, many, ends, first, last, g: ti.template(), term: ti.template()):  # fmt: skip
+        """Three sums of triples of atoms i and j of the batch, `ends` their positions: those of `ENTRIES`."""
+        shared, factor = ti.Matrix.zero(ti.f64, 4, function.width + 1), ti.Vector.zero(ti.f64, 4)
+        for m in ti.static(range(4)):
+            c, w_c = of_pair(
+                ti.Vector([ends[m // 2, v] for v in ti.static(range(3))]),
+                ti.Vector([ends[2 + m % 2, v] for v in ti.static(range(3))]),
+            )
+            constants = function.constants(c)
+            for v in ti.static(range(function.width)):
+                shared[m, v] = constants[v]
+            shared[m, function.width] = c
+            factor[m] = function.energy_factor(c, w_c)
+        k = lane
+        while k < g.atoms.n:
+            if k < first or k >= last:
+                z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, 4)
+                sides = ti.Matrix.zero(ti.f64, 4, 2)
+                for m in ti.static(range(4)):
+                    d2, w = of_pair(ti.Vector([ends[m, v] for v in ti.static(range(3))]), z)
+                    sides[m, 0] = d2
+                    sides[m, 1] = w
+                nu = strength(i, j, k, g, term)
+                for m in ti.static(range(4)):
+                    constants = ti.Vector([shared[m, v] for v in ti.static(range(function.width))])
+                    a, w_a = sides[m // 2, 0], sides[m // 2, 1]
+                    b, w_b = sides[2 + m % 2, 0], sides[2 + m % 2, 1]
+                    f = function.energy(constants, shared[m, function.width], a, b, w_a, w_b)
+                    u[m] = nu * (factor[m] * f)
+                with_term(sums, 3, 0, u[2] - u[0])
+                with_term(sums, 3, 1, u[1] - u[0])
+                with_term(sums, 3, 2, u[3] - u[2])
+            k += many
+
+    @computed_in(ti.f64)
+    def inside(i, j, k, x_real, y_real, g: ti.template(), term: ti.template()):
+        """Change of one triple, by places, if atom i goes from x to y."""
+        u, v = g.placed.pos[j], g.placed.pos[k]
+        c, w_c = of_pair(u, v)
+        constants, energies = function.constants(c), ti.Vector.zero(ti.f64, 2)
+        for m in ti.static(range(2)):
+            end = ti.cast(y_real if ti.static(m) else x_real, ti.f64)
+            a, w_a = of_pair(end, u)
+            b, w_b = of_pair(end, v)
+            energies[m] = function.energy(constants, c, a, b, w_a, w_b)
+        change = energies[1] - energies[0]
+        return strength(i, j, k, g, term) * (function.energy_factor(c, w_c) * change)
+
+    return SimpleNamespace(store=store, bulk=bulk, between=between, inside=inside)
