@@ -26,7 +26,7 @@ from validation import common
 PARTS = ("bits", "speed")
 RUNS = {
     "Si.tersoff": ("nve", "nvt-langevin"),
-    "Si.sw": ("nvt-bussi", "nvt-nose-hoover"),
+    "Si.sw": ("nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr", "npt-mtk"),
 }
 SIZES = (1, 2, (3, 2, 1), 2, (4, 4, 4), 1, (2, 1, 3), 3)
 """Cubic cells of silicon along each direction."""
@@ -37,6 +37,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
+    parser.add_argument("--ensembles", nargs="+", help="of the bits, some")
     parser.add_argument("--against", type=Path, help="the JSON of another backend, whose bits are compared")
     parser.add_argument("--steps", type=int, default=2000, help="of a measurement of speed")
     parser.add_argument("--repeats", type=int, default=3)
@@ -53,6 +54,8 @@ def main() -> None:
         report["bits"] = {}
         for potential, ensembles in RUNS.items():
             for ensemble in ensembles:
+                if options.ensembles and ensemble not in options.ensembles:
+                    continue
                 name = f"{potential}, {ensemble}"
                 found = report["bits"][name] = bits(potential, ensemble)
                 if name in theirs:
@@ -86,7 +89,12 @@ def ensemble_of(name: str, number: int) -> Any:
     from taichimd.dynamics.ensembles import ENSEMBLES as KINDS
 
     kind = KINDS[name]
-    return kind() if name == "nve" else kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1)
+    if name == "nve":
+        return kind()
+    options: dict[str, Any] = {"coupling_time": 80.0, "seed": number + 1}
+    if name.startswith("npt"):
+        options |= {"pressure": 0.5 * number, "pressure_coupling_time": 400.0, "bulk_modulus": 100.0}
+    return kind(200.0 + 50.0 * number, **options)
 
 
 def bits(potential: str, ensemble: str) -> dict[str, Any]:
@@ -95,7 +103,8 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
 
     forcefield = load_forcefield(potential)
     systems = [silicon(cells, number + 1, 300.0 + 100.0 * number) for number, cells in enumerate(SIZES)]
-    systems[3].pbc = (True, False, True)
+    if not ensemble.startswith("npt"):
+        systems[3].pbc = (True, False, True)
     shear = np.array([[1.0, 0.05, 0.0], [0.0, 1.0, 0.03], [0.02, 0.0, 0.98]])
     systems[5].set_cell(systems[5].cell.array @ shear, scale_atoms=True)
     baths = [ensemble_of(ensemble, number) for number in range(len(systems))]
@@ -109,6 +118,7 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
         found, expected = (
             [
                 *(getattr(one, name)() for name in ("positions", "velocities", "forces")),
+                *([one.cell] if ensemble.startswith("npt") else []),
                 one.evaluate().virials,
             ]
             for one in (member, alone)
