@@ -20,7 +20,7 @@ from taichimd.program.results import Array
 from taichimd.system.cell import Cell
 from taichimd.system.state import State
 
-LEAST_MARGIN, MOST_MARGIN, OF_SLAB, OF_SLAB_OF_PAIRS = 0.3, 1.0, 0.04, 0.1
+LEAST_MARGIN, MOST_MARGIN, OF_SLAB, OF_SLAB_OF_PAIRS = 0.3, 2.0, 0.04, 0.1
 """How far beyond the reach a process holds atoms at first: at least and at most over the cutoff, and between
 these over the thickness of a slab. Atoms may move half of it until they are chosen anew, which takes as long
 as some steps; a thin slab with a wide margin has more atoms of others than own ones. Of pair terms alone
