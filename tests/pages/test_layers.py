@@ -61,6 +61,7 @@ LAYERS = [
         "sampling.conditions",
         "sampling.local_energy",
         "sampling.proposals",
+        "sampling.rates",
         "sampling.sequence",
         "sampling.singles",
     ],

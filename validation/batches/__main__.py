@@ -3,8 +3,9 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.batches --backend cpu --parts bits
     TAICHIMD_RUNTIME=quadrants python -m validation.batches --backend cuda --against batches_cpu.json
 
-bits: eight systems of 8 to 512 atoms, other temperatures, cells and seeds, 200 steps in one batch; then each
-alone. SHA-256 of positions, velocities and forces, which another backend can be compared with.
+bits: eight systems of 8 to 512 atoms, other temperatures, pressures, cells and seeds, 200 steps in one batch;
+then each alone. SHA-256 of positions, velocities and forces, and of a cell that moves, to be compared with
+another backend's.
 
 speed: Tersoff silicon, NVE and Langevin: one system of 64,000 atoms, 64 of 1,000 in one batch, one of 1,000
 alone. Microseconds a step, in turn, the best of some repeats.
@@ -26,7 +27,7 @@ from validation import common
 PARTS = ("bits", "speed")
 RUNS = {
     "Si.tersoff": ("nve", "nvt-langevin"),
-    "Si.sw": ("nvt-bussi", "nvt-nose-hoover"),
+    "Si.sw": ("nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr", "npt-mtk"),
 }
 SIZES = (1, 2, (3, 2, 1), 2, (4, 4, 4), 1, (2, 1, 3), 3)
 """Cubic cells of silicon along each direction."""
@@ -86,6 +87,11 @@ def ensemble_of(name: str, number: int) -> Any:
     from taichimd.dynamics.ensembles import ENSEMBLES as KINDS
 
     kind = KINDS[name]
+    if kind.moves_cell:
+        pressures = {"pressure": 0.1 * number, "bulk_modulus": 98.0, "period": 5}
+        # One of the systems is open along y.
+        cell: dict[str, Any] = {"control": "orthorhombic", "axes": "xz"}
+        return kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1, **pressures, **cell)
     return kind() if name == "nve" else kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1)
 
 
@@ -110,6 +116,7 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
             [
                 *(getattr(one, name)() for name in ("positions", "velocities", "forces")),
                 one.evaluate().virials,
+                *([one.cell] if baths[0].moves_cell else []),
             ]
             for one in (member, alone)
         )
