@@ -13,7 +13,7 @@ Decisions on moves of the whole system are taken on the host, with random number
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +35,7 @@ from taichimd.program.totals import stress_of
 from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.local_energy import locals_of
 from taichimd.sampling.proposals import Trials, proposals
+from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import SingleMoves
 
 if TYPE_CHECKING:
@@ -45,8 +46,6 @@ if TYPE_CHECKING:
 ALL, SINGLE = "all", "single"
 RATES = ("moves", "volume_moves", "exchanges")
 """Attributes of a chain that a checkpoint has."""
-TARGET = 0.4
-"""Acceptance that step sizes are tuned to."""
 WINDOW = {ALL: 40, SINGLE: 5}
 """Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
 MOST_VOLUME_STEP = 0.3
@@ -70,45 +69,6 @@ class Sampled(Thermo):
     acceptance: float | None = None
     volume_acceptance: float | None = None
     move: float = 0.0
-
-
-@dataclass
-class Rate:
-    """Trial moves of one kind.
-
-    Attributes:
-        size: of the largest one.
-        tried, accepted: how many, since the size last changed.
-    """
-
-    size: float
-    tried: int = 0
-    accepted: int = 0
-
-    def count(self, accepted: int, tried: int = 1) -> None:
-        """Add some."""
-        self.tried += tried
-        self.accepted += accepted
-
-    def tune(self, most: float) -> None:
-        """Another size, towards the target, and count anew."""
-        if self.tried:
-            factor = self.accepted / self.tried / TARGET
-            self.size = min(self.size * min(max(factor, 0.5), 1.5), most)
-        self.tried = self.accepted = 0
-
-    @property
-    def acceptance(self) -> float | None:
-        """Accepted part; None before the first."""
-        return self.accepted / self.tried if self.tried else None
-
-
-@dataclass
-class Check:
-    """The running energy beside a full evaluation: how often compared, and the largest difference (eV)."""
-
-    times: int = 0
-    largest: float = 0.0
 
 
 class MonteCarlo(Engine):
@@ -145,6 +105,7 @@ class MonteCarlo(Engine):
     Attributes:
         moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
         check: `Check`.
+        changes: how often positions, cell or energy were changed, but for a sweep of several chains.
     """
 
     def __init__(
@@ -179,6 +140,7 @@ class MonteCarlo(Engine):
         self._free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self._before = ti.ndarray(self._state.vec, self.n_atoms)
         self._kernels = proposals(self._state.real)
+        self.changes = 0
         self._energy: float | None = None
         self._homogeneous: float | None = None
         self._singles = self._single_moves() if kind == SINGLE else None
@@ -208,10 +170,19 @@ class MonteCarlo(Engine):
         There is no time.
         """
         for _ in range(n_steps):
-            self._sweep(Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11))
-            self.step += 1
-            if self.step <= self.equilibration:
-                self._tune()
+            self._sweep(self.uniform())
+            self.count_sweep()
+        self.changes += 1
+
+    def uniform(self) -> Array:
+        """Uniform numbers of the next sweep."""
+        return Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11)
+
+    def count_sweep(self) -> None:
+        """A sweep is over."""
+        self.step += 1
+        if self.step <= self.equilibration:
+            self._tune()
 
     def thermo(self) -> Sampled:
         """Totals of the present configuration."""
@@ -244,10 +215,16 @@ class MonteCarlo(Engine):
         """As `Engine.set_state`; `bath` is what `bath_state` returned."""
         super().set_state(**state)
         self._energy = None
+        self.changes += 1
         if bath is not None:
             self._energy, self._homogeneous = float(bath["energy"]), bath["homogeneous"]
             for name in RATES:
                 setattr(self, name, Rate(**bath[name]))
+
+    def go_to(self, positions: Array, cell: Array, energy: float) -> None:
+        """Another configuration, (n, 3) angstrom, in a cell, (3, 3) angstrom, whose energy (eV) is known."""
+        self.set_state(positions=positions, cell=cell)
+        self._energy, self._homogeneous = energy, None
 
     def swap(self, other: "MonteCarlo") -> None:
         """Exchange configurations with another chain of the same atoms: positions, cell and energy."""
@@ -311,28 +288,53 @@ class MonteCarlo(Engine):
     def _displace(self, uniform: float, only: int) -> None:
         old = self.energy
         self._propose(self._kernels.displace, self.moves.size, self.seed, self.step, only)
-        out = self._walls and len(outside(self.positions(), self.cell)) > 0
-        new = np.inf if out else self._trial_energy()
-        accepted = logarithm(uniform) < -(new - old) / self._kt
+        new = np.inf if self.leaves(self.positions, self.cell) else self._trial_energy()
+        self._decide(self.accepts(uniform, new - old), new)
+
+    def leaves(self, positions: Callable[[], Array], cell: Array) -> bool:
+        """Whether atoms at (n, 3) positions are outside of a cell (3, 3) whose faces are walls."""
+        return self._walls and len(outside(positions(), cell)) > 0
+
+    def accepts(self, uniform: float, change: float) -> bool:
+        """Whether a displacement that changes the energy (eV) so much is accepted; it is counted."""
+        accepted = logarithm(uniform) < -change / self._kt
         self.moves.count(accepted)
-        self._decide(accepted, new)
+        return accepted
 
     def _change_volume(self, change: float, uniform: float) -> None:
         old, cell, known = self.energy, self.cell, None
-        log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
-        factor = _exponential(log_ratio / 3.0)
+        log_ratio, factor = self.trial_volume(change)
         self._propose(self._kernels.scale, factor)
         self._set_cell(cell * factor)
         if self.device.degree and self._homogeneous is not None:
             known = self._homogeneous * _power(factor, self.device.degree)
         new = self._trial_energy(known)
-        before, after = abs(determinant(cell)), abs(determinant(cell * factor))
-        work = new - old + (self.pressure or 0.0) * (after - before)
-        accepted = logarithm(uniform) < -work / self._kt + (self.n_atoms + 1) * log_ratio
-        self.volume_moves.count(accepted)
+        accepted = self.accepts_volume(uniform, new - old, log_ratio, (cell, cell * factor))
         if not accepted:
             self._set_cell(cell)
         self._decide(accepted, new)
+
+    def trial_volume(self, change: float) -> tuple[float, float]:
+        """Ln V'/V of a uniform number, and the factor of all lengths."""
+        log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
+        return log_ratio, _exponential(log_ratio / 3.0)
+
+    def accepts_volume(
+        self, uniform: float, change: float, log_ratio: float, cells: tuple[Array, Array]
+    ) -> bool:
+        """Whether a move of the volume is accepted; it is counted.
+
+        Args:
+            uniform: number.
+            change: of the energy, eV.
+            log_ratio: ln V'/V.
+            cells: (3, 3) angstrom, before and after.
+        """
+        before, after = (abs(determinant(cell)) for cell in cells)
+        work = change + (self.pressure or 0.0) * (after - before)
+        accepted = logarithm(uniform) < -work / self._kt + (self.n_atoms + 1) * log_ratio
+        self.volume_moves.count(accepted)
+        return accepted
 
     def _set_cell(self, cell: Array) -> None:
         self.device.cell.set(cell)

@@ -59,3 +59,51 @@ def proposals(real: Any) -> Any:
             atoms.pos[i] = before[atoms.ident[i]]
 
     return SimpleNamespace(displace=displace, scale=scale, restore=restore)
+
+
+class Each(Bundle):
+    """What the systems of a batch do, in proposals of all of them."""
+
+    system: Any = Array("i32", "n", "system of the atom at a place")
+    firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")
+    most: Any = Array("real", "systems", "largest displacement along an axis, angstrom")
+    seeds: Any = Array("i64", "systems", "seed")
+    factors: Any = Array("real", "systems", "of all lengths")
+    back: Any = Array("i32", "systems", "1 where the positions before the trial come back")
+
+
+@cache
+def proposals_of_each(real: Any) -> Any:
+    """The kernels of `proposals` for the systems of a batch: each has the bits that it has alone.
+
+    Args:
+        real: ti.f64 or ti.f32, of the atoms.
+    """
+    types = types_of(real)
+    atoms_of = Atoms.only("n", "pos", "ident")
+
+    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, each=Each.only("system", "firsts", "most", "seeds"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
+    def displace(atoms, before, each, sweep):
+        for i in range(atoms.n):
+            k, x = each.system[i], atoms.pos[i]
+            before[atoms.ident[i]] = x
+            if atoms.inverse_mass[i] > 0.0:
+                atom = atoms.ident[i] - each.firsts[k]
+                u, v = uniform2(each.seeds[k], atom, sweep, MC_MOVE, 0)
+                w, _ = uniform2(each.seeds[k], atom, sweep, MC_MOVE, 1)
+                atoms.pos[i] = x + each.most[k] * (2.0 * ti.Vector([u, v, w]) - 1.0)
+
+    @kernel(types, atoms=atoms_of, before=BEFORE, each=Each.only("system", "factors"))
+    def scale(atoms, before, each):
+        for i in range(atoms.n):
+            x = atoms.pos[i]
+            before[atoms.ident[i]] = x
+            atoms.pos[i] = each.factors[each.system[i]] * x
+
+    @kernel(types, atoms=atoms_of, before=BEFORE, each=Each.only("system", "back"))
+    def restore(atoms, before, each):
+        for i in range(atoms.n):
+            if each.back[each.system[i]] == 1:
+                atoms.pos[i] = before[atoms.ident[i]]
+
+    return SimpleNamespace(displace=displace, scale=scale, restore=restore)

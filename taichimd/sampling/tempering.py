@@ -17,10 +17,13 @@ from taichimd.core import units
 from taichimd.core.philox import Stream, logarithm
 from taichimd.core.streams import MC_EXCHANGE
 from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.together import Sweeps, go_together
 
 
 class Chains:
-    """Chains that go on together, one after the other on the device. For the rest it is the first of them.
+    """Chains that go on together: in one launch where they can (`together`), else one after the other.
+
+    For the rest it is the first of them.
 
         >>> from ase.build import bulk
         >>> from taichimd.sampling.chain import MonteCarlo
@@ -42,6 +45,8 @@ class Chains:
         self, chains: Sequence[MonteCarlo], exchange: int | None = None, rungs: int | None = None
     ) -> None:
         self.chains, self._exchange, self._rungs = list(chains), exchange, rungs or len(chains)
+        self._together = go_together(self.chains)
+        self._sweeps: Sweeps | None = None
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.chains[0], name)
@@ -54,8 +59,15 @@ class Chains:
                 for first in range(0, len(self.chains), self._rungs):
                     exchange(self.chains[first : first + self._rungs], step // every)
             then = min(last, (step // every + 1) * every) if every else last
-            for chain in self.chains:
-                chain.advance(then - step)
+            self._sweep(then - step)
+
+    def _sweep(self, sweeps: int) -> None:
+        if self._together:
+            self._sweeps = self._sweeps or Sweeps(self.chains)
+            self._sweeps.advance(sweeps)
+            return
+        for chain in self.chains:
+            chain.advance(sweeps)
 
 
 def exchange(ladder: Sequence[MonteCarlo], number: int) -> None:

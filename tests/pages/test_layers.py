@@ -62,6 +62,7 @@ LAYERS = [
         "sampling.conditions",
         "sampling.local_energy",
         "sampling.proposals",
+        "sampling.rates",
         "sampling.sequence",
         "sampling.singles",
     ],

@@ -3,8 +3,9 @@
     TAICHIMD_RUNTIME=quadrants python -m validation.batches --backend cpu --parts bits
     TAICHIMD_RUNTIME=quadrants python -m validation.batches --backend cuda --against batches_cpu.json
 
-bits: eight systems of 8 to 512 atoms, other temperatures, cells and seeds, 200 steps in one batch; then each
-alone. SHA-256 of positions, velocities and forces, which another backend can be compared with.
+bits: eight systems of 8 to 512 atoms, other temperatures, pressures, cells and seeds, 200 steps in one batch;
+then each alone. SHA-256 of positions, velocities and forces, and of a cell that moves, to be compared with
+another backend's.
 
 speed: Tersoff silicon, NVE and Langevin: one system of 64,000 atoms, 64 of 1,000 in one batch, one of 1,000
 alone. Microseconds a step, in turn, the best of some repeats.
@@ -95,6 +96,12 @@ def ensemble_of(name: str, number: int) -> Any:
     if name.startswith("npt"):
         options |= {"pressure": 0.5 * number, "pressure_coupling_time": 400.0, "bulk_modulus": 100.0}
     return kind(200.0 + 50.0 * number, **options)
+    if kind.moves_cell:
+        pressures = {"pressure": 0.1 * number, "bulk_modulus": 98.0, "period": 5}
+        # One of the systems is open along y.
+        cell: dict[str, Any] = {"control": "orthorhombic", "axes": "xz"}
+        return kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1, **pressures, **cell)
+    return kind() if name == "nve" else kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1)
 
 
 def bits(potential: str, ensemble: str) -> dict[str, Any]:
@@ -120,6 +127,7 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
                 *(getattr(one, name)() for name in ("positions", "velocities", "forces")),
                 *([one.cell] if ensemble.startswith("npt") else []),
                 one.evaluate().virials,
+                *([one.cell] if baths[0].moves_cell else []),
             ]
             for one in (member, alone)
         )

@@ -1,4 +1,4 @@
-"""Many systems by relax, kappa and run: the bits of each alone, and the time beside one after the other.
+"""Many systems by relax, kappa, run and mc: the bits of each alone, and the time beside one after the other.
 
     export TAICHIMD_RUNTIME=quadrants
     python -m validation.batches.doors --backend cpu --systems 4
@@ -6,7 +6,8 @@
 
 relax: displaced silicon (Stillinger-Weber, 216 atoms each) to 1e-3 eV/angstrom, with the cell held and with
 it. kappa: Green-Kubo runs of 216 atoms of silicon, 1 + 4 ps. run: replicas of 216 atoms, Langevin, 2,000
-steps with all files of `taichimd run`. Seconds are wall clock in one process, kernels compiled before.
+steps with all files of `taichimd run`; the same with npt-scr. mc: chains of 216 atoms, 200 sweeps of moves of
+all atoms and of the volume. Seconds are wall clock in one process, kernels compiled before.
 SHA-256 of the first four systems can be compared with another backend's.
 """
 
@@ -124,12 +125,37 @@ def of_kappa(n: int) -> dict[str, Any]:
     return compared(n, together, alone)
 
 
-def of_run(n: int) -> dict[str, Any]:
+def of_mc(n: int) -> dict[str, Any]:
+    """Positions, cells and energies of chains."""
+    from taichimd.sampling.chain import MonteCarlo
+    from taichimd.sampling.tempering import Chains
+
+    def chain(number: int) -> MonteCarlo:
+        options: dict[str, Any] = {"pressure": 0.1, "move": 0.005, "volume_move": 0.002, "equilibration": 100}
+        return MonteCarlo(displaced(0), "Si.sw", temperature=300.0 + 20.0 * number, seed=number, **options)
+
+    def numbers(one: MonteCarlo) -> np.ndarray:
+        return np.vstack([one.positions(), one.cell, np.full(3, one.energy)])
+
+    def together(count: int) -> list[np.ndarray]:
+        chains = [chain(number) for number in range(count)]
+        Chains(chains).advance(200)
+        return [numbers(one) for one in chains]
+
+    def alone(number: int) -> np.ndarray:
+        one = chain(number)
+        one.advance(200)
+        return numbers(one)
+
+    return compared(n, together, alone)
+
+
+def of_run(n: int, *ensemble: str) -> dict[str, Any]:
     """The rows of thermo.csv."""
     from taichimd.cli.app import main as taichimd
     from taichimd.io.thermo import read_thermo
 
-    common_options = ["--potential", "Si.sw", "--ensemble", "nvt-langevin", "--steps", "2000", "--quiet"]
+    common_options = ["--potential", "Si.sw", "--ensemble", *ensemble, "--steps", "2000", "--quiet"]
 
     def rows(folder: Path) -> np.ndarray:
         return np.array(list(read_thermo(folder / "thermo.csv").values()))
@@ -163,7 +189,9 @@ PARTS: dict[str, Callable[[int], dict[str, Any]]] = {
     "relax": of_relax,
     "relax with cell": lambda n: of_relax(n, cell="full"),
     "kappa": of_kappa,
-    "run": of_run,
+    "run": lambda n: of_run(n, "nvt-langevin"),
+    "run with barostat": lambda n: of_run(n, "npt-scr", "--bulk-modulus", "98"),
+    "mc": of_mc,
 }
 
 if __name__ == "__main__":

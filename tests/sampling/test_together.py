@@ -1,0 +1,133 @@
+"""Chains in one launch: each has the bits that it has alone."""
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
+from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.tempering import Chains
+from taichimd.sampling.together import Sweeps, go_together
+
+ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
+TEMPERATURES = (80.0, 120.0, 300.0)
+
+
+def argon():
+    atoms = bulk("Ar", cubic=True, a=5.5).repeat(2)
+    atoms.rattle(0.1, seed=1)
+    return atoms
+
+
+def ladder(atoms, potential, **options):
+    given = {"move": 0.05, "volume_move": 0.02, "equilibration": 30, **options}
+    return [
+        MonteCarlo(atoms, potential, temperature=t, seed=k + 5, **given) for k, t in enumerate(TEMPERATURES)
+    ]
+
+
+def assert_same(found, expected):
+    np.testing.assert_array_equal(found.positions(), expected.positions())
+    np.testing.assert_array_equal(found.cell, expected.cell)
+    assert found.bath_state() == expected.bath_state()
+    assert found.step == expected.step
+    assert found.thermo().pressure == expected.thermo().pressure
+
+
+@pytest.mark.parametrize("pressure", [None, 0.05])
+def test_each_chain_has_the_bits_that_it_has_alone(pressure):
+    together, alone = (ladder(argon(), ARGON, pressure=pressure) for _ in range(2))
+    assert go_together(together)
+    chains = Chains(together)
+    for sweeps in (33, 28):
+        chains.advance(sweeps)
+        for one in alone:
+            one.advance(sweeps)
+    for found, expected in zip(together, alone, strict=True):
+        assert 0 < found.moves.accepted < found.moves.tried
+        assert pressure is None or 0 < found.volume_moves.accepted < found.volume_moves.tried
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("precision", ["float64", "mixed", "float32"])
+def test_exchanges_and_states_from_outside(precision, monkeypatch):
+    """Configurations that change between sweeps of all are those that the next ones start from."""
+    found = []
+    for together in (True, False):
+        monkeypatch.setattr("taichimd.sampling.tempering.go_together", lambda chains, yes=together: yes)
+        rungs = ladder(argon(), ARGON, pressure=0.05, precision=precision)
+        chains = Chains(rungs, exchange=4)
+        chains.advance(18)
+        rungs[1].set_state(positions=rungs[0].positions(), cell=rungs[0].cell)
+        chains.advance(13)
+        found.append(rungs)
+    assert sum(one.exchanges.accepted for one in found[0]) > 0
+    for together, alone in zip(*found, strict=True):
+        assert_same(together, alone)
+
+
+@pytest.mark.runtime("quadrants")
+def test_trials_that_leave_the_walls():
+    """Of a cell that is not periodic, whose faces are walls."""
+    atoms = bulk("Si", cubic=True)
+    atoms.positions += 0.5
+    atoms.pbc = False
+    potential, options = load_forcefield("Si.sw"), {"pressure": 1.0, "move": 0.2, "volume_move": 0.1}
+    together, alone = (ladder(atoms, potential, **options) for _ in range(2))
+    Chains(together).advance(60)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(60)
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+def test_who_goes_together():
+    pairs = ladder(argon(), ARGON)
+    assert not go_together(pairs[:1])
+    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="single")])
+    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, pressure=0.1)])
+    other = LennardJones(**testing.ARGON, cutoff=5.9)
+    assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0)])
+    # Triples have an energy of their own, which is of all atoms.
+    assert not go_together(ladder(argon(), ARGON + AxilrodTeller(nu=45.69, cutoff=5.0)))
+
+
+@pytest.mark.runtime("quadrants")
+def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
+    chains = ladder(argon(), ARGON)
+    sweeps = Sweeps(chains)
+    before = [member.positions() for member in sweeps._batch.members]
+    sweeps._each.most.from_numpy(np.zeros(3))
+    sweeps._propose(sweeps._kernels.displace, 0)
+    close = before[1].copy()
+    close[3] = close[0] + [1e-3, 0.0, 0.0]
+    sweeps._batch.set_vectors("pos", {1: close})
+    found = sweeps._energies({})
+    assert [np.isinf(energy) for energy in found] == [False, True, False]
+    assert (found[0], found[2]) == (chains[0].energy, chains[2].energy)
+    np.testing.assert_array_equal(sweeps._batch.members[1].positions(), before[1])
+
+
+@pytest.mark.runtime("quadrants")
+def test_after_an_error_chains_are_where_they_were(monkeypatch):
+    """And go on from there with the bits of chains without one."""
+    together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
+    chains, left = Chains(together), iter(range(30))
+    chains.advance(9)
+    fine = Sweeps._energies
+
+    def failing(self, cells):
+        if next(left) == 15:
+            raise MemoryError
+        return fine(self, cells)
+
+    with monkeypatch.context() as full:
+        full.setattr(Sweeps, "_energies", failing)
+        with pytest.raises(MemoryError):
+            chains.advance(20)
+    assert [one.step for one in together] == [9, 9, 9]
+    chains.advance(20)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(29)
+        assert_same(found, expected)
