@@ -71,23 +71,8 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
         others: `NOBODY`, `OTHER_CELLS` or `THE_BATCH`.
     """
     of_pair = pair_change(local, n_kinds, term) if local.pair else None
-
-    @ti.func
-    def entry_of(i, s, x, y, first, g: ti.template(), k: ti.template()):
-        """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
-        entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
-        j = entry >> g.verlet.shift_bits
-        counts = j != i
-        if ti.static(others == OTHER_CELLS):
-            cell, own = g.board.cell_of[j], g.board.cell_of[i]
-            counts = counts and (cell == own or cell < first or cell >= first + g.size)
-        if ti.static(others == THE_BATCH):
-            place = g.order.place_of[g.atoms.ident[j]]
-            counts = counts and (place < first or place >= batch_end(first, g.share.free))
-        d = ti.Vector.zero(real, 3)
-        if counts:
-            d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
-        return d, d - (y - x), g.atoms.kind[j], counts
+    entry_of = entry_function(real, layout, others)
+    energy = None if local.pair else limited_energy(local)
 
     @computed_in(term)
     def pairs(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
@@ -97,14 +82,6 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
             if counts:
                 of_pair(sums, old, new, g.atoms.kind[i], b, g.tables[k])
             s += many
-
-    @ti.func
-    def energy(d, e, o2, nu, limits: ti.template()):
-        """Of a triple, if its sides are short enough."""
-        d2, e2, u = d.dot(d), e.dot(e), ti.cast(0.0, ti.f64)
-        if d2 < limits[0] and e2 < limits[0] and o2 < limits[0] and (d2 * e2) * o2 < limits[1]:
-            u, _ = local.triple(d, e, d2, e2, o2, nu)
-        return u
 
     @computed_in(ti.f64)
     def triples(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
@@ -129,6 +106,43 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
                     t += many
 
     return pairs if local.pair else triples
+
+
+def entry_function(real: Any, layout: int, others: int) -> Any:
+    """Device function `(i, s, x, y, first, g, k)`: what entry s of atom i is to a move from x to y; as `change_function`."""
+
+    @ti.func
+    def entry_of(i, s, x, y, first, g: ti.template(), k: ti.template()):
+        """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
+        entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
+        j = entry >> g.verlet.shift_bits
+        counts = j != i
+        if ti.static(others == OTHER_CELLS):
+            cell, own = g.board.cell_of[j], g.board.cell_of[i]
+            counts = counts and (cell == own or cell < first or cell >= first + g.size)
+        if ti.static(others == THE_BATCH):
+            place = g.order.place_of[g.atoms.ident[j]]
+            counts = counts and (place < first or place >= batch_end(first, g.share.free))
+        d = ti.Vector.zero(real, 3)
+        if counts:
+            d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
+        return d, d - (y - x), g.atoms.kind[j], counts
+
+    return entry_of
+
+
+def limited_energy(local: Local) -> Any:
+    """Device function `(d, e, o2, nu, limits)`: the energy of a triple within a cutoff, and within that of the product."""
+
+    @ti.func
+    def energy(d, e, o2, nu, limits: ti.template()):
+        """Of a triple, if its sides are short enough."""
+        d2, e2, u = d.dot(d), e.dot(e), ti.cast(0.0, ti.f64)
+        if d2 < limits[0] and e2 < limits[0] and o2 < limits[0] and (d2 * e2) * o2 < limits[1]:
+            u, _ = local.triple(d, e, d2, e2, o2, nu)
+        return u
+
+    return energy
 
 
 def pair_change(local: Local, n_kinds: int, term: Any) -> Any:

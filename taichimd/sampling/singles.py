@@ -15,8 +15,18 @@ from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, from_first
 from taichimd.forcefields.bound import Bound
-from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout, whole_warps
+from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
+from taichimd.sampling.block_moves import (
+    BLOCK,
+    MOST_BLOCKS,
+    Room,
+    block_triples,
+    in_blocks,
+    of_block,
+    open_room,
+    room_for,
+)
 from taichimd.sampling.board import Board, Boards, corner_of
 from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function
 from taichimd.sampling.proposals import Trials
@@ -30,7 +40,7 @@ class _Given(View):
 
 @cache
 def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str) -> Any:
-    """Kernel: a trial move of each atom in the cells of one colour. Launch: one thread, or warp, per cell.
+    """Kernel: a trial move of each atom in the cells of one colour. A thread, a warp, or a block has a cell at a time.
 
     Args:
         terms: of the energy.
@@ -40,46 +50,77 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
         backend: "cuda" or "cpu".
     """
     layout, number = row_layout(backend), len(terms)
-    many = WARP if backend == "cuda" and WARPS else 1
-    changes = [change_function(one, n_kinds, real, term, layout, OTHER_CELLS) for one in terms]
+    warps, shared = backend == "cuda" and WARPS, in_blocks(terms, backend)
+    many = BLOCK if shared else WARP if warps else 1
+    changes = []
+    for one in terms:
+        if shared and one.triple:
+            changes.append(block_triples(one, n_kinds, real, layout))
+        else:
+            changes.append(change_function(one, n_kinds, real, term, layout, OTHER_CELLS))
+    triples = [bool(one.triple) for one in terms]
     rows = tuple(NearRows.only("width", "count", "entries") for _ in terms)
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
     taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
+    places = Board.only("grid", "cell_of", "members", "starts", "gain", "accepted")
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=Board.only("grid", "cell_of", "members", "starts", "gain", "accepted"), size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), trials=Trials)  # fmt: skip
-    def move(atoms, verlet, rows, tables, board, size, colour, trials):
-        g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size)
-        threads = size
-        if ti.static(many > 1):
-            threads = whole_warps(size * many)
-        for thread in range(threads):
-            place, lane, first = thread // many, thread % many, size * colour
-            cell = first + place
-            gain, accepted = ti.cast(0.0, ti.f64), 0
-            for m in range(board.starts[cell], board.starts[cell + 1]):
-                i = board.members[m]
-                if atoms.inverse_mass[i] > 0.0:
-                    x = atoms.pos[i]
-                    u, v = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 0)
-                    w, chance = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 1)
-                    y = x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0)
-                    leaves = corner_of(y, board) - corner_of(x, board)
-                    if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
-                        sums = empty_sums(1)
-                        for k in ti.static(range(number)):
-                            changes[k](sums, i, lane, many, x, y, first, g, k)
-                        change = across(sums, 1, many)[0]
-                        if ti.static(many > 1):
-                            change = from_first(change)
-                        if ti.cast(log(chance), ti.f64) < -trials.beta * change:
-                            # All threads of a warp write the same: each finds it in the next move.
-                            atoms.pos[i] = y
-                            gain += change
-                            accepted += 1
-            if lane == 0:
-                board.gain[cell] = gain
-                board.accepted[cell] = accepted
+    @ti.func
+    def change_of(i, group, lane, turn, x, y, first, g: ti.template()):
+        """Of the energy, by a move from x to y; in all threads that share it. How many terms took turns."""
+        sums, turns = empty_sums(1), turn
+        for k in ti.static(range(number)):
+            if ti.static(shared and triples[k]):
+                changes[k](sums, i, group, lane, turns % 2, x, y, first, g, k)
+                turns += 1
+                if ti.static(sum(triples[k:]) > 1):
+                    ti.simt.block.sync()
+            else:
+                changes[k](sums, i, lane, many, x, y, first, g, k)
+        change = ti.cast(0.0, ti.f64)
+        if ti.static(shared):
+            change = of_block(sums, group, lane, g.room)
+        else:
+            change = across(sums, 1, many)[0]
+            if ti.static(many > 1):
+                change = from_first(change)
+        return change, turns
+
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), groups=Number("i32", "of threads that have a cell at a time"), trials=Trials, room=Room if shared else None)  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, size, colour, groups, trials, room):
+        g = _Given(
+            atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size, room=room
+        )  # fmt: skip
+        if ti.static(shared):
+            ti.loop_config(block_dim=BLOCK)
+        for thread in range(groups * many):
+            group, lane, first = thread // many, thread % many, size * colour
+            place, turn = group, 0
+            if ti.static(shared):
+                open_room(group, lane, room)
+            while place < size:
+                cell = first + place
+                gain, accepted = ti.cast(0.0, ti.f64), 0
+                for m in range(board.starts[cell], board.starts[cell + 1]):
+                    i = board.members[m]
+                    if atoms.inverse_mass[i] > 0.0:
+                        x = atoms.pos[i]
+                        u, v = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 0)
+                        w, chance = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 1)
+                        y = x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                        leaves = corner_of(y, board) - corner_of(x, board)
+                        if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
+                            change, turns = change_of(i, group, lane, turn, x, y, first, g)
+                            turn = turns
+                            if ti.cast(log(chance), ti.f64) < -trials.beta * change:
+                                # All threads of a cell write the same: each finds it in the next move.
+                                atoms.pos[i] = y
+                                gain += change
+                                accepted += 1
+                if lane == 0:
+                    board.gain[cell] = gain
+                    board.accepted[cell] = accepted
+                place += groups
 
     return move
 
@@ -103,6 +144,7 @@ class SingleMoves:
         self._sequence = Sequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
         if self._sequence is None:
             self._boards = Boards(state, cutoff)
+            self._shared, self._room, self._most_groups = in_blocks(terms, backend), Room(0), 0
             self._kernel = single_moves(terms, n_kinds, state.real, state.term, backend)
         self._tables = tuple(
             _numbers(bound) if local.triple else state.table(bound.pair_table)
@@ -131,15 +173,25 @@ class SingleMoves:
             return found
         boards = self._boards
         boards.place(device.cell.frame, uniform[:3], device.call)
+        groups = boards.size
+        if self._shared:
+            groups = min(groups, MOST_BLOCKS)
+            self._reserve(max(one.width for one in rows), groups)
         for colour in np.argsort(uniform[3:]).tolist():
             if colour in boards.colours:
                 device.launch(
                     self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, boards.size, colour,
-                    trials,
+                    groups, trials, self._room,
                 )  # fmt: skip
         gain, accepted = boards.results()
         device.moved()
         return fsum(gain.tolist()), accepted
+
+    def _reserve(self, width: int, groups: int) -> None:
+        """Room for so many neighbours in each of so many blocks."""
+        if width > self._room.width or groups > self._most_groups:
+            width, groups = max(width, self._room.width), max(groups, self._most_groups)
+            self._room, self._most_groups = room_for(width, groups), groups
 
 
 def _numbers(bound: Bound) -> Any:

@@ -58,6 +58,7 @@ LAYERS = [
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.batch",
+        "sampling.block_moves",
         "sampling.board",
         "sampling.conditions",
         "sampling.local_energy",

@@ -30,6 +30,7 @@ def as_on_a_gpu():
     simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, 1, 0))
     simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)
     simt.subgroup.sync = _counted("barrier", lambda: None)
+    simt.block.sync = _counted("block", lambda: None)
     simt.subgroup.shuffle = _counted("shuffle", lambda value, lane: value)
     simt.block.SharedArray = _counted("shared", lambda shape, dtype: runtime.ti.Vector([0] * shape[0], dtype))
     from taichimd.core import memory
@@ -44,6 +45,9 @@ def as_on_a_gpu():
     staged_writes.BLOCK = inner_search.BLOCK = search.BLOCK = 1
     assert search.CHUNK == threads_per_atom.CHUNK == staged_writes.CHUNK == 1
     assert inner_search.WARP == scan.WARP == 1
+    from taichimd.sampling import block_moves
+
+    block_moves.BLOCK = 1
     ledger.WARPS = False
     threads_for = threads_per_atom.threads_for
     threads_per_atom.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
