@@ -96,12 +96,6 @@ def ensemble_of(name: str, number: int) -> Any:
     if name.startswith("npt"):
         options |= {"pressure": 0.5 * number, "pressure_coupling_time": 400.0, "bulk_modulus": 100.0}
     return kind(200.0 + 50.0 * number, **options)
-    if kind.moves_cell:
-        pressures = {"pressure": 0.1 * number, "bulk_modulus": 98.0, "period": 5}
-        # One of the systems is open along y.
-        cell: dict[str, Any] = {"control": "orthorhombic", "axes": "xz"}
-        return kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1, **pressures, **cell)
-    return kind() if name == "nve" else kind(200.0 + 50.0 * number, coupling_time=80.0, seed=number + 1)
 
 
 def bits(potential: str, ensemble: str) -> dict[str, Any]:
@@ -127,7 +121,6 @@ def bits(potential: str, ensemble: str) -> dict[str, Any]:
                 *(getattr(one, name)() for name in ("positions", "velocities", "forces")),
                 *([one.cell] if ensemble.startswith("npt") else []),
                 one.evaluate().virials,
-                *([one.cell] if baths[0].moves_cell else []),
             ]
             for one in (member, alone)
         )
