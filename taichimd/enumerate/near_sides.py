@@ -4,8 +4,7 @@ A pair belongs to the atom with the lower number, a pair of images of one atom t
 last ones of its row. The other atom has the opposite entry, which a search in its row finds.
 
 On a CPU an atom's entries are sorted as they are found. On a GPU a warp finds them, and then a thread for each counts how many
-come before it. A list of all own entries gives each thread a pair; it follows the near list, where neighbours in a row lie close
-to each other in space, too.
+come before it. A list of all own entries, in any order, gives each thread a pair.
 """
 
 from types import SimpleNamespace

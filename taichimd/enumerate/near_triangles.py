@@ -178,14 +178,14 @@ def near_triangle_kernel(
         with_pair(sums, d, slope, u, moment, everything)
 
     @ti.func
-    def of_pairs(slots, g: ti.template()):
+    def of_pairs(slots, most_pairs, g: ti.template()):
         if ti.static(on_gpu):
             for thread in range(g.atoms.n * searchers):
                 side.collect(thread // searchers, thread % searchers, g)
             for place in range(slots):
                 if goes(g.when, g.control) == 1:
                     side.rank(place, g)
-            for number in range(slots // 2):
+            for number in range(most_pairs):
                 if number < g.sides.total[0]:
                     sum_of_pair(g.sides.pairs[number], g)
         else:
@@ -197,8 +197,8 @@ def near_triangle_kernel(
                     sum_of_atom(i, g)
 
     @computed_in(ti.f64)
-    def of_atoms(slots, threads, g: ti.template(), out: ti.template()):
-        of_pairs(slots, g)
+    def of_atoms(slots, most_pairs, threads, g: ti.template(), out: ti.template()):
+        of_pairs(slots, most_pairs, g)
         for thread in range(threads):
             i = ti.min(thread // many, g.atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
@@ -226,11 +226,13 @@ def near_triangle_kernel(
             control=control,
             when=when,
         )
+        # Worked out before the loops, where that costs a GPU no kernel of its own.
         slots, threads = atoms.n * sides.width, atoms.n * many
+        most_pairs = slots // 2
         if ti.static(many > 1):
             threads = whole_warps(threads)
         if ti.static(on_gpu):
             sides.total[0] = 0
-        of_atoms(slots, threads, g, out)
+        of_atoms(slots, most_pairs, threads, g, out)
 
     return near_triangles

@@ -131,10 +131,10 @@ def near_energy_kernel(
         return total_of(sums[0], sums[1])
 
     @computed_in(ti.f64)
-    def of_atoms(ends, g: ti.template(), whole: ti.template()):
-        for thread in range(ends[0]):
+    def of_atoms(collectors, threads, g: ti.template(), whole: ti.template()):
+        for thread in range(collectors):
             collect(thread // many, thread % many, g)
-        for thread in range(ends[1]):
+        for thread in range(threads):
             number, lane, sums = thread // many, thread % many, empty_sums(1)
             of_lane(sums, number // g.later.shares, number % g.later.shares, lane, g)
             if ti.static(many > 1):
@@ -157,7 +157,8 @@ def near_energy_kernel(
             control=control,
             when=when,
         )
-        ends = ti.Vector([atoms.n * many, atoms.n * later.shares * many])
-        of_atoms(ends, g, whole)
+        # Worked out before the loops, where that costs a GPU no kernel of its own.
+        collectors, threads = atoms.n * many, atoms.n * later.shares * many
+        of_atoms(collectors, threads, g, whole)
 
     return energy

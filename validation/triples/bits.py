@@ -12,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+from ase import Atoms
 from ase.build import bulk
 
 from taichimd import Engine
@@ -19,10 +20,17 @@ from taichimd.core.runtime import start
 from taichimd.enumerate.all_triples import BALANCED, DIRECT
 from taichimd.program.triple_energy import in_ev
 from validation import common
-from validation.triples.systems import argon, drop, triple_sum
+from validation.triples.systems import argon, drop, half_box, triple_sum
 
 SIDES = {"quick": (5, 7), "all": (4, 5, 7, 10)}
 """64 and 343 atoms are full tiles and parts of them."""
+
+
+def box(cells: int) -> Atoms:
+    """A periodic crystal of argon with atoms near their sites."""
+    atoms = bulk("Ar", "fcc", a=5.35, cubic=True).repeat(cells)
+    atoms.rattle(0.1, seed=1)
+    return atoms
 
 
 def computed(backend: str, sides: tuple[int, ...]) -> dict[str, Any]:
@@ -42,14 +50,15 @@ def computed(backend: str, sides: tuple[int, ...]) -> dict[str, Any]:
             found[f"{side**3} atoms, virials {enumeration}"] = engine.evaluate().virials
             engine.advance(20, 0.1)
             found[f"{side**3} atoms, positions after 20 steps {enumeration}"] = engine.positions()
-    # Triangles of a near list, of a periodic box.
-    box = bulk("Ar", "fcc", a=5.35, cubic=True).repeat(4)
-    box.rattle(0.1, seed=1)
-    engine = Engine(box, argon(8.5), backend=backend)
-    result = engine.evaluate()
-    found |= {"box, forces": result.forces, "box, energies": result.energies, "box, virials": result.virials}
-    engine.advance(20, 0.1)
-    found["box, positions after 20 steps"] = engine.positions()
+    # Triangles of a near list: of a periodic box, of one with images of each atom, of long rows.
+    near = {"box": (box(4), 8.5), "small box": (box(1), 8.5), "drop, half box": (drop(10), half_box(10))}
+    for name, (atoms, cutoff) in near.items():
+        engine = Engine(atoms, argon(cutoff), backend=backend)
+        found[f"{name}, energy alone"] = engine.device.energy()
+        result = engine.evaluate()
+        found |= {f"{name}, {what}": getattr(result, what) for what in ("forces", "energies", "virials")}
+        engine.advance(20, 0.1)
+        found[f"{name}, positions after 20 steps"] = engine.positions()
     return {name: np.asarray(value, np.float64) for name, value in found.items()}
 
 

@@ -15,7 +15,7 @@ from time import perf_counter
 from validation import common
 
 PARTS = {
-    "bits": (60, "bits --backends cpu cuda --quick"),
+    "bits": (100, "bits --backends cpu cuda --quick"),
     "rates": (50, "rates --backend cuda"),
     "dynamics": (50, "dynamics --backend cuda"),
     "energies": (40, "energies --backend cuda"),
