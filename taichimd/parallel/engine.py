@@ -1,7 +1,7 @@
 """One system on several processes: each integrates its own atoms, and every process has all positions."""
 
 from collections.abc import Sequence
-from math import fsum
+from math import fsum, inf
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,9 @@ from taichimd.system.checks import (
     check_steps,
 )
 
+FASTER = 1.2
+"""Largest displacement in a step that lists bear which serve until they lack a pair, over that with the lists
+before."""
 MOST_AHEAD = 50
 """Steps that are queued before the host looks."""
 FIRST_AGE = 20.0
@@ -112,7 +115,7 @@ class ParallelEngine(NotCopied):
         self.transport = way.name
         self.step = self.builds = self.choices = self._age = 0
         self._expected = FIRST_AGE
-        self._gone, self._choose_next = 0.0, False
+        self._gone, self._bears, self._choose_next = 0.0, 0.0, False
         self._held = Held(whole, Slabs.of(atoms.positions, cell.frame, processes.size), way, self.rank)
         real = self._held.real
         self._choose(
@@ -252,7 +255,7 @@ class ParallelEngine(NotCopied):
         device, held = self._device, self._held
         device.call(
             held.kernels.begin, held.state, held.shared, device.lists.control, self._bath,
-            1 if done + k == 1 else 2, self._age, k, self.step + k - 1, self._far**2,
+            1 if done + k == 1 else 2, self._age, k, self.step + k - 1, self._far**2, self._fast**2,
             device.reach.most_step2, timestep,
         )  # fmt: skip
 
@@ -261,7 +264,10 @@ class ParallelEngine(NotCopied):
         device, held = self._device, self._held
         self._way.gather(held.shared.mine, held.shared.everyone)
         lists = device.lists
-        device.call(held.kernels.take, held.state, held.shared, lists.control, lists.listed_at, lists.near2)
+        device.call(
+            held.kernels.take, held.state, held.shared, lists.control, lists.verlet.sort, lists.listed_at,
+            lists.near2 if lists.near_list else self._noted**2,
+        )  # fmt: skip
 
     def _refuse_blown(self, met: Array) -> None:
         """Raise, in all processes, if an atom of one of them went too far in a step."""
@@ -312,18 +318,20 @@ class ParallelEngine(NotCopied):
             Whether that is far enough; else atoms must be chosen anew.
         """
         lists, held = self._device.lists, self._held
-        held.mark(anew)
-        found = self._in_all(
-            evaluate,
-            lambda: (lists.skins.drift if lists.near_list else lists.skins.near, held.allowed, held.gone()),
-        )
+        held.mark(anew, 0.0 if anew else max(0.8 * self._gone, 0.5 * self._bears))
+        found = self._in_all(evaluate, held.bears)
         self._device.blown = False
-        bears, allowed = (min(each[k] for each in found) for k in range(2))
-        before, self._gone = self._gone, max(each[2] for each in found)
+        self._bears, allowed = (min(each[k] for each in found) for k in range(2))
+        bears = self._bears
+        before, self._gone, pace = self._gone, max(each[2] for each in found), max(each[3] for each in found)
         left = allowed - self._gone
-        # A little less than the lists bear: that a list is outdated is then found before, and by all.
-        self._far = min(bears * (1.0 - 1e-6), left)
-        grows = self._far if anew else max(self._gone - before, 0.0)
+        most = FASTER * pace
+        if not lists.near_list and 0.0 < most < 0.5 * bears:
+            self._far, self._fast, self._noted = left, most, lists.skins.near - 1.01 * most - 1e-4
+        else:
+            # A little less than the lists bear: that a list is outdated is then found before, and by all.
+            self._far, self._fast, self._noted = min(bears * (1.0 - 1e-6), left), inf, inf
+        grows = bears if anew else max(self._gone - before, 0.0)
         self._choose_next = left - grows < LITTLE_LEFT * bears
         return anew or left >= LEAST_LEFT * bears
 

@@ -12,7 +12,7 @@ from taichimd.core.runtime import PRECISIONS, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
 from taichimd.dynamics.ensembles import NVE
-from taichimd.parallel.kernels import ALIKE, GONE, Shared, shared_kernels
+from taichimd.parallel.kernels import ALIKE, GONE, PACE, Shared, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -131,7 +131,9 @@ class Held:
         self.device = Device(state, whole.choice, alone, cell=whole.cell, with_lists=False)
         if whole.choice.backend == "cuda":
             self.device.lists.skins.idle_build += IDLE_BUILD * min(1.0, IDLE_ATOMS / state.n)
-        self.kernels = shared_kernels(state.real, whole.coupling, self.device.lists.near_list)
+        self.kernels = shared_kernels(
+            state.real, whole.coupling, self.device.lists.near_list, whole.choice.backend
+        )
         self.device.listed = self._empty_rows
         width, size, first = slabs.width, slabs.processes, rank * slabs.width
         mine, since, chosen = (ti.ndarray(state.vec, width) for _ in range(3))
@@ -214,19 +216,27 @@ class Held:
         """(processes, 3) what processes have met, from the last exchange; waits for the device."""
         return _on_host(self.shared.told).astype(float)
 
-    def mark(self, anew: bool) -> None:
-        """Queue what counts displacements and steps from here on; `anew` if atoms were just chosen."""
-        assert self.device is not None
-        self.device.call(self.kernels.mark, self.state, self.shared, int(anew))
+    def mark(self, anew: bool, least: float) -> None:
+        """Queue what counts displacements and steps from here on.
 
-    def gone(self) -> float:
-        """Largest displacement of own atoms between their choice and the last `mark`; waits for the device.
-
-        0 where they need never be chosen anew.
+        Args:
+            anew: whether atoms were just chosen.
+            least: angstrom that some atom has gone since then, at least; more is taken as gone, too.
         """
-        if self.allowed == inf:
-            return 0.0
-        return float(np.sqrt(_on_host(self.shared.words)[GONE : GONE + 1].view(np.float32)[0]))
+        assert self.device is not None
+        self.device.call(self.kernels.mark, self.state, self.shared, int(anew), least**2)
+
+    def bears(self) -> tuple[float, float, float, float]:
+        """How far atoms may go; waits for the device.
+
+        Returns:
+            How far with these lists, and with this choice of atoms; how far own ones have gone between their
+            choice and the last `mark`, and at most in a step before it. Angstrom.
+        """
+        assert self.device is not None
+        skins, near_list = self.device.lists.skins, self.device.lists.near_list
+        gone, pace = np.sqrt(_on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
+        return skins.drift if near_list else skins.near, self.allowed, gone, pace
 
     def columns(self) -> tuple[Any, Array]:
         """Numbers of own atoms, and their energy, kinetic energy (eV) and virial (eV): (own, 11)."""

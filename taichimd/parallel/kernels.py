@@ -8,6 +8,11 @@
 Behind the positions of a process stands a vector for the others: what it has met, and how many steps its atoms have
 done since the host looked. If a process has met anything, all hold: `REBUILD` is set, and kernels do nothing.
 `mark` begins anew, when all processes make lists.
+
+Where there are no near lists, lists serve until they are about to lack a pair (`neighbours.dangerous_pairs`). An unlisted
+pair within the cutoff has an atom that has gone half the skin. If no atom moves by more than e in a step, that atom had
+gone half the skin less e in the step before, and the pair was within the cutoff and 2 e. So `take` looks around such atoms,
+and what it finds holds all processes one step later, in time. `begin` holds them where an atom moves by more than e.
 """
 
 from functools import cache
@@ -18,18 +23,28 @@ from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
 from taichimd.dynamics.bath_arrays import BathArrays
 from taichimd.dynamics.coupling import Coupling, coupling_functions
-from taichimd.neighbours.control import CONTROL, NONE, REBUILD, STALE
+from taichimd.neighbours.control import CONTROL, FAST, NONE, REBUILD, STALE
+from taichimd.neighbours.dangerous_pairs import (
+    ATOMS_AT_A_TIME,
+    LANES,
+    LOOKED_AT,
+    dangerous_pairs_functions,
+    lacks_pair,
+)
 from taichimd.neighbours.rows import VerletRows
 from taichimd.system.state import Atoms
 
-DONE, FAR, BLOWN, GONE, ALIKE = range(5)
+DONE, FAR, BLOWN, GONE, FASTEST, PACE, ALIKE = range(7)
 """In `words`: steps that own atoms have done since all processes made lists; whether one of them is far from where it
-was then; smallest number of one that went too far in a step; bits of the largest squared displacement from where atoms
-were chosen to where all processes made lists, in float32 (angstrom^2); whether all processes have done the same steps."""
+was then, moves too fast, or a pair is soon missing; smallest number of one that went too far in a step; bits of the largest squared displacement from where atoms
+were chosen to where all processes made lists, in float32 (angstrom^2); the same of the largest one in a step, and what it was
+with the lists before; whether all processes have done the same steps."""
 WAITS, LISTS = 1, 2
 """What a process has met, the first number of its vector: own lists that are unfit, an own atom that is far from where
 it was when all processes made lists. The second number is that of an atom that left physics, or -1. The third is how
 many steps were done since the host looked."""
+SLOWER = 0.7
+"""Square of the fastest displacement in a step with the next lists, at least, over that with the last ones."""
 ROUNDED = 1.0 + 2.0**-20
 """By which a square grows, so that float32 does not make it smaller."""
 
@@ -53,14 +68,16 @@ class Shared(Bundle):
 
 
 @cache
-def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
+def shared_kernels(real: Any, coupling: Coupling, near_list: bool, backend: str) -> Any:
     """Kernels `begin`, `take`, `mark`, `pack`, `prepare`, `empty_rows`.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
         coupling: NVE, or what acts on each atom alone.
         near_list: whether near lists are cut between builds, in each process when it needs them.
+        backend: "cuda" or "cpu".
     """
+    note, at_a_time = dangerous_pairs_functions(backend).note, ATOMS_AT_A_TIME[backend]
     types, local = types_of(real), coupling.local
     # Only own atoms count energy, so threads of a warp cannot add up first.
     thermostat = coupling_functions(coupling, real, False)
@@ -72,6 +89,18 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
         for _ in range(1):
             if ti.static(local):
                 thermostat.prepare(dt, bath.ledger, bath.bath)
+
+    @ti.func
+    def bits_of(square):
+        """Bits of a number that is not negative: in the order of such numbers."""
+        return ti.bit_cast(ti.cast(square * ROUNDED, ti.f32), ti.i32)
+
+    @ti.func
+    def raise_to(which: ti.template(), square, words: ti.template()):
+        """Raise a word to the bits of a square; a maximum has no order."""
+        bits = bits_of(square)
+        if bits > words[which]:
+            ti.atomic_max(words[which], bits)
 
     @ti.func
     def drifted(i, atom, n, v, step, dt, atoms: ti.template(), bath: ti.template()):
@@ -94,10 +123,11 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
         ahead=Number("i32", "number of the step since the host looked, from 1 on"),
         step=Number("i64", "number of this step"),
         far2=Number("real", "square of the displacement from which all make lists anew, angstrom^2"),
+        fast2=Number("real", "square of the displacement in a step from which all make lists anew, angstrom^2"),
         most_step2=Number("real", "square of the largest displacement in a step, angstrom^2"),
         dt=dt_of,
     )  # fmt: skip
-    def begin(atoms, shared, control, bath, kicks, looked, ahead, step, far2, most_step2, dt):
+    def begin(atoms, shared, control, bath, kicks, looked, ahead, step, far2, fast2, most_step2, dt):
         """Half kicks and drift of own atoms, unless something holds them, or they have done this step."""
         for i in range(atoms.n):
             here = atoms.ident[i]
@@ -114,9 +144,12 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
                 atoms.pos[i] = x
                 shared.mine[at] = x
                 gone = x - shared.since[at]
-                if not gone.dot(gone) <= far2:
-                    ti.atomic_max(shared.words[FAR], 1)
-                if not move.dot(move) <= most_step2:
+                move2 = move.dot(move)
+                if not (gone.dot(gone) <= far2 and move2 <= fast2):
+                    shared.words[FAR] = 1
+                if ti.static(not near_list):
+                    raise_to(FASTEST, move2, shared.words)
+                if not move2 <= most_step2:
                     ti.atomic_min(shared.words[BLOWN], shared.number[here])
         for _ in range(1):
             met = LISTS * shared.words[FAR]
@@ -137,15 +170,18 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
         atoms=Atoms.only("n", "pos", "ident"),
         shared=Shared.only("slot", "everyone", "told", "words", "width", "first", "last", "processes"),
         control=CONTROL,
-        listed_at=Array("vec", "n", "positions of the last cut, angstrom") if near_list else None,
-        near2=Number("real", "square of the displacement that outdates near lists, angstrom^2"),
+        sort=None if near_list else LOOKED_AT,
+        listed_at=Array("vec", "n", "positions of the last cut, or build, angstrom"),
+        near2=Number("real", "square of the displacement that outdates near lists, or is noted, angstrom^2"),
     )  # fmt: skip
-    def take(atoms, shared, control, listed_at, near2):
+    def take(atoms, shared, control, sort, listed_at, near2):
         """Positions of the atoms of others, once all processes have done the same steps; if one has met something, all hold.
 
         Atoms that have gone too far for the near list outdate it. A list that all make is outdated by FAR.
         """
         for _ in range(1):
+            if ti.static(not near_list):
+                control[FAST] = 0
             least, most = NONE, 0
             for p in range(shared.processes):
                 what = shared.everyone[p * shared.width + shared.width - 1]
@@ -161,24 +197,43 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
                 at = shared.slot[atoms.ident[i]]
                 if at < shared.first or at >= shared.last:
                     atoms.pos[i] = shared.everyone[at]
-                if ti.static(near_list):
-                    gone = atoms.pos[i] - listed_at[i]
-                    if not gone.dot(gone) <= near2:
+                gone = atoms.pos[i] - listed_at[i]
+                gone2 = gone.dot(gone)
+                if not gone2 <= near2:
+                    if ti.static(near_list):
                         control[STALE] = 1
+                    elif note(i, atoms.n, gone2, near2, sort, control) == 1:
+                        shared.words[FAR] = 1
+        if ti.static(not near_list):
+            for thread in range(at_a_time * LANES):
+                number = 0
+                if shared.words[ALIKE] == 1 and shared.words[FAR] == 0:
+                    number = ti.min(control[FAST], atoms.n)
+                at = thread // LANES
+                while at < number:
+                    if lacks_pair(sort.order[at], thread % LANES, near2, atoms.pos, listed_at, sort) == 1:
+                        shared.words[FAR] = 1
+                    at += at_a_time
 
     @kernel(
         types,
         atoms=Atoms.only("n", "pos", "ident"),
         shared=Shared.only("slot", "since", "chosen", "words", "first", "last"),
         anew=Number("i32", "1 where atoms were just chosen"),
+        least2=Number("real", "GONE at least, angstrom^2"),
     )
-    def mark(atoms, shared, anew):
-        """All processes make lists here: displacements and steps count from now on."""
+    def mark(atoms, shared, anew, least2):
+        """All processes make lists here: displacements and steps count from now on.
+
+        Maxima begin a little below what they will be: else all threads would raise them at a time.
+        """
         for _ in range(1):
             shared.words[DONE] = 0
             shared.words[FAR] = 0
             shared.words[BLOWN] = NONE
-            shared.words[GONE] = 0
+            shared.words[GONE] = bits_of(least2)
+            shared.words[PACE] = shared.words[FASTEST]
+            shared.words[FASTEST] = bits_of(SLOWER * ti.bit_cast(shared.words[FASTEST], ti.f32))
         for i in range(atoms.n):
             here = shared.slot[atoms.ident[i]]
             if here >= shared.first and here < shared.last:
@@ -189,10 +244,7 @@ def shared_kernels(real: Any, coupling: Coupling, near_list: bool) -> Any:
                     shared.chosen[at] = x
                 else:
                     away = x - shared.chosen[at]
-                    # Numbers that are not negative are in the order of their bits, and a maximum has no order.
-                    bits = ti.bit_cast(ti.cast(away.dot(away) * ROUNDED, ti.f32), ti.i32)
-                    if bits > shared.words[GONE]:
-                        ti.atomic_max(shared.words[GONE], bits)
+                    raise_to(GONE, away.dot(away), shared.words)
 
     @kernel(
         types,

@@ -34,6 +34,9 @@ def make(case):
 
     pairs = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=6.0)
 
+    if case == "long lists":
+        # On a large GPU there are no near lists for pairs.
+        return argon(5), pairs, None, 2.0
     if case == "wire":
         atoms = argon(2)
         atoms.pbc = [False, True, True]
@@ -80,15 +83,21 @@ def main(out, cases):
 
     world = join()
     from taichimd.core.errors import TaichimdError
+    from taichimd.parallel import engine as parallel_engine
 
-    kept = {}
+    kept, choice = {}, parallel_engine.Choice
     for processes in (world, world.Split(int(world.rank == 2))):
         for case in cases:
             atoms, forcefield, ensemble, timestep = make(case)
+            if case == "long lists":
+                parallel_engine.Choice = _without_near_lists
             engine = ParallelEngine(atoms, forcefield, processes, ensemble=ensemble, backend="cpu")
             for name, value in found(engine, timestep, _spoil if processes is world else None).items():
                 kept[f"{case} {processes.size} {name}"] = value
             kept[f"{case} {processes.size} choices"] = engine.choices
+            kept[f"{case} {processes.size} builds"] = engine.builds
+            kept[f"{case} {processes.size} near list"] = engine._device.lists.near_list
+            parallel_engine.Choice = choice
     told = []
     for breaks in (_coincidence, _explosion, _thermostat, _too_few, _no_memory):
         try:
@@ -97,6 +106,13 @@ def main(out, cases):
             told.append(f"{type(error).__name__}: {error}")
     kept["told"] = np.array(told)
     np.savez(Path(out) / f"{world.rank}.npz", **kept)
+
+
+def _without_near_lists(bounds, tuples, backend, all_pairs, skin):
+    """A user's skin goes without near lists."""
+    from taichimd.program.groups import Choice
+
+    return Choice(bounds, tuples, backend, all_pairs, 0.6)
 
 
 def _spoil(engine):
