@@ -65,6 +65,7 @@ LAYERS = [
         "sampling.proposals",
         "sampling.sequence",
         "sampling.singles",
+        "sampling.tally",
     ],
     ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
     ["app.protocols", "app.config", "system", "io"],

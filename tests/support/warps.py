@@ -150,7 +150,7 @@ def _runtime():
         template=lambda: None,
         static=lambda value: value,
         loop_config=lambda **options: None,
-        cast=lambda value, dtype: dtype(value),
+        cast=lambda value, dtype: np.asarray(value, dtype) if np.ndim(value) else dtype(value),
         bit_cast=_bit_cast,
         select=lambda condition, yes, no: yes if condition else no,
         min=_of_each(min, np.minimum), max=_of_each(max, np.maximum), sqrt=np.sqrt, floor=np.floor,
@@ -163,12 +163,16 @@ def _runtime():
             subgroup=types.SimpleNamespace(
                 shuffle=_shuffle, reduce_add_tiled=_reduce_add_tiled, sync=lambda: _exchange("sync", None)
             ),
-            block=types.SimpleNamespace(SharedArray=_shared_array),
+            block=types.SimpleNamespace(
+                SharedArray=_shared_array, sync=lambda: _exchange("sync of the block", None)
+            ),
         ),
     )  # fmt: skip
     module = types.ModuleType("taichimd.core.runtime")
     module.ti, module.NAME, module.WARPS = ti, "quadrants", True
     module.backend = lambda: "cuda"
+    module.computed_in = lambda real: lambda function: function
+    module.in_double = lambda function: function
     # Imported by modules on the way, and not used here.
     module.__getattr__ = lambda name: MagicMock()
     return module
