@@ -4,7 +4,7 @@
     triples:  dE = sum over pairs of neighbours j < k of u(r'_ij, r'_ik, r_jk) - u(r_ij, r_ik, r_jk)
 
 Neighbours come from lists that reach far enough for both positions. Sums do not depend on their order
-(`enumerate.reproducible_sum`): on a GPU the threads of a warp share them.
+(`enumerate.reproducible_sum`): on a GPU the threads of a warp share them, or those of a block (`block_moves`).
 """
 
 from dataclasses import dataclass

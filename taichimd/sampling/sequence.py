@@ -15,13 +15,11 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
-from taichimd.core.math import log
 from taichimd.core.random import uniform2
 from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_double, literals, ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.all_triples import later
-from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE, empty_sums, with_term
-from taichimd.enumerate.row_sums import from_first
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.triple_tiles import Placed
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
@@ -34,23 +32,17 @@ from taichimd.sampling.batch import (
     batch_end,
     batch_functions,
     depth,
-    entry_of,
     shares,
 )
 from taichimd.sampling.local_energy import NOBODY, THE_BATCH, Local, change_function, pair_change
 from taichimd.sampling.proposals import Trials
+from taichimd.sampling.tally import ACCEPTED, ROUGH, SLOTS, Tally, tally_functions
 from taichimd.system.state import Atoms
 
 UNROLL = 1 if QUICK_COMPILE else 2
 """Batches of one call."""
-SLOTS = 32
-"""Places where threads add up each sum, so that not all wait for one."""
 BLOCK = 256
 """Threads of a block that share pairs: the runtimes then give each 128 registers."""
-UP, DOWN = range(2)
-"""Whether a sum is above or below all range."""
-ACCEPTED, ROUGH = range(2)
-"""Accepted moves; whether the change of the energy by one of them was below all range."""
 
 
 class Order(Bundle):
@@ -59,18 +51,6 @@ class Order(Bundle):
     number_at: Any = Array("i32", "n", "the user's number of the atom at a place")
     place_of: Any = Array("i32", "n", "place of each user's number")
     sorted_of: Any = Array("i32", "n", "place of each user's number in memory")
-
-
-class Tally(Bundle):
-    """What threads tell each other."""
-
-    high: Any = Array("i64", "ENTRIES SLOTS", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "ENTRIES SLOTS", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "2 ENTRIES", "UP and DOWN of each sum")
-    counts: Any = Array("i32", "2", "ACCEPTED and ROUGH")
-    gain: Any = Array("f64", "1", "change of the energy by accepted moves, eV")
-    ends: Any = Array("f64", "6 BATCH", "positions of a batch, before and behind each move, angstrom")
-    sides: Any = Array("f64", "WIDTH n", "see `batch.WIDTH`")
 
 
 class Share(Bundle):
@@ -103,8 +83,8 @@ def sequence_kernels(
         backend: "cuda" or "cpu".
     """
     types, layout, number = types_of(real, term), row_layout(backend), len(terms)
-    warps = backend == "cuda" and WARPS
-    many = WARP if warps else 1
+    many = WARP if backend == "cuda" and WARPS else 1
+    tallies = tally_functions(backend == "cuda" and WARPS)
     changes, pair_changes, wholes = [], [], []
     for one in terms:
         given = one, n_kinds, real, term, layout
@@ -125,15 +105,12 @@ def sequence_kernels(
             place = order.place_of[atoms.ident[i]]
             placed.pos[place] = ti.cast(atoms.pos[i], ti.f64)
             placed.kind[place] = atoms.kind[i]
-        for k in range(ENTRIES * SLOTS):
-            tally.high[k] = 0
-            tally.low[k] = 0
-            if k < 2 * ENTRIES:
-                tally.marks[k] = 0
-            if k < 2:
-                tally.counts[k] = 0
+        for k in range(2):
+            tally.counts[k] = 0
             if k == 0:
                 tally.gain[0] = 0.0
+        for lane in range(many):
+            tallies.forget(lane, tally)
 
     @ti.func
     def trial(place, g: ti.template(), trials: ti.template()):
@@ -144,34 +121,6 @@ def sequence_kernels(
         u, v = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 0)
         w, chance = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 1)
         return i, x, x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
-
-    @in_double
-    def within_range(high, low):
-        """Both parts of a sum, 0 where it is out of range, and whether it is above or below."""
-        coarse, fine, up, down = high - COARSE, low - FINE, 0, 0
-        if not coarse < RANGE:
-            up = 1
-        elif coarse <= -RANGE:
-            down = 1
-        if up + down > 0:
-            coarse, fine = ti.cast(0.0, ti.f64), ti.cast(0.0, ti.f64)
-        return coarse, fine, up, down
-
-    @in_double
-    def leave(high, low, thread, entry, tally: ti.template()):
-        """Add what a thread has found."""
-        coarse, fine, up, down = within_range(high, low)
-        if up == 1:
-            tally.marks[2 * entry + UP] = 1
-        if down == 1:
-            tally.marks[2 * entry + DOWN] = 1
-        if ti.static(warps):
-            coarse = ti.simt.subgroup.reduce_add_tiled(coarse, 5)
-            fine = ti.simt.subgroup.reduce_add_tiled(fine, 5)
-        if ti.static(not warps) or thread % WARP == 0:
-            slot = entry * SLOTS + thread // WARP % SLOTS
-            ti.atomic_add(tally.high[slot], ti.cast(coarse * 2.0**BITS, ti.i64))
-            ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
 
     @ti.func
     def keep(thread, first, g: ti.template(), trials: ti.template()):
@@ -200,7 +149,7 @@ def sequence_kernels(
                     sums, first + s, first + t, thread % g.share.depth, g.share.depth, ends, first, last, g, k
                 )
         for k in ti.static(range(3)):
-            leave(sums[k], sums[3 + k], thread, BATCH + 3 * pair + k, g.tally)
+            tallies.leave(sums[k], sums[3 + k], thread, BATCH + 3 * pair + k, g.tally)
 
     @ti.func
     def near_pairs(thread, first, g: ti.template(), trials: ti.template()):
@@ -210,7 +159,7 @@ def sequence_kernels(
             i, x, y, _ = trial(first + s, g, trials)
             for k in ti.static(paired):
                 changes[k](sums, i, thread % TILE, TILE, x, y, first, g, k)
-        leave(sums[0], sums[1], thread, s, g.tally)
+        tallies.leave(sums[0], sums[1], thread, s, g.tally)
 
     @ti.func
     def one_move(thread, first, g: ti.template()):
@@ -222,7 +171,7 @@ def sequence_kernels(
                 sums = empty_sums(1)
                 if counts:
                     with_term(sums, 1, 0, run[s])
-                leave(sums[0], sums[1], thread, s, g.tally)
+                tallies.leave(sums[0], sums[1], thread, s, g.tally)
 
     @ti.func
     def batch_changes(sums: ti.template(), lane, s, x, y, first, g: ti.template()):
@@ -243,40 +192,6 @@ def sequence_kernels(
                     pair_changes[m](sums, d, d - (y - x), a, b, g.tables[m])
             p += many
 
-    @in_double
-    def found(high, low, lane, s, moved, size, tally: ti.template()):
-        """The change by move s of which a lane has a part: both parts, how often it is above and below; in the first lane."""
-        coarse, fine, up, down = within_range(high, low)
-        above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
-        for t in range(size):
-            entry = s
-            if t != s:
-                entry = entry_of(s, t, (moved >> t) & 1)
-            slot = lane
-            while slot < SLOTS:
-                above += tally.high[entry * SLOTS + slot]
-                below += tally.low[entry * SLOTS + slot]
-                slot += many
-            if lane == 0:
-                up += tally.marks[2 * entry + UP]
-                down += tally.marks[2 * entry + DOWN]
-        if ti.static(warps):
-            above = ti.simt.subgroup.reduce_add_tiled(above, 5)
-            below = ti.simt.subgroup.reduce_add_tiled(below, 5)
-            up = ti.simt.subgroup.reduce_add_tiled(up, 5)
-            down = ti.simt.subgroup.reduce_add_tiled(down, 5)
-        return ti.cast(above, ti.f64) * 2.0**-BITS + ti.cast(below, ti.f64) * 2.0 ** (-2 * BITS), up, down
-
-    @in_double
-    def accepts(chance, change, up, down, beta):
-        """Whether a move is accepted: 1 or 0."""
-        answer = 0
-        if up == 0 and (down > 0 or ti.cast(log(chance), ti.f64) < -beta * change):
-            answer = 1
-        if ti.static(warps):
-            answer = from_first(answer)
-        return answer
-
     @ti.func
     def decide(lane, first, g: ti.template(), trials: ti.template()):
         """All moves of a batch, one after the other; forgets their sums."""
@@ -287,8 +202,8 @@ def sequence_kernels(
             batch_changes(sums, lane, s, x, y, first, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
-            change, up, down = found(sums[0], sums[1], lane, s, moved, size, g.tally)
-            if accepts(chance, change, up, down, trials.beta) == 1:
+            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, size, g.tally)
+            if tallies.accepts(chance, change, up, down, trials.beta) == 1:
                 # All threads write the same: each finds it in the next move.
                 moved |= 1 << s
                 g.atoms.pos[i] = y
@@ -300,13 +215,7 @@ def sequence_kernels(
                     else:
                         g.tally.gain[0] += change
         if size > 0:
-            k = lane
-            while k < ENTRIES * SLOTS:
-                g.tally.high[k] = 0
-                g.tally.low[k] = 0
-                if k < 2 * ENTRIES:
-                    g.tally.marks[k] = 0
-                k += many
+            tallies.forget(lane, g.tally)
 
     @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=Trials)  # fmt: skip
     def move(atoms, order, verlet, rows, tables, placed, tally, share, trials):

@@ -1,0 +1,117 @@
+"""What threads tell each other about the moves of a batch: sums as whole numbers, and what is decided."""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle
+from taichimd.core.math import log
+from taichimd.core.runtime import in_double, ti
+from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE
+from taichimd.enumerate.row_sums import from_first
+from taichimd.neighbours.rows import WARP
+from taichimd.sampling.batch import ENTRIES, entry_of
+
+SLOTS = 32
+"""Places where threads add up each sum, so that not all wait for one."""
+UP, DOWN = range(2)
+"""Whether a sum is above or below all range."""
+ACCEPTED, ROUGH = range(2)
+"""Accepted moves; whether the change of the energy by one of them was below all range."""
+
+
+class Tally(Bundle):
+    """What threads tell each other."""
+
+    high: Any = Array("i64", "ENTRIES SLOTS", "first parts of sums, in 2^-36 eV")
+    low: Any = Array("i64", "ENTRIES SLOTS", "second parts, in 2^-72 eV")
+    marks: Any = Array("i32", "2 ENTRIES", "UP and DOWN of each sum")
+    counts: Any = Array("i32", "2", "ACCEPTED and ROUGH")
+    gain: Any = Array("f64", "1", "change of the energy by accepted moves, eV")
+    ends: Any = Array("f64", "6 BATCH", "positions of a batch, before and behind each move, angstrom")
+    sides: Any = Array("f64", "WIDTH n", "see `batch.WIDTH`")
+
+
+@cache
+def tally_functions(warps: bool) -> Any:
+    """Device functions `leave`, `found`, `accepts` and `forget`.
+
+    Args:
+        warps: whether the threads of a warp work together; else one decides.
+    """
+    many = WARP if warps else 1
+
+    @in_double
+    def within_range(high, low):
+        """Both parts of a sum, 0 where it is out of range, and whether it is above or below."""
+        coarse, fine, up, down = high - COARSE, low - FINE, 0, 0
+        if not coarse < RANGE:
+            up = 1
+        elif coarse <= -RANGE:
+            down = 1
+        if up + down > 0:
+            coarse, fine = ti.cast(0.0, ti.f64), ti.cast(0.0, ti.f64)
+        return coarse, fine, up, down
+
+    @in_double
+    def leave(high, low, thread, entry, tally: ti.template()):
+        """Add what a thread has found."""
+        coarse, fine, up, down = within_range(high, low)
+        if up == 1:
+            tally.marks[2 * entry + UP] = 1
+        if down == 1:
+            tally.marks[2 * entry + DOWN] = 1
+        if ti.static(warps):
+            coarse = ti.simt.subgroup.reduce_add_tiled(coarse, 5)
+            fine = ti.simt.subgroup.reduce_add_tiled(fine, 5)
+        if ti.static(not warps) or thread % WARP == 0:
+            slot = entry * SLOTS + thread // WARP % SLOTS
+            ti.atomic_add(tally.high[slot], ti.cast(coarse * 2.0**BITS, ti.i64))
+            ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
+
+    @in_double
+    def found(high, low, lane, s, moved, size, tally: ti.template()):
+        """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
+        coarse, fine, up, down = within_range(high, low)
+        above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
+        for t in range(size):
+            entry = s
+            if t != s:
+                entry = entry_of(s, t, (moved >> t) & 1)
+            slot = lane
+            while slot < SLOTS:
+                above += tally.high[entry * SLOTS + slot]
+                below += tally.low[entry * SLOTS + slot]
+                slot += many
+            if lane == 0:
+                up += tally.marks[2 * entry + UP]
+                down += tally.marks[2 * entry + DOWN]
+        if ti.static(warps):
+            above = ti.simt.subgroup.reduce_add_tiled(above, 5)
+            below = ti.simt.subgroup.reduce_add_tiled(below, 5)
+            up = ti.simt.subgroup.reduce_add_tiled(up, 5)
+            down = ti.simt.subgroup.reduce_add_tiled(down, 5)
+        return ti.cast(above, ti.f64) * 2.0**-BITS + ti.cast(below, ti.f64) * 2.0 ** (-2 * BITS), up, down
+
+    @in_double
+    def accepts(chance, change, up, down, beta):
+        """Whether a move is accepted: 1 or 0."""
+        answer = 0
+        if up == 0 and (down > 0 or ti.cast(log(chance), ti.f64) < -beta * change):
+            answer = 1
+        if ti.static(warps):
+            answer = from_first(answer)
+        return answer
+
+    @ti.func
+    def forget(lane, tally: ti.template()):
+        """Before the next batch."""
+        k = lane
+        while k < ENTRIES * SLOTS:
+            tally.high[k] = 0
+            tally.low[k] = 0
+            if k < 2 * ENTRIES:
+                tally.marks[k] = 0
+            k += many
+
+    return SimpleNamespace(leave=leave, found=found, accepts=accepts, forget=forget)

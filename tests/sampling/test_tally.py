@@ -1,0 +1,86 @@
+"""All threads of a warp decide alike, on the sums that belong to the moves before."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import warps
+
+tally, batch, exact = warps.emulated("sampling.tally", "sampling.batch", "enumerate.reproducible_sum")
+BEFORE = 0b101
+"""Moves 0 and 2 of a batch were accepted."""
+
+
+def empty():
+    sums = batch.ENTRIES * tally.SLOTS
+    return SimpleNamespace(
+        high=np.zeros(sums, int), low=np.zeros(sums, int), marks=np.zeros(2 * batch.ENTRIES, int)
+    )
+
+
+def entries_of(s):
+    """What counts for a move: its own sum, and those with each other of the batch."""
+    found = {s}
+    for t in range(batch.BATCH):
+        low, high = min(s, t), max(s, t)
+        first = batch.BATCH + 3 * (high * (high - 1) // 2 + low)
+        if t != s:
+            found.add(first if s < t else first + 1 + ((BEFORE >> t) & 1))
+    return found
+
+
+@pytest.fixture
+def functions(monkeypatch):
+    # Warps decide by this logarithm.
+    monkeypatch.setattr(tally, "log", np.log)
+    return tally.tally_functions.__wrapped__(True)
+
+
+@pytest.mark.parametrize("s", [0, 1, 3, 7])
+def test_a_move_has_the_sums_of_what_has_moved(functions, s):
+    random, given = np.random.default_rng(s), empty()
+    numbers = random.normal(size=(batch.ENTRIES, warps.WARP))
+    own = random.normal(size=warps.WARP)
+
+    def decide():
+        lane = warps.lane()
+        for entry in range(batch.ENTRIES):
+            sums = exact.empty_sums(1)
+            exact.with_term(sums, 1, 0, numbers[entry, lane])
+            functions.leave(sums[0], sums[1], lane + warps.WARP * entry, entry, given)
+        warps._exchange("end of a loop", None)
+        sums = exact.empty_sums(1)
+        exact.with_term(sums, 1, 0, own[lane])
+        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, batch.BATCH, given)
+        answers = [
+            functions.accepts(np.exp(-at), change, up, down, 1.0)
+            for at in (change_of + 1e-9, change_of - 1e-9)
+        ]
+        warps._exchange("end of a loop", None)
+        functions.forget(lane, given)
+        return change, answers
+
+    counted = entries_of(s)
+    change_of = sum(numbers[entry].sum() for entry in counted) + own.sum()
+    assert len(counted) == batch.BATCH
+    found = warps.run(decide)
+    assert found[0][0] == pytest.approx(change_of, abs=1e-12)
+    assert {tuple(answers) for _, answers in found} == {(1, 0)}
+    assert not given.high.any()
+    assert not given.low.any()
+
+
+@pytest.mark.parametrize(("value", "expected"), [(1e9, 0), (-1e9, 1), (np.nan, 0)])
+def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expected):
+    given, s = empty(), 1
+
+    def decide():
+        lane = warps.lane()
+        sums = exact.empty_sums(1)
+        exact.with_term(sums, 1, 0, value if lane == 5 else 0.0)
+        functions.leave(sums[0], sums[1], lane, s, given)
+        warps._exchange("end of a loop", None)
+        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, batch.BATCH, given)
+        return functions.accepts(0.5, change, up, down, 1.0)
+
+    assert set(warps.run(decide)) == {expected}
