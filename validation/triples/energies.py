@@ -128,12 +128,13 @@ def main() -> None:
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_energies.json")
     parser.add_argument("--quick", action="store_true", help="small sizes, as for a CPU")
+    parser.add_argument("--sides", nargs="+", type=int, help="atoms along an edge, of each size")
     parser.add_argument(
         "--lanes", type=int, default=0, metavar="SIDE", help="table 2 of SIDE^3 atoms, by NumPy"
     )
     chosen = parser.parse_args()
     backend = start(chosen.backend)
-    sides = (5, 7, 10) if chosen.quick else SIDES
+    sides = tuple(chosen.sides or ((5, 7, 10) if chosen.quick else SIDES))
     head = common.provenance()
 
     def write(found: dict[str, Any]) -> None:
