@@ -20,11 +20,14 @@ from taichimd.program.results import Array
 from taichimd.system.cell import Cell
 from taichimd.system.state import State
 
-LEAST_MARGIN, MOST_MARGIN, OF_SLAB, OF_SLAB_OF_PAIRS = 0.3, 2.0, 0.04, 0.1
-"""How far beyond the reach a process holds atoms at first: at least and at most over the cutoff, and between
-these over the thickness of a slab. Atoms may move half of it until they are chosen anew, which takes as long
-as some steps; a thin slab with a wide margin has more atoms of others than own ones. Of pair terms alone
-atoms of others cost little: nobody needs their rows."""
+LEAST_MARGIN = 0.3
+"""How far beyond the reach a process holds atoms at first, over the cutoff, at least. Atoms may move half of
+it until they are chosen anew, which takes as long as some steps."""
+OF_SLAB, MOST_MARGIN = 0.04, 1.0
+"""The same over the thickness of a slab, and at most over the cutoff: a thin slab with a wide margin has more
+atoms of others than own ones."""
+OF_SLAB_OF_PAIRS, MOST_MARGIN_OF_PAIRS = 0.1, 2.0
+"""The same of pair terms alone, which atoms of others cost little: nobody needs their rows."""
 IDLE_BUILD, IDLE_ATOMS = 12.0, 50_000
 """Steps' worth of time that a common build costs on a GPU besides the work, of so many atoms or fewer: hosts
 wait twice, and tell each other what they have."""
@@ -38,8 +41,8 @@ def margin_of(cutoff: float, thickness: float, pairs: bool) -> float:
         thickness: of a slab, angstrom.
         pairs: whether there are pair terms alone.
     """
-    share = OF_SLAB_OF_PAIRS if pairs else OF_SLAB
-    return min(max(share * thickness, LEAST_MARGIN * cutoff), MOST_MARGIN * cutoff)
+    share, most = (OF_SLAB_OF_PAIRS, MOST_MARGIN_OF_PAIRS) if pairs else (OF_SLAB, MOST_MARGIN)
+    return min(max(share * thickness, LEAST_MARGIN * cutoff), most * cutoff)
 
 
 @dataclass(frozen=True)
