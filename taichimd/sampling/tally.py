@@ -97,7 +97,7 @@ def tally_functions(warps: bool) -> Any:
     def accepts(chance, change, up, down, beta):
         """Whether a move is accepted: 1 or 0."""
         answer = 0
-        if up == 0 and (down > 0 or ti.cast(log(chance), ti.f64) < -beta * change):
+        if up == 0 and (down > 0 or log(ti.cast(chance, ti.f64)) < -beta * change):
             answer = 1
         if ti.static(warps):
             answer = from_first(answer)

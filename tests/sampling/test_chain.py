@@ -266,6 +266,14 @@ def test_single_moves_among_all_triples_are_those_of_full_evaluations(points, mo
     assert chain.energy == pytest.approx(full.energy, abs=1e-13)
 
 
+@pytest.mark.parametrize("precision", ["mixed", "float32"])
+def test_single_moves_among_all_triples_in_other_precisions(precision):
+    chain = single(vessel(27, 15.0), ARGON + AxilrodTeller(nu=45.69), precision=precision)
+    chain.advance(4)
+    assert 10 < chain.moves.accepted < chain.moves.tried == 4 * 27
+    assert abs(chain.compare()) < 1e-6
+
+
 def test_a_start_with_atoms_that_overlap_is_left():
     atoms = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
     chain = single(atoms, ARGON + AxilrodTeller(nu=45.69), move=2.0)
