@@ -41,8 +41,8 @@ from taichimd.system.state import Atoms
 
 UNROLL = 1 if QUICK_COMPILE else 2
 """Batches of one call."""
-BLOCK = 256
-"""Threads of a block that share pairs: the runtimes then give each 128 registers."""
+BLOCK = 128
+"""Threads of a block of the large loop."""
 
 
 class Order(Bundle):

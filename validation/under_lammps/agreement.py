@@ -79,16 +79,16 @@ def main() -> None:
     parser.add_argument("--backend", default="cpu")
     parser.add_argument("--out", help="default: under_lammps_agreement_BACKEND.json")
     options = parser.parse_args()
-    rows = []
-    for case in options.cases:
-        for pbc in ([True] * 3, *([[True, False, False]] if case in OPEN else [])):
-            rows += compare(case, CELLS[case], pbc, options.np, options)
+    rows: list[dict[str, Any]] = []
     units = {
         "energy": "relative", "energies": "eV", "forces": "eV/angstrom",
         "virial": "all components, relative to the largest; 3 periodic directions only",
     }  # fmt: skip
     out = options.out or RESULTS / f"under_lammps_agreement_{options.backend}.json"
-    write_json(out, {"provenance": provenance(), "units": units, "runs": rows})
+    for case in options.cases:
+        for pbc in ([True] * 3, *([[True, False, False]] if case in OPEN else [])):
+            rows += compare(case, CELLS[case], pbc, options.np, options)
+            write_json(out, {"provenance": provenance(), "units": units, "runs": rows})
     print(
         table(
             [
