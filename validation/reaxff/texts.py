@@ -11,8 +11,8 @@ Water and silica are the paper's structures of 6,540 and 6,000 atoms, and copies
 ENERGIES = """\
 NVT at 300 K. The hash of a state covers positions, velocities, forces and charges. The difference is that of
 the term which differs most, over the standard deviation of the term through the run. Of 300 atoms of water,
-300 K, the files that a run with `--terms --observe bonds,species` leaves (table, frames, bonds, molecules) are
-the same byte by byte on both (`reaxff_observed_h100.json`)."""
+300 K, the files that a run with `--terms --observe bonds,species` leaves (table, frames, bonds, molecules)
+are the same byte by byte on both (`reaxff_observed_h100.json`)."""
 CONSERVED = """\
 The thermostat is stochastic velocity rescaling with a coupling time of 0.1 ps. The conserved quantity is the
 total energy and what the bath has received. With the constants of LAMMPS the energy is not stationary in the
