@@ -35,6 +35,7 @@ BLOCKS = "µs a step. taichimd takes 128 threads."
 MEMORY = """\
 Arrays on the device. taichimd has no lists of angles, torsions or hydrogen bonds: loops visit the bonds.
 
-Without a stored matrix each product would work out all values again. The kernel that fills the matrix does this
-once a step: 65 µs for 6,540 atoms of water, 268 µs for 39,240 (table 4). A product with the stored matrix takes
-25 and 93 µs, and a step does four. So a step would be slower. It would have a third of the memory less."""
+Without a stored matrix each product would work out all values again. The kernel that fills the matrix does
+this once a step: 65 µs for 6,540 atoms of water, 268 µs for 39,240 (table 4). A product with the stored
+matrix takes 25 and 93 µs, and a step does four. So a step would be slower. It would have a third of the
+memory less."""
