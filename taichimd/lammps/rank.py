@@ -1,7 +1,6 @@
 """One process of `taichimd lammps`: `python -m taichimd.lammps.rank settings.json`."""
 
 import json
-import os
 import sys
 import time
 from pathlib import Path
@@ -9,7 +8,7 @@ from typing import Any
 
 from taichimd.core.errors import BackendError
 from taichimd.core.processes import load_mpi
-from taichimd.lammps.attached import HEARD, attach
+from taichimd.lammps.attached import attach, end_all
 from taichimd.lammps.processes import INSTALL
 from taichimd.lammps.script import check_reach
 
@@ -60,17 +59,11 @@ def _run(lmp: Any, settings: dict[str, Any]) -> None:
 
 def _end(lmp: Any, error: BaseException) -> None:
     """End all processes, with one message."""
-    several = lmp.extract_setting("world_size") > 1
     rank = lmp.extract_setting("world_rank")
     told = getattr(error, "message", None) or str(error)
     if rank and type(error).__name__ != "MPIAbortException":
         time.sleep(2.0)  # what all have met is said by the first, which then ends this process
-    print(f"error: {f'process {rank}: ' * (rank > 0)}{' '.join(told.split())}", file=sys.stderr, flush=True)
-    sys.stdout.flush()
-    if several and lmp.has_mpi4py:
-        time.sleep(HEARD)
-        lmp.get_mpi_comm().Abort(2)
-    os._exit(2)
+    end_all(lmp, f"{f'process {rank}: ' * (rank > 0)}{told}")
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError
-from taichimd.core.host_copies import host_like, to_host
+from taichimd.core.host_copies import on_host
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.batch_list import BatchList
@@ -108,8 +108,7 @@ class Lists:
 
     def look(self) -> NDArray[np.int32]:
         """The control array as the device has left it; waits for the device."""
-        self._seen = host_like(self.control)
-        to_host(self.control, self._seen)
+        self._seen = on_host(self.control)
         return self._seen
 
     def outdate(self) -> None:

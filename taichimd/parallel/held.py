@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.host_copies import host_like, to_host
+from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import PRECISIONS, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.coupling import Coupling
@@ -217,7 +217,7 @@ class Held:
 
     def met(self) -> Array:
         """(processes, 3) what processes have met, from the last exchange; waits for the device."""
-        return _on_host(self.shared.told).astype(float)
+        return on_host(self.shared.told).astype(float)
 
     def mark(self, anew: bool, least: float) -> None:
         """Queue what counts displacements and steps from here on.
@@ -238,7 +238,7 @@ class Held:
         """
         assert self.device is not None
         skins, near_list = self.device.lists.skins, self.device.lists.near_list
-        gone, pace = np.sqrt(_on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
+        gone, pace = np.sqrt(on_host(self.shared.words)[[GONE, PACE]].view(np.float32)).tolist()
         return skins.drift if near_list else skins.near, self.allowed, gone, pace
 
     def columns(self) -> tuple[Any, Array]:
@@ -253,9 +253,3 @@ class Held:
         squares = v[:, 0] * v[:, 0] + v[:, 1] * v[:, 1] + v[:, 2] * v[:, 2]
         parts = energy[at], squares / (2 * inverse), virial.reshape(-1, 9)[at]
         return self.members()[here], np.column_stack(parts)
-
-
-def _on_host(array: Any) -> Any:
-    values = host_like(array)
-    to_host(array, values)
-    return values

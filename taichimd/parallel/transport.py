@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.core.host_copies import address_of, host_like, to_device, to_host
+from taichimd.core.host_copies import address_of, host_like, on_host, to_device
 from taichimd.core.runtime import ti
 
 
@@ -29,9 +29,7 @@ class HostTransport:
 
     def read(self, array: Any, length: int) -> Any:
         """A copy of an array of the device: (length, 3) of vectors, (length,) of numbers."""
-        values = host_like(array)
-        to_host(array, values)
-        return values[:length]
+        return on_host(array)[:length]
 
     def write(self, array: Any, values: Any) -> None:
         """Fill an array of the device with values of its type and shape."""
@@ -44,8 +42,7 @@ class HostTransport:
         """
         if mine is everyone:
             return
-        sent = host_like(mine)
-        to_host(mine, sent)
+        sent = on_host(mine)
         received = np.empty((self._processes.size * len(sent), 3), sent.dtype)
         self._processes.Allgather(sent, received)
         to_device(everyone, received)

@@ -20,6 +20,14 @@ class Trials(Bundle):
     sweep: Any = Number("i64", "number of the sweep")
 
 
+@ti.func
+def trial_move(x, most, seed, atom, sweep):
+    """Where an atom at x is to go, within a cube of side 2 `most` around it, and the number that decides."""
+    u, v = uniform2(seed, atom, sweep, MC_MOVE, 0)
+    w, chance = uniform2(seed, atom, sweep, MC_MOVE, 1)
+    return x + most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
+
+
 BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, angstrom")
 
 
@@ -40,9 +48,8 @@ def proposals(real: Any) -> Any:
             atom, x = atoms.ident[i], atoms.pos[i]
             before[atom] = x
             if atoms.inverse_mass[i] > 0.0 and (only < 0 or only == atom):
-                u, v = uniform2(seed, atom, sweep, MC_MOVE, 0)
-                w, _ = uniform2(seed, atom, sweep, MC_MOVE, 1)
-                atoms.pos[i] = x + most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                y, _ = trial_move(x, most, seed, atom, sweep)
+                atoms.pos[i] = y
 
     @kernel(types, atoms=atoms_of, before=BEFORE, factor=Number("real", "of all lengths"))
     def scale(atoms, before, factor):
@@ -89,9 +96,8 @@ def proposals_of_each(real: Any) -> Any:
             before[atoms.ident[i]] = x
             if atoms.inverse_mass[i] > 0.0:
                 atom = atoms.ident[i] - each.firsts[k]
-                u, v = uniform2(each.seeds[k], atom, sweep, MC_MOVE, 0)
-                w, _ = uniform2(each.seeds[k], atom, sweep, MC_MOVE, 1)
-                atoms.pos[i] = x + each.most[k] * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                y, _ = trial_move(x, each.most[k], each.seeds[k], atom, sweep)
+                atoms.pos[i] = y
 
     @kernel(types, atoms=atoms_of, before=BEFORE, each=Each.only("system", "factors"))
     def scale(atoms, before, each):

@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
-from taichimd.core.random import uniform2
 from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_double, literals, ti
-from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.triple_tiles import Placed
@@ -35,7 +33,7 @@ from taichimd.sampling.batch import (
     shares,
 )
 from taichimd.sampling.local_energy import NOBODY, THE_BATCH, Local, change_function, pair_change
-from taichimd.sampling.proposals import Trials
+from taichimd.sampling.proposals import Trials, trial_move
 from taichimd.sampling.tally import ACCEPTED, ROUGH, SLOTS, Tally, tally_functions
 from taichimd.system.state import Atoms
 
@@ -118,9 +116,8 @@ def sequence_kernels(
         atom = g.order.number_at[place]
         i = g.order.sorted_of[atom]
         x = g.atoms.pos[i]
-        u, v = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 0)
-        w, chance = uniform2(trials.seed, atom, trials.sweep, MC_MOVE, 1)
-        return i, x, x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0), chance
+        y, chance = trial_move(x, trials.most, trials.seed, atom, trials.sweep)
+        return i, x, y, chance
 
     @ti.func
     def keep(thread, first, g: ti.template(), trials: ti.template()):

@@ -9,9 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Number, View, kernel, types_of
 from taichimd.core.math import log
-from taichimd.core.random import uniform2
 from taichimd.core.runtime import WARPS, ti
-from taichimd.core.streams import MC_MOVE
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, from_first
 from taichimd.forcefields.bound import Bound
@@ -29,7 +27,7 @@ from taichimd.sampling.block_moves import (
 )
 from taichimd.sampling.board import Board, Boards, corner_of
 from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function
-from taichimd.sampling.proposals import Trials
+from taichimd.sampling.proposals import Trials, trial_move
 from taichimd.sampling.sequence import Sequence
 from taichimd.system.state import Atoms
 
@@ -105,9 +103,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                     i = board.members[m]
                     if atoms.inverse_mass[i] > 0.0:
                         x = atoms.pos[i]
-                        u, v = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 0)
-                        w, chance = uniform2(trials.seed, atoms.ident[i], trials.sweep, MC_MOVE, 1)
-                        y = x + trials.most * (2.0 * ti.Vector([u, v, w]) - 1.0)
+                        y, chance = trial_move(x, trials.most, trials.seed, atoms.ident[i], trials.sweep)
                         leaves = corner_of(y, board) - corner_of(x, board)
                         if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
                             change, turns = change_of(i, group, lane, turn, x, y, first, g)
