@@ -30,6 +30,7 @@ import numpy as np
 
 from taichimd.core.errors import SettingsError
 from taichimd.core.generated import imported
+from taichimd.core.launches import launches_of
 from taichimd.core.runtime import NAME, backend, ti
 
 MOST_ARGUMENTS = 64 if NAME == "taichi" else 1024
@@ -214,6 +215,8 @@ class Kernel(Sequence):
         self._fields, self._types = arguments, types
         self._numbers = [k for k, field in enumerate(arguments.values()) if isinstance(field, Number)]
         self._last: list[Any] = [None] * len(self.arguments)
+        numbers = [types[field.type] if isinstance(field, Number) else None for field in arguments.values()]
+        self._launches = launches_of(compiled, numbers)
 
     def __call__(self, *args: Any) -> None:
         """Queue it.
@@ -225,6 +228,8 @@ class Kernel(Sequence):
             self._graph(1).run(self._named(args))
             return
         flat, last = self.flatten(*args), self._last
+        if self._launches and self._launches.again(flat):
+            return
         for k in self._numbers:
             number, before = flat[k], last[k]
             if type(number) is type(before) and type(number) in (int, float) and number == before:
@@ -232,6 +237,8 @@ class Kernel(Sequence):
             else:
                 last[k] = number
         self.compiled(*flat)
+        if self._launches:
+            self._launches.remember(flat)
 
     def symbols(self) -> list[Any]:
         """The flat arguments, as a compiled graph takes them."""

@@ -1,0 +1,76 @@
+"""Launches with the arrays of an earlier call: the same results, and nothing of what is gone."""
+
+import gc
+
+import pytest
+
+from taichimd.core.arguments import Array, Number, kernel, types_of
+from taichimd.core.runtime import NAME, start, ti
+
+pytestmark = pytest.mark.skipif(NAME != "quadrants", reason="only quadrants tells how to launch again")
+
+
+@pytest.fixture
+def scaled():
+    """A kernel y = factor x + count + shift[1], in the first n elements."""
+    start("cpu")
+
+    @kernel(
+        types_of(ti.f64),
+        x=Array("f64", "n", "numbers"),
+        y=Array("f64", "n", "results"),
+        n=Number("i32", "how many"),
+        factor=Number("f64", "a number"),
+        count=Number("i64", "a whole number"),
+        shift=Number("ivec", "a vector"),
+    )
+    def scaled(x, y, n, factor, count, shift):
+        for i in range(n):
+            y[i] = factor * x[i] + count + shift[1]
+
+    return scaled
+
+
+def arrays(value):
+    x, y = ti.ndarray(ti.f64, 4), ti.ndarray(ti.f64, 4)
+    x.fill(value)
+    y.fill(0.0)
+    return x, y
+
+
+def test_numbers_may_change_from_call_to_call(scaled, monkeypatch):
+    (x, y), shift = arrays(3.0), ti.Vector([1, 2, 3])
+    scaled(x, y, 4, 2.0, 10, shift)
+    assert y.to_numpy().tolist() == [18.0] * 4
+    monkeypatch.setattr(scaled, "compiled", None)  # calling it would fail
+    scaled(x, y, 2, 0.5, 2**40, shift)
+    assert y.to_numpy().tolist() == [1.5 + 2**40 + 2] * 2 + [18.0] * 2
+
+
+def test_other_arrays_and_vectors_are_not_those_of_before(scaled):
+    (x, y), (a, b), shift = arrays(3.0), arrays(5.0), ti.Vector([1, 2, 3])
+    scaled(x, y, 4, 2.0, 10, shift)
+    scaled(a, b, 4, 2.0, 10, shift)
+    scaled(x, b, 1, 1.0, 0, ti.Vector([0, -3, 0]))
+    assert y.to_numpy().tolist() == [18.0] * 4
+    assert b.to_numpy().tolist() == [0.0, 22.0, 22.0, 22.0]
+
+
+def test_arrays_that_are_gone_are_forgotten(scaled):
+    shift = ti.Vector([0, 0, 0])
+    for value in (1.0, 2.0, 3.0):
+        x, y = arrays(value)
+        scaled(x, y, 4, 1.0, 0, shift)
+        assert y.to_numpy().tolist() == [value] * 4
+        del x, y
+        gc.collect()
+    assert not scaled._launches._calls
+
+
+def test_arrays_of_numpy_take_the_way_of_the_runtime(scaled):
+    x, _ = arrays(1.0)
+    y = x.to_numpy()
+    for _ in range(2):
+        scaled(x, y, 4, 3.0, 0, ti.Vector([0, 0, 0]))
+    assert y.tolist() == [3.0] * 4
+    assert not scaled._launches._calls
