@@ -47,11 +47,12 @@ class Attached:
     def __call__(self, caller: Any, step: int, local: int, tags: NDArray[Any], x: Array, f: Array) -> None:
         """LAMMPS's callback: forces on the local atoms go to f, energy and virial to the fix."""
         try:
-            f[:] = 0.0
             if self.error is None:
                 self._evaluate(step, local, f)
+                return
         except BaseException as error:  # ctypes would print it and go on
             self._end(error)
+        f[:] = 0.0
 
     def raised(self, method: Any) -> Any:
         """The method of LAMMPS's object that raises, at its end, what has ended a run within."""
@@ -73,7 +74,11 @@ class Attached:
         if local:
             x, tags, types = (lmp.numpy.extract_atom(name, nelem=n) for name in ("x", "id", "type"))
             self._take(x, tags, types, local)
-            f[:] = forces.forces(x, totals=any(wanted.values()))
+            # Forces go to LAMMPS's memory at once, unless they are of another type.
+            there = f if f.flags.c_contiguous and f.dtype == forces.numpy_real else None
+            found = forces.forces(x, totals=any(wanted.values()), out=there)
+            if there is None:
+                f[:] = found
         if of_all:
             found = np.zeros(11)
             if local:

@@ -16,7 +16,7 @@ from taichimd.core.arguments import Array as Field
 from taichimd.core.arguments import Number, kernel, types_of
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.core.host_copies import to_device, to_host
-from taichimd.core.runtime import start, ti
+from taichimd.core.runtime import PRECISIONS, start, ti
 from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
@@ -51,6 +51,10 @@ class GhostForces(NotCopied):
     Raises:
         SettingsError: a force field that needs more than ghosts within a range.
         MissingParameterError: species that the force field does not know.
+
+    Attributes:
+        name: of the force field. reach: angstrom that ghosts must reach beyond local atoms.
+        numpy_real: NumPy's type of forces on the device.
     """
 
     def __init__(
@@ -72,6 +76,7 @@ class GhostForces(NotCopied):
             self._bounds, tuple(by_tuple(how, one) for one in terms), self.backend, False, None
         )
         self.reach = max(map(reach_of, self._bounds))
+        self.numpy_real: Any = PRECISIONS[precision][1]
         self._device: Device | None = None
         self._margin = self._choice.cutoff + ROOM
 

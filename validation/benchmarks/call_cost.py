@@ -4,7 +4,8 @@
 
 A call waits for the device once, and leaves energies and virials. Conductivities by Green-Kubo take a sample
 every 10 steps: there calls, not steps, can decide on the speed. By how much are steps of an engine that is
-sampled in between slower than those of one that never was? By nothing, if what is off costs nothing.
+sampled in between slower than those of one that never was? By nothing, if what is off costs nothing. What
+does a call cost where each kernel's arguments are looked at anew (`core.launches`)?
 """
 
 import argparse
@@ -44,12 +45,25 @@ def measure(n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
         str(steps): lambda steps=steps: engine.advance(steps, system.timestep) for steps in STEPS
     }
     calls[f"{EVERY} and a sample"] = sampled
+    calls["1, arguments looked at"] = lambda: looked_at(lambda: engine.advance(1, system.timestep))
     calls[f"{STEPS[-1]}, never sampled"] = lambda: unobserved.advance(STEPS[-1], system.timestep)
     loops = {
         name: lambda n, call=call: seconds(lambda: [call() for _ in range(n)]) for name, call in calls.items()
     }
     each, _ = in_turn(loops, options.seconds, options.repeats)
     return {"ms": {name: statistics.median(found) for name, found in each.items()}, "ms_each": each}
+
+
+def looked_at(call: Callable[[], None]) -> None:
+    """A call without what is known of earlier launches."""
+    from taichimd.core.launches import Launches
+
+    again = Launches.again
+    Launches.again = lambda self, flat: False  # type: ignore[method-assign]
+    try:
+        call()
+    finally:
+        Launches.again = again  # type: ignore[method-assign]
 
 
 def show(report: dict[str, Any]) -> None:

@@ -49,7 +49,8 @@ def sizes(found: Any) -> Any:
         sizes = (6000, 12000, 24000, 48000)
         axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
         axes.minorticks_off()
-    panels[1].legend(fontsize=6, frameon=False)
+    lines = {line.get_label(): line for axes in panels for line in axes.get_lines()}
+    figure.legend(lines.values(), lines, fontsize=6, frameon=False, ncols=4, loc="outside lower center")
     return figure
 
 

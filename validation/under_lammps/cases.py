@@ -10,6 +10,8 @@ from validation.systems import System
 
 PROCESSORS = {1: "1 1 1", 2: "2 1 1", 4: "2 2 1", 8: "2 2 2"}
 """How space is divided."""
+FEW_CELLS = 2
+"""Along each edge, of a cube that LAMMPS repeats."""
 
 
 def _triples(cells: int) -> System:
@@ -43,8 +45,17 @@ def drifting(system: System, steps: int) -> System:
     return system
 
 
-def opened(lmp: Any, system: System, processes: int, skin: float) -> Any:
-    """Put a system into a LAMMPS; returns its box (`tests/support/oracle.py`)."""
+def opened(lmp: Any, system: System, processes: int, skin: float, repeat: str = "") -> Any:
+    """Put a system into a LAMMPS; returns its box (`tests/support/oracle.py`).
+
+    Args:
+        lmp: LAMMPS's object.
+        system: the atoms.
+        processes: of MPI.
+        skin: of LAMMPS, angstrom.
+        repeat: so many copies along each vector, as LAMMPS's `replicate` takes them, with velocities of the
+            system's temperature; to pass millions of atoms from Python would take minutes.
+    """
     from oracle import MVV2E, create_atoms, lammps_box, setup_commands, unique_elements
 
     atoms = system.atoms
@@ -52,6 +63,9 @@ def opened(lmp: Any, system: System, processes: int, skin: float) -> Any:
     first, *others = setup_commands(atoms, box, elements)
     lmp.commands_list([first, f"processors {PROCESSORS[processes]}", *others])
     create_atoms(lmp, atoms, atoms.get_velocities(), box, elements)
+    if repeat:
+        lmp.command(f"replicate {repeat}")
+        lmp.command(f"velocity all create {float(atoms.get_temperature())!r} 87287 dist gaussian")
     # A liquid evaporates: its open box follows.
     lmp.command("change_box all boundary " + " ".join("p" if periodic else "s" for periodic in box.pbc))
     lmp.commands_list(

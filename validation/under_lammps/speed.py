@@ -1,6 +1,7 @@
 """How long is a step under LAMMPS, with what share of copies between host and device, beside our own loop?
 
-One GPU a process: `--np 1 2 --backend cuda`. `--cells` are cells along each edge, of each case.
+One GPU a process: `--np 1 2 --backend cuda`. `--cells` are cells along each edge, of each case: an even
+number. With `--weak` each process has so many: the box is longer along the first edge.
 """
 
 import argparse
@@ -13,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 from validation.common import RESULTS, ROOT, provenance, table, write_json
-from validation.under_lammps.cases import CASES
+from validation.under_lammps.cases import CASES, FEW_CELLS
 from validation.under_lammps.launching import run_workers
 
 CPU_CELLS = {"lj-argon": 12, "tersoff-si": 12, "vashishta-sic": 10}
-CUDA_CELLS = {"lj-argon": 50, "tersoff-si": 40, "vashishta-sio2": 27}
+CUDA_CELLS = {"lj-argon": 50, "tersoff-si": 40, "vashishta-sio2": 28}
 """Half a million atoms each."""
 PARTS = {
     "local": "atoms of a process, mean",
@@ -75,6 +76,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--skin", type=float, default=1.0, help="of LAMMPS, angstrom")
+    parser.add_argument("--weak", action="store_true", help="so many cells for each process")
     parser.add_argument("--out", help="default: under_lammps_BACKEND.json")
     parser.add_argument("--own", nargs=6, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -91,11 +93,18 @@ def main() -> None:
         alone = own_loop(case, cells_of, options.steps, options.repeats, options.backend)
         head = head or alone["provenance"]
         for count in options.np:
+            along = cells_of // FEW_CELLS
+            repeat = f"{along * (count if options.weak else 1)} {along} {along}"
             found = run_workers(
-                count, what="speed", case=case, cells=cells_of, pbc=[True] * 3, steps=options.steps,
+                count, what="speed", case=case, repeat=repeat, pbc=[True] * 3, steps=options.steps,
                 settle=options.settle, repeats=options.repeats, skin=options.skin, backend=options.backend,
             )  # fmt: skip
-            row = {"case": case, "processes": count, "own_loop_ms_per_step": alone["ms_per_step"]}
+            row = {
+                "case": case,
+                "processes": count,
+                "weak": options.weak,
+                "own_loop_ms_per_step": alone["ms_per_step"],
+            }
             row |= {name: value.tolist() for name, value in found.items()}
             row["copies_share"] = (row["positions"] + row["forces_back"]) / row["ms_per_step"]
             rows.append(row)

