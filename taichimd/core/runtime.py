@@ -98,8 +98,18 @@ DEVICE_LOOPS = _device_loops()
 """Whether a kernel loops on the device without the host (`ti.graph.do_while`): under quadrants on cards of
 compute capability 9.0 (Hopper) and later, and on CPUs. On earlier cards each round would go through the
 host."""
-WARPS = NAME == "quadrants"
-"""Whether threads of a warp can exchange 64-bit numbers."""
+
+
+def _warps() -> bool:
+    if asked := os.environ.get("TAICHIMD_WARPS"):
+        if asked not in ("0", "1"):
+            raise BackendError(f"TAICHIMD_WARPS is '{asked}', expected 0 or 1")
+        return asked == "1"
+    return NAME == "quadrants"
+
+
+WARPS = _warps()
+"""Whether threads of a warp of a GPU work together (`core.warps`)."""
 _DOUBLE, _SINGLE = (ti.f64, np.float64), (ti.f32, np.float32)
 PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _DOUBLE}
 """Types, on the device and on the host, of positions, velocities, forces and sums."""
@@ -195,7 +205,7 @@ def fills_device(blocks: int) -> bool:
 def threads_per_atom(on: str, n_atoms: int, enough: int) -> int:
     """Threads that share an atom on a backend: a power of two up to 8, no more than `enough` in all; or one.
 
-    Under Taichi it is one: there the host's part of a call outweighs what more would bring.
+    Without `WARPS` it is one.
     """
     threads = 1
     while on == "cuda" and WARPS and threads < 8 and 2 * threads * n_atoms <= enough:
@@ -280,6 +290,11 @@ in_double = computed_in(ti.f64)
 def literal_type() -> Any:
     """The floating-point type that literals have in the kernel being compiled."""
     return _impl.get_runtime().default_fp
+
+
+def type_of(value: Any) -> Any:
+    """The type of a number in the kernel being compiled under Taichi."""
+    return value.ptr.get_rvalue_type()
 
 
 def info() -> dict[str, Any]:

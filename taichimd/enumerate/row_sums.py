@@ -5,6 +5,7 @@ side by side has every eighth entry; elsewhere a thread has a row for itself.
 """
 
 from taichimd.core.runtime import ti
+from taichimd.core.warps import shuffle, sum_of
 from taichimd.enumerate.reproducible_sum import empty_sums, total_of
 from taichimd.neighbours import rows
 from taichimd.neighbours.rows import CHUNKED
@@ -29,7 +30,7 @@ def together(sums, terms: ti.template(), log2: ti.template()):
     empty = empty_sums(terms)
     total = empty
     for k in ti.static(range(2 * terms)):
-        total[k] += ti.simt.subgroup.reduce_add_tiled(sums[k] - empty[k], log2)
+        total[k] += sum_of(sums[k] - empty[k], log2)
     return total
 
 
@@ -45,4 +46,4 @@ def across(sums, terms: ti.template(), many: ti.template()):
 @ti.func
 def from_first(value):
     """What the first of the 32 threads of a warp has, in all of them: only that one has the sum of `across`."""
-    return ti.simt.subgroup.shuffle(value, ti.u32(0))
+    return shuffle(value, 0)

@@ -80,7 +80,9 @@ def shared_pairs(terms: Terms, real: Any, term: Any, lanes: int) -> Any:
     @ti.func
     def force_of(thread, does, n, width, shift_bits, rows: ti.template(), table: ti.template()):
         """Force on the atom that a thread shares. All threads of a warp call it."""
-        f, _, _ = sums.results(sums.all_of(found_by(thread, does, n, width, shift_bits, rows, table)), FORCE)
+        total = sums.all_of(found_by(thread, does, n, width, shift_bits, rows, table))
+        # Under Taichi a name keeps its first type: `_` cannot be a number, then a matrix.
+        f, _energy, _virial = sums.results(total, FORCE)
         return f
 
     return SimpleNamespace(forces=forces, force_of=force_of)

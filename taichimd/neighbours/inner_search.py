@@ -9,6 +9,7 @@ from typing import Any
 
 from taichimd.core.arguments import View
 from taichimd.core.runtime import ti
+from taichimd.core.warps import shuffle
 from taichimd.neighbours.masks import WORD, how_many_below, lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, WARP, some, those
 from taichimd.neighbours.staged_writes import BLOCK, RING, Outbox, put, send
@@ -110,7 +111,7 @@ def inner_search(find: Any, layout: int) -> Any:
         first = 0
         if leaves and thread % WARP == lowest(mask):
             first = ti.atomic_add(sort.sums[LEFT], ti.math.popcnt(mask))
-        first = ti.simt.subgroup.shuffle(first, ti.cast(ti.min(lowest(mask), WARP - 1), ti.u32))
+        first = shuffle(first, ti.min(lowest(mask), WARP - 1))
         if leaves:
             sort.order[first + how_many_below(mask, thread % WARP)] = i
 

@@ -7,7 +7,7 @@ SLOT_MAJOR, where each thread of a warp has an atom and goes through its row: th
 CHUNKED, where threads side by side share an atom: `CHUNK` entries of one atom, then as many of the next. They fill a sector
 of a GPU's memory: a thread that writes them one by one fills it before it is evicted, and as many threads read it at once, and
 with it neighbours that lie side by side, too, since the search finds them in the order of memory. Threads of one warp exchange
-what they know: only under quadrants.
+what they know: only with `WARPS`.
 """
 
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.memory import LARGEST
 from taichimd.core.runtime import WARPS, ti
+from taichimd.core.warps import ballot
 from taichimd.neighbours.masks import how_many_below
 
 ATOM_MAJOR, SLOT_MAJOR, CHUNKED = range(3)
@@ -139,7 +140,7 @@ def some(condition):
 @ti.func
 def those(condition):
     """Mask of the threads of a warp for which a condition holds. All 32 must ask."""
-    return ti.simt.warp.ballot(ti.cast(condition, ti.i32))
+    return ballot(condition)
 
 
 @ti.func

@@ -1,6 +1,7 @@
 """Running sums on the device."""
 
 from taichimd.core.runtime import backend, ti
+from taichimd.core.warps import shuffle
 from taichimd.neighbours.rows import CHUNKED, WARP, row_layout
 
 BLOCK = 32
@@ -56,17 +57,11 @@ def _by_threads(n, ends, values: ti.template(), starts: ti.template(), begin, su
 
 
 @ti.func
-def _from(lane, value):
-    """What another thread of a warp has."""
-    return ti.simt.subgroup.shuffle(value, ti.cast(lane, ti.u32))
-
-
-@ti.func
 def _running(value, lane):
     """The sum of the values of a warp's threads up to this one."""
     total = value
     for k in ti.static(range(WARP.bit_length() - 1)):
-        before = _from(ti.max(lane - 2**k, 0), total)
+        before = shuffle(total, ti.max(lane - 2**k, 0))
         if lane >= 2**k:
             total += before
     return total
@@ -94,13 +89,13 @@ def _by_warps(n, threads, values: ti.template(), starts: ti.template(), begin, s
         while other < piece:
             total += sums[room + other]
             other += WARP
-        total = _from(WARP - 1, _running(total, lane))
+        total = shuffle(_running(total, lane), WARP - 1)
         for k in ti.static(range(ROUNDS)):
             at = first + k * WARP + lane
             up_to = total + _running(ti.select(at < n, read[k], 0), lane)
             if at < n:
                 starts[begin + at] = up_to - read[k]
-            total = _from(WARP - 1, up_to)
+            total = shuffle(up_to, WARP - 1)
         if first + WARP * ROUNDS >= n and lane == 0:
             starts[begin + n] = total
 

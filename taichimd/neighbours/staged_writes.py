@@ -9,6 +9,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.runtime import ti
+from taichimd.core.warps import shuffle, sync
 from taichimd.neighbours.masks import lowest, without_lowest
 from taichimd.neighbours.rows import CHUNK, WARP, slot, those
 
@@ -43,7 +44,7 @@ def send(box: ti.template(), found, written, least, n, width, entries: ti.templa
     """Write what threads have found in chunks of at least so many entries; how many are written then. All 32 of a warp call it."""
     lane = box.thread % WARP
     done = written
-    ti.simt.subgroup.sync()
+    sync()
     # What is left to another search sends nothing.
     full = those(found - done >= least)
     while full != 0:
@@ -53,13 +54,13 @@ def send(box: ti.template(), found, written, least, n, width, entries: ti.templa
                 mine = without_lowest(mine)
             rest = without_lowest(rest)
         owner = ti.min(lowest(mine), WARP - 1)
-        s = ti.simt.subgroup.shuffle(done, ti.cast(owner, ti.u32)) + lane % CHUNK
-        end = ti.min(ti.simt.subgroup.shuffle(found, ti.cast(owner, ti.u32)), width)
-        row = ti.simt.subgroup.shuffle(box.row, ti.cast(owner, ti.u32))
+        s = shuffle(done, owner) + lane % CHUNK
+        end = ti.min(shuffle(found, owner), width)
+        row = shuffle(box.row, owner)
         if mine != 0 and s < end:
             entries[slot(row, s, n, width, layout)] = box.ring[place_in_ring(box.thread - lane + owner, s)]
         if ((full & ~rest) >> lane) & 1 == 1:
             done = ti.min(done + CHUNK, found)
         full = those(found - done >= least)
-    ti.simt.subgroup.sync()
+    sync()
     return done

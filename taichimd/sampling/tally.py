@@ -7,6 +7,7 @@ from typing import Any
 from taichimd.core.arguments import Array, Bundle
 from taichimd.core.math import log
 from taichimd.core.runtime import in_double, ti
+from taichimd.core.warps import sum_of
 from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE
 from taichimd.enumerate.row_sums import from_first
 from taichimd.neighbours.rows import WARP
@@ -62,8 +63,8 @@ def tally_functions(warps: bool) -> Any:
         if down == 1:
             tally.marks[2 * entry + DOWN] = 1
         if ti.static(warps):
-            coarse = ti.simt.subgroup.reduce_add_tiled(coarse, 5)
-            fine = ti.simt.subgroup.reduce_add_tiled(fine, 5)
+            coarse = sum_of(coarse, 5)
+            fine = sum_of(fine, 5)
         if ti.static(not warps) or thread % WARP == 0:
             slot = entry * SLOTS + thread // WARP % SLOTS
             ti.atomic_add(tally.high[slot], ti.cast(coarse * 2.0**BITS, ti.i64))
@@ -87,10 +88,10 @@ def tally_functions(warps: bool) -> Any:
                 up += tally.marks[2 * entry + UP]
                 down += tally.marks[2 * entry + DOWN]
         if ti.static(warps):
-            above = ti.simt.subgroup.reduce_add_tiled(above, 5)
-            below = ti.simt.subgroup.reduce_add_tiled(below, 5)
-            up = ti.simt.subgroup.reduce_add_tiled(up, 5)
-            down = ti.simt.subgroup.reduce_add_tiled(down, 5)
+            above = sum_of(above, 5)
+            below = sum_of(below, 5)
+            up = sum_of(up, 5)
+            down = sum_of(down, 5)
         return ti.cast(above, ti.f64) * 2.0**-BITS + ti.cast(below, ti.f64) * 2.0 ** (-2 * BITS), up, down
 
     @in_double

@@ -29,6 +29,7 @@ LAYERS = [
     [
         "core.host_copies",
         "core.random",
+        "core.warps",
         "forcefields.formats",
         "forcefields.library",
         "observables.estimators",

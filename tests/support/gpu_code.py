@@ -1,6 +1,7 @@
 """The code that only a GPU compiles, run on a CPU: its warps have one thread, its chunks of rows one entry.
 
-Run as a script under quadrants, it prints {name: hash} as `bits` does, and how often warps were asked for.
+Run as a script, with TAICHIMD_WARPS=1 under Taichi, it prints {name: hash} as `bits` does, and how often
+warps were asked for.
 What threads of a warp tell each other is not seen (`warps` has it), nor shared memory of several warps.
 """
 
@@ -28,10 +29,18 @@ def as_on_a_gpu():
     runtime.multiprocessors = lambda: 1
     simt = runtime.ti.simt
     simt.warp.ballot = _counted("ballot", lambda condition: runtime.ti.select(condition != 0, 1, 0))
-    simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)
-    simt.subgroup.sync = _counted("barrier", lambda: None)
+    if runtime.NAME == "quadrants":
+        simt.subgroup.reduce_add_tiled = _counted("reduce", lambda value, log2: value)
+        simt.subgroup.sync = _counted("barrier", lambda: None)
+        simt.subgroup.shuffle = _counted("shuffle", lambda value, lane: value)
+    else:
+        # Sums take nothing from threads that are not there.
+        simt.warp.shfl_down_i32 = _counted(
+            "reduce", lambda mask, value, distance: runtime.ti.cast(0, runtime.ti.i32)
+        )
+        simt.warp.sync = _counted("barrier", lambda mask: None)
+        simt.warp.shfl_sync_i32 = _counted("shuffle", lambda mask, value, lane: value)
     simt.block.sync = _counted("block", lambda: None)
-    simt.subgroup.shuffle = _counted("shuffle", lambda value, lane: value)
     simt.block.SharedArray = _counted("shared", lambda shape, dtype: runtime.ti.Vector([0] * shape[0], dtype))
     from taichimd.core import memory
     from taichimd.neighbours import rows

@@ -1,6 +1,7 @@
 """Warps of 32 threads on a CPU: device functions as plain Python, a Python thread for each thread of a warp.
 
-`emulated` imports modules of the package anew, with a runtime in which `ti.func` returns the function itself.
+`emulated` imports modules of the package anew, with a runtime in which `ti.func` returns the function itself:
+quadrants with its 64-bit exchanges, or Taichi, whose exchanges keep the low 32 bits of what they get.
 What threads of a warp tell each other goes through `_exchange`, where all 32 wait for each other. If they do
 not all come, or not for the same reason, it fails: on a GPU that would be undefined. Warps run one after the
 other. Three things that Python does otherwise are rewritten in the source: `for thread in range(...)` gives
@@ -102,6 +103,40 @@ def _reduce_add_tiled(value, log2):
     return values[lane()]
 
 
+def _low_half(value):
+    """The low 32 bits of a whole number, with their sign."""
+    return (int(value) + 2**31) % 2**32 - 2**31
+
+
+def _shuffle_half(mask, value, source):
+    assert mask == 2**WARP - 1
+    return _shuffle(_low_half(value), source)
+
+
+def _half_from_above(mask, value, distance):
+    assert mask == 2**WARP - 1
+    values = _exchange("shuffle down", _low_half(value))
+    return values[lane() + distance if lane() + distance < WARP else lane()]
+
+
+def _sync(mask=2**WARP - 1):
+    assert mask == 2**WARP - 1
+    _exchange("sync", None)
+
+
+_EXCHANGES = {
+    "quadrants": {
+        "warp": types.SimpleNamespace(ballot=_ballot),
+        "subgroup": types.SimpleNamespace(shuffle=_shuffle, reduce_add_tiled=_reduce_add_tiled, sync=_sync),
+    },
+    "taichi": {
+        "warp": types.SimpleNamespace(
+            ballot=_ballot, shfl_sync_i32=_shuffle_half, shfl_down_i32=_half_from_above, sync=_sync
+        ),
+    },
+}
+
+
 def _shared_array(shape, dtype):
     return _exchange("shared", np.zeros(shape, np.float64 if dtype is float else np.int64))[0]
 
@@ -142,7 +177,7 @@ class _Matrix(_Vector):
     pass
 
 
-def _runtime():
+def _runtime(name):
     """A module in the place of `taichimd.core.runtime`."""
     ti = types.SimpleNamespace(
         func=lambda function: function,
@@ -159,18 +194,16 @@ def _runtime():
         atomic_add=_atomic_add, threads=_threads, copied=copy.copy,
         math=types.SimpleNamespace(popcnt=lambda mask: bin(int(mask) & 0xFFFFFFFF).count("1")),
         simt=types.SimpleNamespace(
-            warp=types.SimpleNamespace(ballot=_ballot),
-            subgroup=types.SimpleNamespace(
-                shuffle=_shuffle, reduce_add_tiled=_reduce_add_tiled, sync=lambda: _exchange("sync", None)
-            ),
+            **_EXCHANGES[name],
             block=types.SimpleNamespace(
                 SharedArray=_shared_array, sync=lambda: _exchange("sync of the block", None)
             ),
         ),
     )  # fmt: skip
     module = types.ModuleType("taichimd.core.runtime")
-    module.ti, module.NAME, module.WARPS = ti, "quadrants", True
+    module.ti, module.NAME, module.WARPS = ti, name, True
     module.backend = lambda: "cuda"
+    module.type_of = lambda value: float if isinstance(value, float) else int
     module.computed_in = lambda real: lambda function: function
     module.in_double = lambda function: function
     # Imported by modules on the way, and not used here.
@@ -226,11 +259,11 @@ class _Finder(importlib.abc.MetaPathFinder):
 
 
 @contextlib.contextmanager
-def _in_place_of_the_package():
+def _in_place_of_the_package(name):
     saved = {name: sys.modules.pop(name) for name in list(sys.modules) if name.split(".")[0] == "taichimd"}
     finder = _Finder()
     sys.meta_path.insert(0, finder)
-    sys.modules["taichimd.core.runtime"] = _runtime()
+    sys.modules["taichimd.core.runtime"] = _runtime(name)
     try:
         yield
     finally:
@@ -240,7 +273,7 @@ def _in_place_of_the_package():
         sys.modules.update(saved)
 
 
-def emulated(*names):
+def emulated(*names, runtime="quadrants"):
     """Modules of the package whose device functions are plain Python, for `run`."""
-    with _in_place_of_the_package():
+    with _in_place_of_the_package(runtime):
         return [importlib.import_module(f"taichimd.{name}") for name in names]

@@ -9,6 +9,7 @@ from typing import Any
 
 from taichimd.core.arguments import View, device_helper
 from taichimd.core.runtime import WARPS, ti
+from taichimd.core.warps import sum_of
 from taichimd.dynamics.thermostats.layout import (  # fmt: skip
     END,
     ENERGY_BITS,
@@ -95,7 +96,7 @@ def sum_functions(by_slot: bool) -> Any:
         elif ti.static(in_warps):
             # All threads of a warp come here, but those beyond the last atom.
             if i // 32 * 32 + 32 <= n:
-                units = ti.simt.subgroup.reduce_add_tiled(units, 5)
+                units = sum_of(units, 5)
                 mine = i // 32 % used
                 adds = i % 32 == 0
         if adds:

@@ -8,6 +8,7 @@ the same bits.
 from typing import Any
 
 from taichimd.core.runtime import ti
+from taichimd.core.warps import shuffle
 from taichimd.neighbours.rows import WARP
 
 PIECES = 64
@@ -27,11 +28,11 @@ def in_turn(part, thread, many: ti.template()):
     """Sum of what `many` threads side by side have, in their order. All 32 threads of a warp must call it."""
     total = part
     if ti.static(many > 1):
-        first = ti.cast(thread % WARP // many * many, ti.u32)
+        first = thread % WARP // many * many
         for c in ti.static(range(part.n)):
-            total[c] = ti.simt.subgroup.shuffle(part[c], first)
+            total[c] = shuffle(part[c], first)
             for k in ti.static(range(1, many)):
-                total[c] += ti.simt.subgroup.shuffle(part[c], first + ti.cast(k, ti.u32))
+                total[c] += shuffle(part[c], first + k)
     return total
 
 
