@@ -1,0 +1,69 @@
+"""How long do the kernels of a step of several processes take, of one process, by Nsight Compute?
+
+    ncu --clock-control none --csv --metrics gpu__time_duration.sum -s 700 -c 1500 \\
+        python -m mpi4py -m validation.several_gpus.kernels --run --atoms 4000000 > times.csv
+    python -m validation.several_gpus.kernels --read times.csv --atoms 4000000
+"""
+
+import argparse
+import csv
+import re
+import statistics
+from pathlib import Path
+
+from validation.common import RESULTS, provenance, table, write_json
+
+UNITS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
+
+
+def main() -> None:
+    """Run the steps that are profiled, or read what was found."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--run", action="store_true")
+    parser.add_argument("--read", type=Path)
+    parser.add_argument("--case", default="lj-melt")
+    parser.add_argument("--atoms", type=int, default=4_000_000)
+    parser.add_argument("--out", type=Path, default=RESULTS / "parallel_kernels.json")
+    options = parser.parse_args()
+    if options.run:
+        run(options.case, options.atoms)
+    if options.read:
+        found = kernels(options.read)
+        about = {"case": options.case, "atoms": options.atoms, "processes": 1}
+        write_json(options.out, {**provenance(), **about, "kernels": found})
+        rows = [(one["kernel"], one["launches"], f"{one['median_us']:.1f}") for one in found]
+        print(table(rows, ("kernel", "launches", "median, us")))
+
+
+def run(case: str, atoms: int) -> None:
+    """A hundred steps."""
+    from taichimd.core.runtime import ti
+    from taichimd.parallel import ParallelEngine, join
+    from validation.benchmarks.systems import CASES
+
+    its = CASES[case]
+    system = its.build(round((atoms / its.atoms_per_cell) ** (1.0 / 3.0)))
+    engine = ParallelEngine(system.atoms, system.forcefield(), join(), backend="cuda")
+    for _ in range(2):
+        engine.advance(50, system.timestep)
+    ti.sync()
+
+
+def kernels(path: Path) -> list[dict[str, float | str]]:
+    """Parallel loops of more than a block, longest sums first."""
+    lines = [line for line in path.read_text(errors="replace").splitlines() if line.startswith('"')]
+    times: dict[str, list[float]] = {}
+    for row in csv.DictReader(lines):
+        if "duration" in row["Metric Name"]:
+            name = re.sub(r"_c\d+_\d+_kernel_(\d+)_\w+", r", loop \1", row["Kernel Name"])
+            us = float(row["Metric Value"].replace(",", "")) * UNITS[row["Metric Unit"]]
+            times.setdefault(name, []).append(us)
+    by_sum = sorted(times.items(), key=lambda item: -sum(item[1]))
+    return [
+        {"kernel": name, "launches": len(each), "median_us": statistics.median(each), "sum_us": sum(each)}
+        for name, each in by_sum
+    ]
+
+
+if __name__ == "__main__":
+    main()
