@@ -1,8 +1,7 @@
 """How long do the kernels of a step of several processes take, of one process, by Nsight Compute?
 
-    ncu --clock-control none --csv --metrics gpu__time_duration.sum -s 700 -c 1500 \\
-        python -m mpi4py -m validation.several_gpus.kernels --run --atoms 4000000 > times.csv
-    python -m validation.several_gpus.kernels --read times.csv --atoms 4000000
+ncu --csv --metrics gpu__time_duration.sum -s 700 -c 1500 python -m validation.several_gpus.kernels --run > a.csv
+python -m validation.several_gpus.kernels --read a.csv
 """
 
 import argparse
