@@ -170,10 +170,10 @@ class TriangleEvaluator(Evaluator):
             later.parts = memory.array(ti.f64, 2 * n * later.shares, *what)
         return later
 
-    def energy(self) -> float | None:
+    def energies(self) -> list[float | None]:
         """See `Evaluator`."""
         whole, lost = self._energy.found() if self._energy else ((0, 0), 0)
-        return None if lost else in_ev(whole)
+        return [None if lost else in_ev(whole)]
 
 
 OF_PAIRS = Tiling(32, 2, 16, 1)

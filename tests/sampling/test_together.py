@@ -6,6 +6,7 @@ from ase.build import bulk
 
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
 from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.sweep import Sweep
 from taichimd.sampling.tempering import Chains
 from taichimd.sampling.together import Sweeps, go_together
 
@@ -98,14 +99,14 @@ def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
     sweeps = Sweeps(chains)
     before = [member.positions() for member in sweeps._batch.members]
-    sweeps._each.most.from_numpy(np.zeros(3))
-    sweeps._propose(sweeps._kernels.displace, 0)
+    sweep, batch = sweeps._sweep, sweeps._batch
+    sweep._propose(batch, sweep._kernels.displace, 0, -1)
     close = before[1].copy()
     close[3] = close[0] + [1e-3, 0.0, 0.0]
-    sweeps._batch.set_vectors("pos", {1: close})
-    found = sweeps._energies({})
-    assert [np.isinf(energy) for energy in found] == [False, True, False]
-    assert (found[0], found[2]) == (chains[0].energy, chains[2].energy)
+    batch.set_vectors("pos", {**dict(enumerate(before)), 1: close})
+    found = sweep._trial_energies(batch, (), [None] * 3, {})
+    assert [np.isinf(energy) for energy, _ in found] == [False, True, False]
+    assert (found[0][0], found[2][0]) == (chains[0].energy, chains[2].energy)
     np.testing.assert_array_equal(sweeps._batch.members[1].positions(), before[1])
 
 
@@ -115,15 +116,15 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
     chains, left = Chains(together), iter(range(30))
     chains.advance(9)
-    fine = Sweeps._energies
+    fine = Sweep._trial_energies
 
-    def failing(self, cells):
+    def failing(self, *given):
         if next(left) == 15:
             raise MemoryError
-        return fine(self, cells)
+        return fine(self, *given)
 
     with monkeypatch.context() as full:
-        full.setattr(Sweeps, "_energies", failing)
+        full.setattr(Sweep, "_trial_energies", failing)
         with pytest.raises(MemoryError):
             chains.advance(20)
     assert [one.step for one in together] == [9, 9, 9]
