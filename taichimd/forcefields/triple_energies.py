@@ -1,5 +1,6 @@
 """The energy of triples alone, without forces: what the host queues, and the numbers that it finds."""
 
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -7,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import literals, ti
+from taichimd.enumerate.triple_items import TILING, Spans, energy_items, of_systems
 from taichimd.enumerate.triple_tiles import (
     LOST,
     SPREAD,
-    TILING,
     UNIT,
     Placed,
     TripletFunction,
-    energy_items,
     tile_kernels,
 )
 
@@ -23,10 +23,10 @@ Whole = tuple[int, int]
 
 
 class WholeEnergy:
-    """Where kernels leave the energy of triples as whole numbers."""
+    """Where kernels leave the energy of the triples of each system as whole numbers."""
 
-    def __init__(self) -> None:
-        self._whole = ti.ndarray(ti.i64, LOST + 1)
+    def __init__(self, systems: int = 1) -> None:
+        self._systems, self._whole = systems, ti.ndarray(ti.i64, (LOST + 1) * systems)
 
     def queue(self, kernel: Any, *given: Any) -> None:
         """Queue a kernel whose last argument the numbers are."""
@@ -34,10 +34,12 @@ class WholeEnergy:
         with literals(ti.f64):
             kernel(*given, self._whole)
 
-    def found(self) -> tuple[Whole, int]:
-        """The energy, and how many sums are no energies of atoms that repel each other."""
-        whole = self._whole.to_numpy()
-        return (int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())), int(whole[LOST])
+    def found(self) -> list[tuple[Whole, int]]:
+        """Of each system the energy, and how many sums are no energies of atoms that repel each other."""
+        whole = self._whole.to_numpy().reshape(self._systems, LOST + 1)
+        one, two = whole[:, :SPREAD].sum(axis=1), whole[:, SPREAD:LOST].sum(axis=1)
+        lost = whole[:, LOST].tolist()
+        return [((a, b), c) for a, b, c in zip(one.tolist(), two.tolist(), lost, strict=True)]
 
 
 def in_ev(*parts: Whole) -> float:
@@ -47,27 +49,39 @@ def in_ev(*parts: Whole) -> float:
 
 
 class EnergyTiles(WholeEnergy):
-    """The energy of all triples of n atoms in tiles, each triple once.
+    """The energy of all triples of the atoms of each system in tiles, each triple once.
 
     Args:
         function, tiling: of `enumerate.triple_tiles`.
         backend: "cuda" or "cpu".
         n_kinds: species.
-        n: atoms.
+        sizes: atoms of each system.
     """
 
     def __init__(
-        self, function: TripletFunction, backend: str, n_kinds: int, n: int, tiling: Any = TILING
+        self,
+        function: TripletFunction,
+        backend: str,
+        n_kinds: int,
+        sizes: Sequence[int],
+        tiling: Any = TILING,
     ) -> None:
-        super().__init__()
+        super().__init__(len(sizes))
         self._kernel = tile_kernels(function, backend, n_kinds, tiling)[0]
-        self.table = energy_items(n, tiling)
-        self._items = integers(self.table)
+        self.table = of_systems(energy_items, sizes, tiling)
+        self._items, self._spans = integers(self.table), spans_of(sizes)
 
     def place(self, placed: Placed, nu: Any, first: int = 0, last: int | None = None) -> None:
         """Queue a part of the tiles, or all."""
         end = len(self.table) if last is None else last
-        self.queue(self._kernel, placed.kind.shape[0], first, end, self._items, placed, nu)
+        self.queue(self._kernel, first, end, self._items, self._spans, placed, nu)
+
+
+def spans_of(sizes: Sequence[int], system: Any = None) -> Spans:
+    """Where systems of so many atoms lie; `system`: that of each place."""
+    squares = np.cumsum([n * n for n in sizes]) - np.square(sizes)
+    begins = integers(np.cumsum([0, *sizes]).astype(np.int32))
+    return Spans(system, begins, integers(squares.astype(np.int32)))
 
 
 def placed_atoms(n: int) -> Placed:

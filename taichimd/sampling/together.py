@@ -26,7 +26,6 @@ def go_together(chains: Sequence[MonteCarlo]) -> bool:
         and len({_potential_of(chain) for chain in chains}) == 1
         and len({(chain.precision, chain.decomposition, chain.pressure is None) for chain in chains}) == 1
         and sum(chain.n_atoms for chain in chains) <= MOST_ATOMS
-        and not one.device.evaluators
         and why_alone(one.forcefield) is None
     )
 

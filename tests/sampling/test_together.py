@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from ase import Atoms
 from ase.build import bulk
 
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
@@ -82,6 +83,83 @@ def test_trials_that_leave_the_walls():
         assert_same(found, expected)
 
 
+def drop(n, side=15.0):
+    """Atoms near the points of a lattice, between walls."""
+    points = np.stack(np.meshgrid(*[np.arange(side // 4)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
+    return Atoms(f"Ar{n}", 3.7 * points + 2.0, cell=[side] * 3)
+
+
+TRIPLES = {
+    "cutoff": (argon, {"cutoff": 5.0}, {"pressure": 0.05}),
+    "all": (lambda: drop(27), {}, {"pressure": 0.05, "volume_move": 0.2}),
+    "direct": (lambda: drop(27), {"enumeration": "direct"}, {}),
+}
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("case", TRIPLES)
+def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
+    """With exchanges of positions, cells, energies and their homogeneous part, and with a restart."""
+    structure, limits, options = TRIPLES[case]
+    forcefield, found = ARGON + AxilrodTeller(nu=45.69, **limits), []
+    for together in (True, False):
+        rungs = ladder(structure(), forcefield, **options)
+        assert go_together(rungs)
+        chains = Chains(rungs, exchange=4)
+        chains._together = together
+        chains.advance(10)
+        if together:
+            states = [
+                {"positions": one.positions(), "cell": one.cell, "step": one.step, "bath": one.bath_state()}
+                for one in rungs
+            ]
+            rungs = ladder(structure(), forcefield, **options)
+            for one, state in zip(rungs, states, strict=True):
+                one.set_state(**state)
+            chains = Chains(rungs, exchange=4)
+        chains.advance(15)
+        found.append(rungs)
+    assert sum(one.moves.accepted for one in found[0]) > 0
+    for together, alone in zip(*found, strict=True):
+        assert_same(together, alone)
+
+
+@pytest.mark.runtime("quadrants")
+def test_chains_of_other_sizes():
+    """Of one tile and of two, with other temperatures, step sizes and seeds."""
+    forcefield, found = ARGON + AxilrodTeller(nu=45.69), []
+    for _ in range(2):
+        found.append(
+            [
+                MonteCarlo(drop(n, 20.0), forcefield, temperature=t, seed=n, move=0.3 / n)
+                for n, t in ((20, 80.0), (90, 300.0), (3, 150.0))
+            ]
+        )
+    assert go_together(found[0])
+    Chains(found[0]).advance(12)
+    for together, alone in zip(*found, strict=True):
+        alone.advance(12)
+        assert 0 < alone.moves.accepted
+        assert_same(together, alone)
+
+
+@pytest.mark.runtime("quadrants")
+def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone():
+    """Where an energy of triples is out of range, as it is alone."""
+    close = drop(27)
+    close.positions[1:3] = close.positions[0] + [[0.05, 0.0, 0.0], [0.0, 0.05, 0.0]]
+    forcefield = ARGON + AxilrodTeller(nu=45.69)
+    together, alone = (
+        [MonteCarlo(atoms, forcefield, temperature=80.0, move=0.01) for atoms in (drop(27), close)]
+        for _ in range(2)
+    )
+    assert abs(alone[1].energy) > 1e6
+    Chains(together).advance(4)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(4)
+        assert_same(found, expected)
+
+
 @pytest.mark.runtime("quadrants")
 def test_who_goes_together():
     pairs = ladder(argon(), ARGON)
@@ -90,8 +168,8 @@ def test_who_goes_together():
     assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, pressure=0.1)])
     other = LennardJones(**testing.ARGON, cutoff=5.9)
     assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0)])
-    # Triples have an energy of their own, which is of all atoms.
-    assert not go_together(ladder(argon(), ARGON + AxilrodTeller(nu=45.69, cutoff=5.0)))
+    by_products = AxilrodTeller(nu=45.69, enumeration="matrix")
+    assert not go_together(ladder(drop(27), ARGON + by_products))
 
 
 @pytest.mark.runtime("quadrants")
