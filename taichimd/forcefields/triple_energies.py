@@ -80,8 +80,7 @@ class EnergyTiles(WholeEnergy):
 def spans_of(sizes: Sequence[int], system: Any = None) -> Spans:
     """Where systems of so many atoms lie; `system`: that of each place."""
     squares = np.cumsum([n * n for n in sizes]) - np.square(sizes)
-    begins = integers(np.cumsum([0, *sizes]).astype(np.int32))
-    return Spans(system, begins, integers(squares.astype(np.int32)))
+    return Spans(system, integers(np.cumsum([0, *sizes])), integers(squares))
 
 
 def placed_atoms(n: int) -> Placed:
@@ -89,8 +88,8 @@ def placed_atoms(n: int) -> Placed:
     return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
 
 
-def integers(table: NDArray[np.int32]) -> Any:
-    """A table of whole numbers on the device, flat."""
+def integers(table: NDArray[np.integer[Any]]) -> Any:
+    """A table of whole numbers on the device, flat, of 32 bits."""
     array = ti.ndarray(ti.i32, table.size)
-    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
+    array.from_numpy(np.ascontiguousarray(table, np.int32).reshape(-1))
     return array

@@ -32,9 +32,8 @@ from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.conditions import check_ensemble, outside, refused
-from taichimd.sampling.local_energy import locals_of
 from taichimd.sampling.rates import Check, Rate
-from taichimd.sampling.singles import SingleMoves
+from taichimd.sampling.singles import singles_for
 from taichimd.sampling.sweep import ALL, BOARD, SINGLE, Sweep
 
 if TYPE_CHECKING:
@@ -101,6 +100,7 @@ class MonteCarlo(Engine):
         moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
         check: `Check`.
         free: number of atoms that move.
+        in_sequence: whether moves of single atoms come one after the other, in batches (`sequence`).
         changes: how often positions, cell or energy were changed, but for a sweep of several chains.
     """
 
@@ -136,7 +136,11 @@ class MonteCarlo(Engine):
         self.free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self.changes = 0
         self._known: Energy | None = None
-        self._sweep = Sweep(self._state, self._single_moves() if kind == SINGLE else None)
+        singles = None
+        if kind == SINGLE:
+            singles = singles_for(self.device, self.forcefield, set(self.symbols), self.backend)
+        self.in_sequence = singles is not None and singles.in_sequence
+        self._sweep = Sweep(self._state, singles)
         heights = self.device.cell.frame.heights[self.pbc]
         self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
 
@@ -241,13 +245,6 @@ class MonteCarlo(Engine):
         self.compile_seconds += time.perf_counter() - begin
         return time.perf_counter() - begin
 
-    def _single_moves(self) -> SingleMoves | None:
-        bounds = self.forcefield.bind(sorted(set(self.symbols)))
-        terms = locals_of(bounds)
-        if terms is None or self._all_pairs:
-            return None
-        return SingleMoves(self.device, bounds, terms, self.forcefield.cutoff, self.backend)
-
     @property
     def _kt(self) -> float:
         return float(units.KB * self.temperature)
@@ -265,8 +262,8 @@ class MonteCarlo(Engine):
         heights = self.device.cell.frame.heights[self.pbc]
         return not len(heights) or bool(heights.min() > self.forcefield.cutoff)
 
-    def take_energy(self, energy: Energy | None) -> None:
-        """Atoms have gone where it is this one; None: only an evaluation tells."""
+    def take_energy(self, energy: Energy) -> None:
+        """Atoms have gone where it is this one."""
         self._known = energy
 
     def leaves(self, positions: Callable[[], Array], cell: Array) -> bool:

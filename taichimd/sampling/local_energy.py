@@ -18,7 +18,7 @@ from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import PairTerm, Triples
 from taichimd.neighbours.rows import slot
-from taichimd.sampling.batch import batch_end
+from taichimd.sampling.batch import FIRST, LAST
 
 
 @dataclass(frozen=True)
@@ -59,8 +59,8 @@ range and move at the same time; those whose moves are of the same batch."""
 def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, others: int) -> Any:
     """Device function `(sums, i, lane, many, x, y, first, g, k)`: adds the change of term k if atom i goes from x to y.
 
-    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour, or the
-    first place of the batch.
+    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour, or
+    what the thread works for (`batch`).
 
     Args:
         local: the term; not one of all triples.
@@ -122,7 +122,7 @@ def entry_function(real: Any, layout: int, others: int) -> Any:
             counts = counts and (cell == own or cell < first or cell >= first + g.size)
         if ti.static(others == THE_BATCH):
             place = g.order.place_of[g.atoms.ident[j]]
-            counts = counts and (place < first or place >= batch_end(first, g.share.free))
+            counts = counts and (place < first[FIRST] or place >= first[LAST])
         d = ti.Vector.zero(real, 3)
         if counts:
             d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)

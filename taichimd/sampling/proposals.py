@@ -11,15 +11,6 @@ from taichimd.core.streams import MC_MOVE
 from taichimd.system.state import Atoms
 
 
-class Trials(Bundle):
-    """Trial moves of single atoms."""
-
-    most: Any = Number("real", "largest displacement along an axis, angstrom")
-    beta: Any = Number("f64", "1/kT, 1/eV")
-    seed: Any = Number("i64", "seed")
-    sweep: Any = Number("i64", "number of the sweep")
-
-
 @ti.func
 def trial_move(x, most, seed, atom, sweep):
     """Where an atom at x is to go, within a cube of side 2 `most` around it, and the number that decides."""
@@ -32,14 +23,20 @@ BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, an
 
 
 class Each(Bundle):
-    """What systems do, in proposals of all of them."""
+    """What systems do, in trial moves of all of them."""
 
     system: Any = Array("i32", "n", "system of the atom at a place")
     firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")
     most: Any = Array("real", "systems", "largest displacement along an axis, angstrom")
+    beta: Any = Array("f64", "systems", "1/kT, 1/eV")
     seeds: Any = Array("i64", "systems", "seed")
     factors: Any = Array("real", "systems", "of all lengths")
     back: Any = Array("i32", "systems", "1 where the positions before the trial come back")
+
+
+SINGLE_MOVES = Each.only("most", "beta", "seeds")
+"""Of trial moves of single atoms, which kernels decide on."""
+SWEEP = Number("i64", "number of the sweep")
 
 
 @cache
@@ -52,7 +49,7 @@ def proposals(real: Any) -> Any:
     types = types_of(real)
     atoms_of = Atoms.only("n", "pos", "ident")
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, each=Each.only("system", "firsts", "most", "seeds"), sweep=Number("i64", "number of the sweep"), only=Number("i32", "number of the atom that moves in its system; -1: all do"))  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, each=Each.only("system", "firsts", "most", "seeds"), sweep=SWEEP, only=Number("i32", "number of the atom that moves in its system; -1: all do"))  # fmt: skip
     def displace(atoms, before, each, sweep, only):
         """Move free atoms, each within a cube of side 2 `most` around it."""
         for i in range(atoms.n):

@@ -1,5 +1,6 @@
 """Trial moves of single atoms, cell by cell of a board, with what each changes of the energy."""
 
+from collections.abc import Collection
 from functools import cache
 from math import fsum, sqrt
 from typing import Any
@@ -12,6 +13,7 @@ from taichimd.core.math import log
 from taichimd.core.runtime import WARPS, ti
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, from_first
+from taichimd.forcefields.base import ALL_PAIRS, ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
@@ -26,8 +28,8 @@ from taichimd.sampling.block_moves import (
     room_for,
 )
 from taichimd.sampling.board import Board, Boards, corner_of
-from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function
-from taichimd.sampling.proposals import Trials, trial_move
+from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function, locals_of
+from taichimd.sampling.proposals import SINGLE_MOVES, SWEEP, Each, trial_move
 from taichimd.sampling.sequence import Sequence
 from taichimd.system.state import Atoms
 
@@ -84,8 +86,8 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                 change = from_first(change)
         return change, turns
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), groups=Number("i32", "of threads that have a cell at a time"), trials=Trials, room=Room if shared else None)  # fmt: skip
-    def move(atoms, verlet, rows, tables, board, size, colour, groups, trials, room):
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), groups=Number("i32", "of threads that have a cell at a time"), trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None)  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, size, colour, groups, trials, sweep, room):
         g = _Given(
             atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size, room=room
         )  # fmt: skip
@@ -103,12 +105,12 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                     i = board.members[m]
                     if atoms.inverse_mass[i] > 0.0:
                         x = atoms.pos[i]
-                        y, chance = trial_move(x, trials.most, trials.seed, atoms.ident[i], trials.sweep)
+                        y, chance = trial_move(x, trials.most[0], trials.seeds[0], atoms.ident[i], sweep)
                         leaves = corner_of(y, board) - corner_of(x, board)
                         if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
                             change, turns = change_of(i, group, lane, turn, x, y, first, g)
                             turn = turns
-                            if ti.cast(log(chance), ti.f64) < -trials.beta * change:
+                            if ti.cast(log(chance), ti.f64) < -trials.beta[0] * change:
                                 # All threads of a cell write the same: each finds it in the next move.
                                 atoms.pos[i] = y
                                 gain += change
@@ -122,13 +124,16 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
 
 
 class SingleMoves:
-    """Sweeps of single moves of one system.
+    """Sweeps of single moves of one system; without a cutoff, of several.
 
     Args:
-        device: the system.
-        bounds: its terms with their parameters. terms: how their energy changes.
+        device: the systems.
+        bounds: terms with their parameters. terms: how their energy changes.
         cutoff: range of the energy, angstrom.
         backend: "cuda" or "cpu".
+
+    Attributes:
+        in_sequence: whether moves come one after the other: then there may be several systems.
     """
 
     def __init__(
@@ -136,8 +141,8 @@ class SingleMoves:
     ) -> None:
         state = device.state
         n_kinds = bounds[0].terms.n_kinds
-        self._device, self._terms = device, terms
-        self._sequence = Sequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
+        self._device, self._terms, self.in_sequence = device, terms, bool(np.isinf(cutoff))
+        self._sequence = Sequence(device, terms, n_kinds, backend) if self.in_sequence else None
         if self._sequence is None:
             self._boards = Boards(state, cutoff)
             self._shared, self._room, self._most_groups = in_blocks(terms, backend), Room(0), 0
@@ -147,47 +152,62 @@ class SingleMoves:
             for bound, local in zip(bounds, terms, strict=True)
         )
 
-    def sweep(self, uniform: NDArray[np.float64], trials: Trials) -> tuple[float | None, int]:
+    def sweep(
+        self, uniform: list[NDArray[np.float64]], trials: Each, most: float, sweep: int
+    ) -> list[tuple[float | None, int]]:
         """A trial move of each free atom.
 
         Args:
-            uniform: 11 random numbers: shifts of the board, and the order of its colours.
+            uniform: 11 random numbers of each system: shifts of the board, and the order of its colours.
             trials: what the moves are.
+            most: the largest displacement of all, angstrom.
+            sweep: number of the sweep.
 
         Returns:
-            Change of the energy, eV, None where only a full evaluation tells; and accepted moves.
+            Of each system the change of the energy, eV, None where only a full evaluation tells; and accepted moves.
         """
         device, lists = self._device, self._device.lists
-        device.fit_lists(sqrt(3.0) * trials.most)
+        device.fit_lists(sqrt(3.0) * most)
         rows = tuple(
             None if local.everywhere else one.near if lists.near_list else lists.verlet
             for one, local in zip(lists.near, self._terms, strict=True)
         )
         if self._sequence is not None:
-            found = self._sequence.sweep(rows, self._tables, trials)
+            found = self._sequence.sweep(rows, self._tables, trials, sweep)
             device.moved()
             return found
-        boards = self._boards
-        boards.place(device.cell.frame, uniform[:3], device.call)
+        boards, (shifts,) = self._boards, uniform
+        boards.place(device.cell.frame, shifts[:3], device.call)
         groups = boards.size
         if self._shared:
             groups = min(groups, MOST_BLOCKS)
             self._reserve(max(one.width for one in rows), groups)
-        for colour in np.argsort(uniform[3:]).tolist():
+        for colour in np.argsort(shifts[3:]).tolist():
             if colour in boards.colours:
                 device.launch(
                     self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, boards.size, colour,
-                    groups, trials, self._room,
+                    groups, trials, sweep, self._room,
                 )  # fmt: skip
         gain, accepted = boards.results()
         device.moved()
-        return fsum(gain.tolist()), accepted
+        return [(fsum(gain.tolist()), accepted)]
 
     def _reserve(self, width: int, groups: int) -> None:
         """Room for so many neighbours in each of so many blocks."""
         if width > self._room.width or groups > self._most_groups:
             width, groups = max(width, self._room.width), max(groups, self._most_groups)
             self._room, self._most_groups = room_for(width, groups), groups
+
+
+def singles_for(
+    device: Device, forcefield: ForceField, species: Collection[str], backend: str
+) -> SingleMoves | None:
+    """What moves single atoms of some species; None if a term does not say how its energy changes with one atom."""
+    bounds = forcefield.bind(sorted(species))
+    terms = locals_of(bounds)
+    if terms is None or forcefield.enumeration == ALL_PAIRS:
+        return None
+    return SingleMoves(device, bounds, terms, forcefield.cutoff, backend)
 
 
 def _numbers(bound: Bound) -> Any:

@@ -15,7 +15,7 @@ from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE
 from taichimd.program.device import Device, Energy
 from taichimd.program.results import Array
-from taichimd.sampling.proposals import Each, Trials, proposals
+from taichimd.sampling.proposals import Each, proposals
 from taichimd.sampling.singles import SingleMoves
 from taichimd.system.state import State
 
@@ -57,7 +57,7 @@ class Sweep:
 
     Args:
         state: the atoms of their systems.
-        singles: of one chain of single moves, what knows how they change its energy; else None.
+        singles: of chains of single moves, what knows how they change energies; else None.
     """
 
     def __init__(self, state: State, singles: SingleMoves | None = None) -> None:
@@ -77,15 +77,26 @@ class Sweep:
         if first.kind == ALL:
             self._displace(chains, systems, [float(one[MOVE]) for one in uniform])
         elif self._singles is not None and first.wide:
-            before = first.energy
-            trials = Trials(first.moves.size, first.beta, first.seed, first.step)
-            change, accepted = self._singles.sweep(uniform[0][BOARD:], trials)
-            first.take_energy(None if change is None else (before + change, None))
-            first.moves.count(accepted, first.free)
+            self._move_singles(self._singles, chains, systems, [one[BOARD:] for one in uniform])
         else:
             self._displace_each(first, systems)
         if first.pressure is not None:
             self._change_volumes(chains, systems, uniform)
+
+    def _move_singles(
+        self, singles: SingleMoves, chains: Sequence["MonteCarlo"], systems: Systems, uniform: list[Array]
+    ) -> None:
+        """Trial moves of single atoms that kernels decide on."""
+        before = [one.energy for one in chains]
+        self._tell("beta", [one.beta for one in chains])
+        most = max(one.moves.size for one in chains)
+        changes = singles.sweep(uniform, self._each, most, chains[0].step)
+        systems.forget()
+        rough = any(change is None for change, _ in changes)
+        whole = systems.energies() if rough else []
+        for k, (one, (change, accepted)) in enumerate(zip(chains, changes, strict=True)):
+            one.take_energy(whole[k] if change is None else (before[k] + change, None))
+            one.moves.count(accepted, one.free)
 
     def _displace_each(self, chain: "MonteCarlo", systems: Systems) -> None:
         """A trial move of each free atom, with a full evaluation each."""

@@ -11,22 +11,22 @@ from ase import Atoms
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import why_alone
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.sweep import ALL, Sweep
+from taichimd.sampling.singles import singles_for
+from taichimd.sampling.sweep import ALL, SINGLE, Sweep
 
 MOST_ATOMS = 300_000
 """Of all chains: with more, each of them keeps a device busy alone, and lists of all take memory."""
 
 
 def go_together(chains: Sequence[MonteCarlo]) -> bool:
-    """Whether chains can have their sweeps in one launch: moves of all atoms, whose energy a batch knows."""
-    one = chains[0]
+    """Whether chains can have their sweeps in one launch: of all atoms, or of single ones in sequence."""
     return (
         len(chains) > 1
-        and all(type(chain) is MonteCarlo and chain.kind == ALL for chain in chains)
+        and all(type(chain) is MonteCarlo and (chain.kind == ALL or chain.in_sequence) for chain in chains)
         and len({_potential_of(chain) for chain in chains}) == 1
-        and len({(chain.precision, chain.decomposition, chain.pressure is None) for chain in chains}) == 1
+        and len({(one.kind, one.precision, one.decomposition, one.pressure is None) for one in chains}) == 1
         and sum(chain.n_atoms for chain in chains) <= MOST_ATOMS
-        and why_alone(one.forcefield) is None
+        and why_alone(chains[0].forcefield) is None
     )
 
 
@@ -47,7 +47,10 @@ class Sweeps:
             systems, first.forcefield, backend=first.backend, precision=first.precision,
             decomposition=first.decomposition, fixed=[one.fixed for one in chains],
         )  # fmt: skip
-        self._sweep = Sweep(self._batch.device.state)
+        device, singles = self._batch.device, None
+        if first.kind == SINGLE:
+            singles = singles_for(device, first.forcefield, set(first.symbols), first.backend)
+        self._sweep = Sweep(device.state, singles)
         self._changes = [one.changes for one in chains]
 
     def advance(self, sweeps: int) -> None:

@@ -144,6 +144,62 @@ def test_chains_of_other_sizes():
 
 
 @pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("mixed", [False, True])
+def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
+    """Of several sizes, with fixed atoms, exchanges of two chains and a restart of all."""
+    forcefield, sizes = ARGON + AxilrodTeller(nu=45.69), (3, 40, 40, 21)
+    if mixed:
+        pairs = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
+        nu = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+        forcefield = LennardJones(cutoff=6.0, pairs=pairs) + AxilrodTeller(nu)
+
+    def made():
+        for k, n in enumerate(sizes):
+            atoms = drop(n, 20.0)
+            if mixed:
+                atoms.symbols[::3] = "Kr"
+            yield MonteCarlo(
+                atoms, forcefield, temperature=90.0 + 60.0 * k, seed=k + 3, kind="single", move=0.3 + 0.1 * k,
+                equilibration=10, fixed=np.arange(n) % 7 == 1 if n == 40 else None,
+            )  # fmt: skip
+
+    together, alone = list(made()), list(made())
+    assert go_together(together)
+    Chains(together).advance(6)
+    states = [{"positions": one.positions(), "step": one.step, "bath": one.bath_state()} for one in together]
+    together = list(made())
+    for one, state in zip(together, states, strict=True):
+        one.set_state(**state)
+    chains = Chains(together)
+    for one in alone:
+        one.advance(6)
+    for rungs in (together, alone):
+        rungs[1].swap(rungs[2])
+    chains.advance(7)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(7)
+        assert 0 < expected.moves.accepted < expected.moves.tried
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+def test_single_moves_out_of_a_rough_start():
+    """Where sums are out of range, only an evaluation tells the energy."""
+    close = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
+    forcefield, options = ARGON + AxilrodTeller(nu=45.69), {"kind": "single", "move": 2.0, "seed": 4}
+    together, alone = (
+        [MonteCarlo(atoms, forcefield, temperature=80.0, **options) for atoms in (drop(5), close)]
+        for _ in range(2)
+    )
+    assert alone[1].energy > 1e6
+    Chains(together).advance(30)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(30)
+        assert expected.energy < 1.0
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
 def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone():
     """Where an energy of triples is out of range, as it is alone."""
     close = drop(27)
