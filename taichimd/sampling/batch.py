@@ -40,7 +40,10 @@ DEEP = 8
 
 
 SYSTEM, BEGIN, END, FIRST, LAST = range(5)
-"""What a thread works for, a vector: its system, the places at which that begins and ends, and those of the batch."""
+"""What a thread works for, a vector: its system, the places at which that begins and ends, and those of the batch.
+
+On a board (`board`) FIRST and LAST are the cells of a colour.
+"""
 
 
 @ti.func

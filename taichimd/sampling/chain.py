@@ -27,6 +27,7 @@ from taichimd.core.philox import Stream, logarithm
 from taichimd.core.streams import MC_SWEEP
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import METROPOLIS
+from taichimd.neighbours.box import Frame
 from taichimd.program.device import Energy
 from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
@@ -100,7 +101,7 @@ class MonteCarlo(Engine):
         moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
         check: `Check`.
         free: number of atoms that move.
-        in_sequence: whether moves of single atoms come one after the other, in batches (`sequence`).
+        apart: whether moves of single atoms have a full evaluation each.
         changes: how often positions, cell or energy were changed, but for a sweep of several chains.
     """
 
@@ -139,7 +140,7 @@ class MonteCarlo(Engine):
         singles = None
         if kind == SINGLE:
             singles = singles_for(self.device, self.forcefield, set(self.symbols), self.backend)
-        self.in_sequence = singles is not None and singles.in_sequence
+        self.apart = singles is None and kind == SINGLE
         self._sweep = Sweep(self._state, singles)
         heights = self.device.cell.frame.heights[self.pbc]
         self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
@@ -256,12 +257,6 @@ class MonteCarlo(Engine):
         """1/kT, 1/eV."""
         return 1.0 / self._kt
 
-    @property
-    def wide(self) -> bool:
-        """Whether the cell is so wide that no atom is in range of its own image."""
-        heights = self.device.cell.frame.heights[self.pbc]
-        return not len(heights) or bool(heights.min() > self.forcefield.cutoff)
-
     def take_energy(self, energy: Energy) -> None:
         """Atoms have gone where it is this one."""
         self._known = energy
@@ -304,6 +299,11 @@ class MonteCarlo(Engine):
     def members(self) -> "list[MonteCarlo]":
         """Itself."""
         return [self]
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice."""
+        return self.device.cell.frame
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
         """Of the present positions, as `Device.energies`."""

@@ -34,7 +34,7 @@ class Each(Bundle):
     back: Any = Array("i32", "systems", "1 where the positions before the trial come back")
 
 
-SINGLE_MOVES = Each.only("most", "beta", "seeds")
+SINGLE_MOVES = Each.only("firsts", "most", "beta", "seeds")
 """Of trial moves of single atoms, which kernels decide on."""
 SWEEP = Number("i64", "number of the sweep")
 

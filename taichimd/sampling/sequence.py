@@ -263,7 +263,7 @@ def sequence_kernels(
     return begin, move
 
 
-class Sequence:
+class InSequence:
     """The arrays of sweeps.
 
     Args:

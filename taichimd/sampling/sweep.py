@@ -13,6 +13,7 @@ from taichimd.core.host_copies import to_device
 from taichimd.core.philox import blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE
+from taichimd.neighbours.box import Frame
 from taichimd.program.device import Device, Energy
 from taichimd.program.results import Array
 from taichimd.sampling.proposals import Each, proposals
@@ -37,7 +38,7 @@ class Systems(Protocol):
 
     @property
     def members(self) -> Sequence[Any]:
-        """Each with `positions` and `cell`."""
+        """Each with `positions`, `cell` and `frame`."""
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
         """As `Device.energies`."""
@@ -76,12 +77,16 @@ class Sweep:
         self._tell("most", [one.moves.size for one in chains])
         if first.kind == ALL:
             self._displace(chains, systems, [float(one[MOVE]) for one in uniform])
-        elif self._singles is not None and first.wide:
+        elif self._singles is not None and self.fits(chains, systems):
             self._move_singles(self._singles, chains, systems, [one[BOARD:] for one in uniform])
         else:
             self._displace_each(first, systems)
         if first.pressure is not None:
             self._change_volumes(chains, systems, uniform)
+
+    def fits(self, chains: Sequence["MonteCarlo"], systems: Systems) -> bool:
+        """Whether no atom is in range of its own image; else single moves have full evaluations."""
+        return all(_wide(member.frame, chains[0].forcefield.cutoff) for member in systems.members)
 
     def _move_singles(
         self, singles: SingleMoves, chains: Sequence["MonteCarlo"], systems: Systems, uniform: list[Array]
@@ -90,7 +95,8 @@ class Sweep:
         before = [one.energy for one in chains]
         self._tell("beta", [one.beta for one in chains])
         most = max(one.moves.size for one in chains)
-        changes = singles.sweep(uniform, self._each, most, chains[0].step)
+        frames = [member.frame for member in systems.members]
+        changes = singles.sweep(frames, uniform, self._each, most, chains[0].step)
         systems.forget()
         rough = any(change is None for change, _ in changes)
         whole = systems.energies() if rough else []
@@ -197,6 +203,11 @@ class Sweep:
         if cells:
             systems.set_cells({k: cells[k] for k in numbers})
         self._propose(systems, self._kernels.restore)
+
+
+def _wide(frame: Frame, cutoff: float) -> bool:
+    heights = frame.heights[frame.pbc]
+    return not len(heights) or bool(heights.min() > cutoff)
 
 
 def _power(factor: float, degree: int) -> float:

@@ -5,6 +5,7 @@ Each chain decides alone, with its own random numbers, and has the bits that it 
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from ase import Atoms
 
@@ -12,17 +13,17 @@ from taichimd.program.batch import Batch
 from taichimd.program.batchable import why_alone
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.singles import singles_for
-from taichimd.sampling.sweep import ALL, SINGLE, Sweep
+from taichimd.sampling.sweep import SINGLE, Sweep
 
 MOST_ATOMS = 300_000
 """Of all chains: with more, each of them keeps a device busy alone, and lists of all take memory."""
 
 
 def go_together(chains: Sequence[MonteCarlo]) -> bool:
-    """Whether chains can have their sweeps in one launch: of all atoms, or of single ones in sequence."""
+    """Whether chains can have their sweeps in one launch."""
     return (
         len(chains) > 1
-        and all(type(chain) is MonteCarlo and (chain.kind == ALL or chain.in_sequence) for chain in chains)
+        and all(type(chain) is MonteCarlo and not chain.apart for chain in chains)
         and len({_potential_of(chain) for chain in chains}) == 1
         and len({(one.kind, one.precision, one.decomposition, one.pressure is None) for one in chains}) == 1
         and sum(chain.n_atoms for chain in chains) <= MOST_ATOMS
@@ -56,17 +57,30 @@ class Sweeps:
     def advance(self, sweeps: int) -> None:
         """So many sweeps of all chains; after an error they are where they were before."""
         self._take()
-        before = [(one.step, one.bath_state()) for one in self._chains]
+        before: list[dict[str, Any]] = [
+            {"positions": one.positions(), "cell": one.cell, "step": one.step, "bath": one.bath_state()}
+            for one in self._chains
+        ]
         try:
             for _ in range(sweeps):
-                self._sweep(self._chains, self._batch)
-                for one in self._chains:
-                    one.count_sweep()
+                self._sweep_all()
         except BaseException:
-            for one, (step, counted) in zip(self._chains, before, strict=True):
-                one.set_state(step=step, bath=counted)
+            for one, state in zip(self._chains, before, strict=True):
+                one.set_state(**state)
             raise
         self._give()
+
+    def _sweep_all(self) -> None:
+        """A sweep of all; of one after the other where a cell is too narrow (`Sweep.fits`)."""
+        if self._chains[0].kind == SINGLE and not self._sweep.fits(self._chains, self._batch):
+            self._give()
+            for one in self._chains:
+                one.advance(1)
+            self._take()
+            return
+        self._sweep(self._chains, self._batch)
+        for one in self._chains:
+            one.count_sweep()
 
     def _take(self) -> None:
         """Positions and cells of chains that others have changed."""

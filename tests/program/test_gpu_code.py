@@ -24,7 +24,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
         "triangles",
         "batch-npt",
         "monte-carlo-one-by-one",
-        "chains-one-by-one",
+        "single-moves-together",
     ]
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
     output = subprocess.run(command, capture_output=True, text=True)

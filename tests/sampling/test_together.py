@@ -182,6 +182,65 @@ def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
         assert_same(found, expected)
 
 
+def slab():
+    atoms = bulk("Ar", cubic=True, a=5.5).repeat((3, 2, 2))
+    atoms.pbc = (True, False, True)
+    return atoms
+
+
+def mixture():
+    atoms = argon()
+    atoms.symbols[::3] = "Kr"
+    return atoms
+
+
+MIXED = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+BOARDS = {
+    "pressure": ([argon, lambda: bulk("Ar", cubic=True, a=5.5).repeat((2, 3, 5))], ARGON, {"pressure": 0.05}),
+    "open": ([lambda: drop(60, 20.0), slab, argon], ARGON, {}),
+    "triples": (
+        [mixture, lambda: mixture().repeat((2, 1, 1))],
+        LennardJones(
+            cutoff=5.0,
+            pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}},
+        )
+        + AxilrodTeller(MIXED, cutoff=5.0, product_cutoff=4.8),
+        {"precision": "mixed"},
+    ),
+    # The first atom sees its own image, and has a full evaluation for each move.
+    "narrow": ([lambda: bulk("Ar", cubic=True, a=5.5), argon], ARGON, {"pressure": 0.05}),
+}
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("case", BOARDS)
+def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
+    """Of several sizes and cells, temperatures and step sizes; with a restart."""
+    structures, forcefield, options = BOARDS[case]
+
+    def made():
+        return [
+            MonteCarlo(
+                structure(), forcefield, temperature=90.0 + 60.0 * k, seed=k + 3, kind="single",
+                move=0.3 + 0.1 * k, volume_move=0.02, equilibration=8, **options,
+            )
+            for k, structure in enumerate(structures)
+        ]  # fmt: skip
+
+    together, alone = made(), made()
+    assert go_together(together)
+    Chains(together).advance(5)
+    again = made()
+    for one, other in zip(again, together, strict=True):
+        state = {"positions": other.positions(), "cell": other.cell, "bath": other.bath_state()}
+        one.set_state(**state, step=other.step)
+    Chains(again).advance(6)
+    for found, expected in zip(again, alone, strict=True):
+        expected.advance(11)
+        assert 0 < expected.moves.accepted < expected.moves.tried
+        assert_same(found, expected)
+
+
 @pytest.mark.runtime("quadrants")
 def test_single_moves_out_of_a_rough_start():
     """Where sums are out of range, only an evaluation tells the energy."""
@@ -224,6 +283,8 @@ def test_who_goes_together():
     assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, pressure=0.1)])
     other = LennardJones(**testing.ARGON, cutoff=5.9)
     assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0)])
+    silicon = {"temperature": 600.0, "kind": "single"}
+    assert not go_together([MonteCarlo(bulk("Si", cubic=True), "Si.sw", **silicon) for _ in range(2)])
     by_products = AxilrodTeller(nu=45.69, enumeration="matrix")
     assert not go_together(ladder(drop(27), ARGON + by_products))
 
