@@ -1,7 +1,6 @@
 """The energy of triples alone, without forces: what the host queues, and the numbers that it finds."""
 
 from collections.abc import Sequence
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -44,8 +43,9 @@ class WholeEnergy:
 
 def in_ev(*parts: Whole) -> float:
     """The energy (eV) of all parts together, rounded once."""
-    unit = Fraction(UNIT)
-    return float(sum(one * unit + two * unit * unit for one, two in parts))
+    per_unit = round(1.0 / UNIT)
+    # A whole number becomes a float64 with one rounding, and a power of two changes no digit.
+    return float(sum(one * per_unit + two for one, two in parts)) * UNIT * UNIT
 
 
 class EnergyTiles(WholeEnergy):

@@ -296,7 +296,7 @@ class Device:
         """Potential energy of each system, eV, as the last `finish` has left it."""
         if self.sums is None:
             return [self.totals()[0]]
-        found: list[float] = self.sums.of("totals", *self.outputs)[:, 0].tolist()
+        found: list[float] = self.sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
         return found
 
     def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:

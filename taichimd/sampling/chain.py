@@ -23,8 +23,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.matrix3 import determinant
-from taichimd.core.philox import Stream, logarithm
-from taichimd.core.streams import MC_SWEEP
+from taichimd.core.philox import logarithm
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import METROPOLIS
 from taichimd.neighbours.box import Frame
@@ -35,7 +34,7 @@ from taichimd.program.totals import stress_of
 from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import singles_for
-from taichimd.sampling.sweep import ALL, BOARD, SINGLE, Sweep
+from taichimd.sampling.sweep import ALL, SINGLE, Sweep
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -180,10 +179,6 @@ class MonteCarlo(Engine):
             self._sweep([self], self)
             self.count_sweep()
         self.changes += 1
-
-    def uniform(self) -> Array:
-        """Uniform numbers of the next sweep."""
-        return Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11)
 
     def count_sweep(self) -> None:
         """A sweep is over."""

@@ -10,9 +10,9 @@ import numpy as np
 
 from taichimd.core.errors import StructureError
 from taichimd.core.host_copies import to_device
-from taichimd.core.philox import blocks, uniforms
+from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
-from taichimd.core.streams import MC_MOVE
+from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.neighbours.box import Frame
 from taichimd.program.device import Device, Energy
 from taichimd.program.results import Array
@@ -27,6 +27,7 @@ ALL, SINGLE = "all", "single"
 MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
 """Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
 are of the board."""
+NUMBERS = BOARD + 11
 
 
 class Systems(Protocol):
@@ -72,13 +73,15 @@ class Sweep:
 
     def __call__(self, chains: Sequence["MonteCarlo"], systems: Systems) -> None:
         """One sweep of all."""
-        uniform, first = [one.uniform() for one in chains], chains[0]
-        self._tell("seeds", [one.seed for one in chains])
+        first, seeds = chains[0], [one.seed for one in chains]
+        words = blocks(seeds, np.full(len(chains), GLOBAL), first.step, MC_SWEEP, 0, (NUMBERS + 1) // 2)
+        uniform = uniforms(words).reshape(len(chains), -1)[:, :NUMBERS]
+        self._tell("seeds", seeds)
         self._tell("most", [one.moves.size for one in chains])
         if first.kind == ALL:
-            self._displace(chains, systems, [float(one[MOVE]) for one in uniform])
+            self._displace(chains, systems, uniform[:, MOVE].tolist())
         elif self._singles is not None and self.fits(chains, systems):
-            self._move_singles(self._singles, chains, systems, [one[BOARD:] for one in uniform])
+            self._move_singles(self._singles, chains, systems, uniform[:, BOARD:])
         else:
             self._displace_each(first, systems)
         if first.pressure is not None:
@@ -89,14 +92,14 @@ class Sweep:
         return all(_wide(member.frame, chains[0].forcefield.cutoff) for member in systems.members)
 
     def _move_singles(
-        self, singles: SingleMoves, chains: Sequence["MonteCarlo"], systems: Systems, uniform: list[Array]
+        self, singles: SingleMoves, chains: Sequence["MonteCarlo"], systems: Systems, uniform: Array
     ) -> None:
         """Trial moves of single atoms that kernels decide on."""
         before = [one.energy for one in chains]
         self._tell("beta", [one.beta for one in chains])
         most = max(one.moves.size for one in chains)
         frames = [member.frame for member in systems.members]
-        changes = singles.sweep(frames, uniform, self._each, most, chains[0].step)
+        changes = singles.sweep(frames, list(uniform), self._each, most, chains[0].step)
         systems.forget()
         rough = any(change is None for change, _ in changes)
         whole = systems.energies() if rough else []
@@ -124,11 +127,9 @@ class Sweep:
         accepted = [one.accepts(uniform[k], new[k][0] - old[k]) for k, one in enumerate(chains)]
         self._decide(chains, systems, accepted, new, {})
 
-    def _change_volumes(
-        self, chains: Sequence["MonteCarlo"], systems: Systems, uniform: Sequence[Array]
-    ) -> None:
+    def _change_volumes(self, chains: Sequence["MonteCarlo"], systems: Systems, uniform: Array) -> None:
         old, cells = [one.energy for one in chains], [one.cell for one in systems.members]
-        trials = [one.trial_volume(float(uniform[k][VOLUME])) for k, one in enumerate(chains)]
+        trials = [one.trial_volume(float(uniform[k, VOLUME])) for k, one in enumerate(chains)]
         after = [cell * factor for cell, (_, factor) in zip(cells, trials, strict=True)]
         self._tell("factors", [factor for _, factor in trials])
         self._propose(systems, self._kernels.scale)
@@ -141,7 +142,7 @@ class Sweep:
         new = self._trial_energies(systems, set(), known, before)
         accepted = [
             one.accepts_volume(
-                float(uniform[k][VOLUME_MOVE]), new[k][0] - old[k], trials[k][0], (cells[k], after[k])
+                float(uniform[k, VOLUME_MOVE]), new[k][0] - old[k], trials[k][0], (cells[k], after[k])
             )
             for k, one in enumerate(chains)
         ]
