@@ -1,12 +1,12 @@
-"""Several chains of Monte Carlo in one launch: have they the bits that they have alone, and how long do they take?
+"""Several chains of Monte Carlo in one launch: are their bits those of each alone, and how long do they take?
 
-    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cpu --chains 4
-    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cuda --chains 4 --against mc_chains_cpu.json
-    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cuda --chains 32 --out mc_many_chains.json
+    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cpu
+    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cuda --against mc_chains_cpu.json
+    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --chains 32 --out mc_chains_32_h100.json
 
 Chains of argon differ in temperatures, step sizes and seeds. They go through the same sweeps together and one
-after the other. SHA-256 of positions, cells, energies and accepted moves says whether ends are the same. Times
-are the least ones of pieces of a chain, after compilation.
+after the other. SHA-256 of positions, cells, energies and accepted moves says whether ends are the same.
+Times are the least ones of pieces of a chain, after compilation.
 """
 
 import argparse
