@@ -262,12 +262,18 @@ def tile_kernels(
                             far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, end - 1)], placed.pos[k])
                         join(total, i, j, k, end, tiles, own, near, far, placed, nu, once, masked)
 
+    @ti.func
+    def span_of(item, items: ti.template(), spans: ti.template()):
+        """First and last atom of the system of an item; read again behind long loops, in which registers are few."""
+        system = items[ITEM * item + 4]
+        return ti.Vector([spans.begins[system], spans.begins[system + 1]])
+
     @computed_in(ti.f64)
     def of_thread(thread, items: ti.template(), spans: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
-        """What a thread has found: its item, the span of its atoms, its first i and j, what is known of its pairs, their sums over k."""
-        at, lane = thread // threads // split * ITEM, thread % threads
-        item = ti.Vector([items[at + q] for q in ti.static(range(ITEM))])
-        span = ti.Vector([spans.begins[item[4]], spans.begins[item[4] + 1]])
+        """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
+        number, lane = thread // threads // split, thread % threads
+        item = ti.Vector([items[ITEM * number + q] for q in ti.static(range(4))])
+        span = span_of(number, items, spans)
         end = span[1]
         i, j = span[0] + item[0] * side, span[0] + item[1] * side + thread // threads % split * breadth
         if ti.static(shared):
@@ -288,32 +294,33 @@ def tile_kernels(
             shared_tiles(total, lane, i, j, item, own, span, placed, nu, once)
         else:
             own_tiles(total, i, j, item, own, span, placed, nu, once)
-        return item, span, i, j, own, total
+        return i, j, own, total
 
     @kernel(types, first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, spans=Spans.only("begins"), placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
     def energy(first, last, items, spans, placed, nu, whole):
         ti.loop_config(block_dim=threads)
         for thread in range((last - first) * split * threads):
-            item, span, i, j, own, total = of_thread(
-                thread + first * split * threads, items, spans, placed, nu, True
-            )
-            sums = ti.Vector.zero(ti.i64, 3)
+            i, j, own, total = of_thread(thread + first * split * threads, items, spans, placed, nu, True)
+            item, sums = thread // (split * threads) + first, ti.Vector.zero(ti.i64, 3)
+            end, different = span_of(item, items, spans)[1], items[ITEM * item] != items[ITEM * item + 1]
             for m in ti.static(range(all_pairs)):
                 x, y = i + down_apart * (m // each), j + right_apart * (m % each)
-                if x < span[1] and y < span[1] and (x < y or item[0] != item[1]):
+                if x < end and y < end and (x < y or different):
                     u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
                     if ti.static(n_kinds == 1):
                         u *= nu[0]
                     sums += in_units(u)
-            store_whole(item[4], thread % SPREAD, sums, whole)
+            store_whole(items[ITEM * item + 4], thread % SPREAD, sums, whole)
 
     @kernel(types, count=Number("i32", "items"), items=ITEMS, spans=Spans.only("begins", "squares"), placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
     def pair_sums(count, items, spans, placed, nu, control, when, sums):
         ti.loop_config(block_dim=threads)
         for thread in range(count * split * threads):
             if goes(when, control) == 1:
-                item, span, i, j, own, total = of_thread(thread, items, spans, placed, nu, False)
-                both, n, square = item[0] != item[1], span[1] - span[0], spans.squares[item[4]]
+                i, j, own, total = of_thread(thread, items, spans, placed, nu, False)
+                item = thread // (split * threads)
+                both, span = items[ITEM * item] != items[ITEM * item + 1], span_of(item, items, spans)
+                n, square = span[1] - span[0], spans.squares[items[ITEM * item + 4]]
                 for m in ti.static(range(all_pairs)):
                     x, y = i + down_apart * (m // each), j + right_apart * (m % each)
                     if x < span[1] and y < span[1]:

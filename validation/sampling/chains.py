@@ -1,7 +1,7 @@
 """Several chains of Monte Carlo in one launch: are their bits those of each alone, and how long do they take?
 
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cpu
-    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --backend cuda --against mc_chains_cpu.json
+    TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --against mc_chains_cpu.json
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.chains --chains 32 --out mc_chains_32_h100.json
 
 Chains of argon differ in temperatures, step sizes and seeds. They go through the same sweeps together and one
