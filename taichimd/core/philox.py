@@ -18,6 +18,7 @@ variates are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1
 and cosine as in `taichimd.core.math`: those of NumPy differ between processors in the last bit.
 """
 
+from collections.abc import Sequence
 from math import factorial
 from typing import Any
 
@@ -60,11 +61,11 @@ def philox(counter: Any, key: Any) -> Words:
     return np.stack(np.broadcast_arrays(*c), axis=-1)
 
 
-def blocks(seed: int, atom: Any, step: int, stream: int, first: int, count: int) -> Words:
+def blocks(seed: int | Sequence[int], atom: Any, step: int, stream: int, first: int, count: int) -> Words:
     """Random words of consecutive blocks.
 
     Args:
-        seed: 64 bits.
+        seed: 64 bits; or one for each of an array of atoms.
         atom: number of the atom, or an array of numbers.
         step: 64 bits.
         stream: below 2^16.
@@ -91,7 +92,9 @@ def blocks(seed: int, atom: Any, step: int, stream: int, first: int, count: int)
     counter[..., 1] = step & 0xFFFFFFFF
     counter[..., 2] = (step >> 32) & 0xFFFFFFFF
     counter[..., 3] = (stream << BLOCK_BITS) + first + np.arange(count)
-    return philox(counter, np.array([seed & 0xFFFFFFFF, (seed >> 32) & 0xFFFFFFFF], np.uint64))
+    seeds = seed if isinstance(seed, Sequence) else [seed]
+    keys = np.array([(one & 0xFFFFFFFF, (one >> 32) & 0xFFFFFFFF) for one in seeds], np.uint64)
+    return philox(counter, keys[:, None] if isinstance(seed, Sequence) else keys[0])
 
 
 def uniforms(words: Words) -> NDArray[np.float64]:

@@ -141,6 +141,6 @@ def mapped_kernel(function: TripletFunction, mapping: str, n_kinds: int) -> Any:
             sums = ti.Vector([COARSE, FINE])
             part, i = ti.cast(thread // n, ti.i64), thread % n
             of_thread(i, part, ti.cast(parts, ti.i64), n, sums, Given(placed=placed, nu=nu, side2=side2))
-            store_whole(thread % SPREAD, in_units(total_of(sums[0], sums[1])), whole)
+            store_whole(0, thread % SPREAD, in_units(total_of(sums[0], sums[1])), whole)
 
     return energy

@@ -15,7 +15,7 @@ class Evaluator:
 
     Attributes:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
-        apart: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and the energy to `energy`.
+        apart: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and energies to `energies`.
         degree: d where positions s r have s^d times the energy of positions r; else 0.
     """
 
@@ -34,8 +34,9 @@ class Evaluator:
         """
         raise NotImplementedError
 
-    def energy(self) -> float | None:
-        """What an evaluation with `ENERGY` has found, eV; None where it is no energy of atoms that repel each other."""
+    def energies(self) -> list[float | None]:
+        """What an evaluation with `ENERGY` has found of each system, eV; None: it is no energy of atoms that repel each other."""
+        return []
 
     def check(self) -> None:
         """Wait for the device, and raise what an evaluation has not found."""

@@ -17,6 +17,7 @@ from taichimd.enumerate.near_sides import Limits, in_warps, threads_of_search, v
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, total_of, with_term
 from taichimd.enumerate.row_sums import together
+from taichimd.enumerate.triple_items import Spans
 from taichimd.enumerate.triple_tiles import SPREAD, STRENGTHS, WHOLE, TripletFunction, in_units, store_whole
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.masks import how_many_below
@@ -143,10 +144,10 @@ def near_energy_kernel(
                 for q in ti.static(range(2)):
                     g.later.parts[2 * number + q] = sums[q]
         for i in range(g.atoms.n):
-            store_whole(i % SPREAD, in_units(of_shares(i, g)), whole)
+            store_whole(g.spans.system[i], i % SPREAD, in_units(of_shares(i, g)), whole)
 
-    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), later=Later, limits=Limits, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), whole=WHOLE)  # fmt: skip
-    def energy(atoms, verlet, near, later, limits, nu, control, when, whole):
+    @kernel(types_of(real), atoms=Atoms.only("n", "pos", "kind", "ident"), verlet=VerletRows.only("shift_bits", "shifts"), near=NearRows.only("width", "count", "entries"), later=Later, limits=Limits, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), spans=Spans.only("system"), whole=WHOLE)  # fmt: skip
+    def energy(atoms, verlet, near, later, limits, nu, control, when, spans, whole):
         g = Given(
             atoms=atoms,
             verlet=verlet,
@@ -156,6 +157,7 @@ def near_energy_kernel(
             nu=nu,
             control=control,
             when=when,
+            spans=spans,
         )
         # Worked out before the loops, where that costs a GPU no kernel of its own.
         collectors, threads = atoms.n * many, atoms.n * later.shares * many

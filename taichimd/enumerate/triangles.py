@@ -16,6 +16,7 @@ from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.enumerate.triple_forces import NUMBERS, WHEN, store
+from taichimd.enumerate.triple_items import Spans
 from taichimd.enumerate.triple_tiles import STRENGTHS, Placed
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import row_layout, whole_warps
@@ -28,7 +29,7 @@ class Given(View):
 
 @cache
 def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everything: bool) -> Any:
-    """Kernel `(atoms, placed, nu, control, out, when)` of all triangles of n atoms.
+    """Kernel `(atoms, spans, placed, nu, control, out, when)` of all triangles of the atoms of each system.
 
     Args:
         function: device function `(d_ij, d_ik, a, b, c, nu) -> (u, f_i)` of the squares a = r_ij^2, b = r_ik^2, c = r_jk^2.
@@ -62,15 +63,16 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
     @ti.func
     def all_of_lane(sums: ti.template(), i, lane, g: ti.template()):
         """Triangles of atom i with every eighth atom j and all k > j."""
-        own, n = g.atoms.ident[i], g.atoms.n
+        own, system = g.atoms.ident[i], g.spans.system[i]
         x, a = g.placed.pos[own], g.placed.kind[own]
-        for chunk in range(whole_chunks(n)):
-            j = chunk * LANES + lane
-            if j < n and j != own:
+        begin, end = g.spans.begins[system], g.spans.begins[system + 1]
+        for chunk in range(whole_chunks(end - begin)):
+            j = begin + chunk * LANES + lane
+            if j < end and j != own:
                 d, b = g.placed.pos[j] - x, g.placed.kind[j]
                 d2 = d.dot(d)
                 row = ti.Vector.zero(ti.f64, terms)
-                for k in range(j + 1, n):
+                for k in range(j + 1, end):
                     if k != own:
                         e = g.placed.pos[k] - x
                         opposite = e - d
@@ -98,11 +100,12 @@ def triangle_kernel(function: Any, real: Any, backend: str, n_kinds: int, everyt
                     total[m] *= 1.0 / 3.0
                 store(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
-    def all_triangles(atoms, placed, nu, control, out, when):
+    @kernel(types, atoms=Atoms.only("n", "ident"), spans=Spans.only("system", "begins"), placed=Placed, nu=STRENGTHS, control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    def all_triangles(atoms, spans, placed, nu, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
-        of_atoms(threads, Given(atoms=atoms, placed=placed, nu=nu, control=control, when=when), out)
+        given = Given(atoms=atoms, spans=spans, placed=placed, nu=nu, control=control, when=when)
+        of_atoms(threads, given, out)
 
     return all_triangles

@@ -15,6 +15,7 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
+from taichimd.enumerate.triple_items import Spans
 from taichimd.enumerate.triple_tiles import Placed, columns_of
 from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import row_layout, whole_warps
@@ -77,44 +78,48 @@ def place_kernel(real: Any) -> Any:
 
 @cache
 def gather_kernel(real: Any, backend: str, everything: bool) -> Any:
-    """Kernel `(atoms, placed, sums, control, out, when)` that makes forces of slopes, or everything of all sums."""
+    """Kernel `(atoms, spans, placed, sums, control, out, when)` that makes forces of slopes, or everything of all sums."""
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
     types, many = types_of(real), threads_of_row(row_layout(backend))
 
     @ti.func
-    def of_lane(sums: ti.template(), i, lane, n, placed: ti.template(), pairs: ti.template()):
+    def of_lane(sums: ti.template(), i, lane, system, spans: ti.template(), placed: ti.template(), pairs: ti.template()):  # fmt: skip
+        begin = spans.begins[system]
+        n = spans.begins[system + 1] - begin
+        row = spans.squares[system] + (i - begin) * n
         for chunk in range(whole_chunks(n)):
             j = chunk * LANES + lane
             if j < n:
-                at, d = i * n + j, placed.pos[j] - placed.pos[i]
+                at, d = row + j, placed.pos[begin + j] - placed.pos[i]
                 u, moment = ti.cast(0.0, ti.f64), ti.Vector.zero(ti.f64, 3)
                 if ti.static(everything):
                     u, moment = pairs.energy[at], ti.Vector([pairs.x[at], pairs.y[at], pairs.z[at]])
                 with_pair(sums, d, pairs.slope[at], u, moment, everything)
 
     @computed_in(ti.f64)
-    def of_atoms(threads, atoms: ti.template(), placed: ti.template(), pairs: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
+    def of_atoms(threads, atoms: ti.template(), spans: ti.template(), placed: ti.template(), pairs: ti.template(), control: ti.template(), out: ti.template(), when):  # fmt: skip
         for thread in range(threads):
             i = ti.min(thread // many, atoms.n - 1)
             # Threads beyond the last atom stay for the sums across a warp.
             does = thread < atoms.n * many and goes(when, control) == 1
             sums = empty_sums(terms)
             if does:
+                system = spans.system[i]
                 if ti.static(many > 1):
-                    of_lane(sums, atoms.ident[i], thread % many, atoms.n, placed, pairs)
+                    of_lane(sums, atoms.ident[i], thread % many, system, spans, placed, pairs)
                 else:
                     for lane in range(LANES):
-                        of_lane(sums, atoms.ident[i], lane, atoms.n, placed, pairs)
+                        of_lane(sums, atoms.ident[i], lane, system, spans, placed, pairs)
             total = across(sums, terms, many)
             if does and thread % many == 0:
                 store_shares(i, total, out, real, everything)
 
-    @kernel(types, atoms=Atoms.only("n", "ident"), placed=Placed, pairs=columns_of(everything), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
-    def gather(atoms, placed, pairs, control, out, when):
+    @kernel(types, atoms=Atoms.only("n", "ident"), spans=Spans, placed=Placed, pairs=columns_of(everything), control=CONTROL, out=outputs, when=WHEN)  # fmt: skip
+    def gather(atoms, spans, placed, pairs, control, out, when):
         threads = atoms.n * many
         if ti.static(many > 1):
             threads = whole_warps(threads)
-        of_atoms(threads, atoms, placed, pairs, control, out, when)
+        of_atoms(threads, atoms, spans, placed, pairs, control, out, when)
 
     return gather
 

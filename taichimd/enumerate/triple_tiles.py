@@ -17,42 +17,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.queued import goes
+from taichimd.enumerate.triple_items import ITEM, ITEMS, TILING, Spans, Tiling
 from taichimd.neighbours.control import CONTROL
 
-
-@dataclass(frozen=True)
-class Tiling:
-    """How a block of threads shares a tile of pairs.
-
-    Attributes:
-        side: atoms of a tile. each: a thread has so many times so many pairs of it.
-        slab: third atoms that shared memory holds at a time.
-        split: blocks that share a tile. The runtimes ask for two blocks on a multiprocessor: with 256 threads
-            a thread would have 128 registers, too few for its pairs.
-    """
-
-    side: int = 64
-    each: int = 4
-    slab: int = 16
-    split: int = 2
-
-    @property
-    def threads(self) -> int:
-        """Of a block."""
-        return (self.side // self.each) ** 2 // self.split
-
-    def tiles(self, n: int) -> int:
-        """Tiles of n atoms."""
-        return -(-n // self.side)
-
-
-TILING = Tiling()
 SPREAD = 256
 """Places that threads add to, so that few wait for each other."""
 UNIT = 2.0**-36
@@ -95,48 +65,27 @@ class Placed(Bundle):
     kind: Any = Array("i32", "n", "number of the species")
 
 
-ITEMS = Array("i32", "4 items", "tiles I and J, first tile K, how many; K counts round the ring of tiles")
 STRENGTHS = Array("f64", "kinds^3", "strength by kinds")
-WHOLE = Array("i64", "2 SPREAD + 1", "energies in multiples of UNIT, then of UNIT^2; how many were lost")
+WHOLE = Array(
+    "i64",
+    "(2 SPREAD + 1) systems",
+    "of each system: energies in multiples of UNIT, then of UNIT^2; how many were lost",
+)
 
 
 class PairSums(Bundle):
-    """Sums over third atoms k of each pair (i, j)."""
+    """Sums over third atoms k of each pair (i, j), system by system."""
 
-    slope: Any = Array("f64", "n^2", "of du/d(r_ij^2), eV/angstrom^2")
-    energy: Any = Array("f64", "n^2", "of u, eV")
-    x: Any = Array("f64", "n^2", "of slope times the x of r_k - r_i, eV/angstrom")
-    y: Any = Array("f64", "n^2", "likewise")
-    z: Any = Array("f64", "n^2", "likewise")
+    slope: Any = Array("f64", "sum of n^2", "of du/d(r_ij^2), eV/angstrom^2")
+    energy: Any = Array("f64", "sum of n^2", "of u, eV")
+    x: Any = Array("f64", "sum of n^2", "of slope times the x of r_k - r_i, eV/angstrom")
+    y: Any = Array("f64", "sum of n^2", "likewise")
+    z: Any = Array("f64", "sum of n^2", "likewise")
 
 
 def columns_of(everything: bool) -> type[PairSums]:
     """The sums that forces need, or those that energies and virials need, too."""
     return PairSums if everything else PairSums.only("slope")
-
-
-def energy_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
-    """What blocks do so that each triple comes once: (items, 4), see `ITEMS`. The longest come first."""
-    tiles = tiling.tiles(n)
-    rows = [(i, i, i, tiles) for i in range(tiles)]
-    for d in range(1, (tiles - 1) // 3 + 1):
-        rows += [(i, (i + d) % tiles, (i + 2 * d) % tiles, tiles - 3 * d) for i in range(tiles)]
-    if tiles % 3 == 0:
-        third = tiles // 3
-        rows += [(i, i + third, i + 2 * third, 1) for i in range(third)]
-    longest = max(1, min(8, tiles // 8))
-    runs = [
-        (i, j, (k + at) % tiles, min(longest, count - at))
-        for i, j, k, count in rows
-        for at in range(0, count, longest)
-    ]
-    return np.array(sorted(runs, key=lambda run: -run[3]), np.int32)
-
-
-def slope_items(n: int, tiling: Tiling = TILING) -> NDArray[np.int32]:
-    """What blocks do so that each pair meets all other atoms: (items, 4), see `ITEMS`."""
-    tiles = tiling.tiles(n)
-    return np.array([(i, j, 0, tiles) for i in range(tiles) for j in range(i, tiles)], np.int32)
 
 
 @ti.func
@@ -153,20 +102,21 @@ def in_units(u):
 
 
 @ti.func
-def store_whole(lane, sums, whole: ti.template()):
-    """Add whole numbers where few other threads do."""
-    ti.atomic_add(whole[lane], sums[0])
-    ti.atomic_add(whole[SPREAD + lane], sums[1])
+def store_whole(system, lane, sums, whole: ti.template()):
+    """Add whole numbers of a system where few other threads do."""
+    first = system * (LOST + 1)
+    ti.atomic_add(whole[first + lane], sums[0])
+    ti.atomic_add(whole[first + SPREAD + lane], sums[1])
     if sums[2] > 0:
-        ti.atomic_add(whole[LOST], sums[2])
+        ti.atomic_add(whole[first + LOST], sums[2])
 
 
 @ti.func
-def put(column: ti.template(), x, y, n, both, here, there):
-    """Store a number of (x, y), and one of (y, x), if no other thread has that pair."""
-    column[x * n + y] = here
+def put(column: ti.template(), at, opposite, both, here, there):
+    """Store a number of a pair, and one of its opposite, if no other thread has that pair."""
+    column[at] = here
     if both:
-        column[y * n + x] = there
+        column[opposite] = there
 
 
 @cache
@@ -175,7 +125,7 @@ def tile_kernels(
 ) -> tuple[Any, Any]:
     """Kernels of the energy and of sums of pairs.
 
-    They are `(n, first, last, items, placed, nu, whole)` and `(n, count, items, placed, nu, control, when, sums)`.
+    They are `(first, last, items, spans, placed, nu, whole)` and `(count, items, spans, placed, nu, control, when, sums)`.
 
     Args:
         function: the energy of a triple.
@@ -208,7 +158,7 @@ def tile_kernels(
         return factor
 
     @ti.func
-    def join(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
+    def join(total: ti.template(), i, j, k, end, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
         """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
@@ -232,7 +182,7 @@ def tile_kernels(
                     total[all_pairs + m] += counted(
                         function.energy(c, a, b, o, w_b, w_c), factor, does, masked
                     )
-                    d = placed.pos[k] - placed.pos[ti.min(x, placed.pos.shape[0] - 1)]
+                    d = placed.pos[k] - placed.pos[ti.min(x, end - 1)]
                     for q in ti.static(range(3)):
                         total[(2 + q) * all_pairs + m] += f * d[q]
 
@@ -249,15 +199,15 @@ def tile_kernels(
         return tiles[0] != tiles[1] and tiles[2] != tiles[0] and tiles[2] != tiles[1]
 
     @ti.func
-    def tile_after(item, number, n):
+    def tile_after(item, number, span):
         """Of the ring of tiles."""
-        tile = item[2] + number
-        if tile >= (n + side - 1) // side:
-            tile -= (n + side - 1) // side
+        tile, tiles = item[2] + number, (span[1] - span[0] + side - 1) // side
+        if tile >= tiles:
+            tile -= tiles
         return ti.Vector([item[0], item[1], tile])
 
     @ti.func
-    def shared_tiles(total: ti.template(), lane, i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+    def shared_tiles(total: ti.template(), lane, i, j, item, own, span, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """Go through all k of an item; pairs with k are computed by the block together."""
         down, right = lane // wide, lane % wide
         near_d = ti.simt.block.SharedArray((depth, side), ti.f64)
@@ -265,64 +215,75 @@ def tile_kernels(
         far_d = ti.simt.block.SharedArray((depth, breadth), ti.f64)
         far_w = ti.simt.block.SharedArray((depth, breadth), ti.f64)
         mine, other = lane % side, lane % breadth
-        x = placed.pos[ti.min(i - down + mine, n - 1)]
-        y = placed.pos[ti.min(j - right + other, n - 1)]
+        end = span[1]
+        x = placed.pos[ti.min(i - down + mine, end - 1)]
+        y = placed.pos[ti.min(j - right + other, end - 1)]
         for slab in range(item[3] * (side // depth)):
-            tiles = tile_after(item, slab // (side // depth), n)
-            at = tiles[2] * side + slab % (side // depth) * depth
+            tiles = tile_after(item, slab // (side // depth), span)
+            at = span[0] + tiles[2] * side + slab % (side // depth) * depth
             ti.simt.block.sync()
             for q in ti.static(range(depth * side // threads)):
                 t = lane // side + q * (threads // side)
-                d2, w = pair_of(x, placed.pos[ti.min(at + t, n - 1)])
+                d2, w = pair_of(x, placed.pos[ti.min(at + t, end - 1)])
                 near_d[t, mine] = d2
                 near_w[t, mine] = w
             for q in ti.static(range(depth * breadth // threads)):
                 t = lane // breadth + q * (threads // breadth)
-                d2, w = pair_of(y, placed.pos[ti.min(at + t, n - 1)])
+                d2, w = pair_of(y, placed.pos[ti.min(at + t, end - 1)])
                 far_d[t, other] = d2
                 far_w[t, other] = w
             ti.simt.block.sync()
             for masked in ti.static((False, True)):
                 if apart(tiles) != masked:
-                    for t in range(ti.min(depth, n - at)):
+                    for t in range(ti.min(depth, end - at)):
                         near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
                         for r in ti.static(range(each)):
                             near[r] = near_d[t, down + r * high]
                             near[each + r] = near_w[t, down + r * high]
                             far[r] = far_d[t, right + r * wide]
                             far[each + r] = far_w[t, right + r * wide]
-                        join(total, i, j, at + t, tiles, own, near, far, placed, nu, once, masked)
+                        join(total, i, j, at + t, end, tiles, own, near, far, placed, nu, once, masked)
 
     @ti.func
-    def own_tiles(total: ti.template(), i, j, item, own, n, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
+    def own_tiles(total: ti.template(), i, j, item, own, span, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """The same; a thread computes its pairs with k for itself."""
+        end = span[1]
         for at in range(item[3]):
-            tiles = tile_after(item, at, n)
+            tiles = tile_after(item, at, span)
+            first = span[0] + tiles[2] * side
             for masked in ti.static((False, True)):
                 if apart(tiles) != masked:
-                    for k in range(tiles[2] * side, ti.min(tiles[2] * side + side, n)):
+                    for k in range(first, ti.min(first + side, end)):
                         near, far = ti.Vector.zero(ti.f64, 2 * each), ti.Vector.zero(ti.f64, 2 * each)
                         for r in ti.static(range(each)):
-                            near[r], near[each + r] = pair_of(placed.pos[ti.min(i + r, n - 1)], placed.pos[k])
-                            far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, n - 1)], placed.pos[k])
-                        join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
+                            near[r], near[each + r] = pair_of(
+                                placed.pos[ti.min(i + r, end - 1)], placed.pos[k]
+                            )
+                            far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, end - 1)], placed.pos[k])
+                        join(total, i, j, k, end, tiles, own, near, far, placed, nu, once, masked)
+
+    @ti.func
+    def span_of(item, items: ti.template(), spans: ti.template()):
+        """First and last atom of the system of an item; read again behind long loops, in which registers are few."""
+        system = items[ITEM * item + 4]
+        return ti.Vector([spans.begins[system], spans.begins[system + 1]])
 
     @computed_in(ti.f64)
-    def of_thread(
-        thread, n, items: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()
-    ):
+    def of_thread(thread, items: ti.template(), spans: ti.template(), placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
         """What a thread has found: its first atoms i and j, what is known of its pairs, and their sums over k."""
-        at, lane = thread // threads // split * 4, thread % threads
-        item = ti.Vector([items[at], items[at + 1], items[at + 2], items[at + 3]])
-        i, j = item[0] * side, item[1] * side + thread // threads % split * breadth
+        number, lane = thread // threads // split, thread % threads
+        item = ti.Vector([items[ITEM * number + q] for q in ti.static(range(4))])
+        span = span_of(number, items, spans)
+        end = span[1]
+        i, j = span[0] + item[0] * side, span[0] + item[1] * side + thread // threads % split * breadth
         if ti.static(shared):
             i, j = i + lane // wide, j + lane % wide
         else:
             i, j = i + lane // wide * each, j + lane % wide * each
         own = ti.Matrix.zero(ti.f64, all_pairs, width + 1)
         for m in ti.static(range(all_pairs)):
-            x = ti.min(i + down_apart * (m // each), n - 1)
-            y = ti.min(j + right_apart * (m % each), n - 1)
+            x = ti.min(i + down_apart * (m // each), end - 1)
+            y = ti.min(j + right_apart * (m % each), end - 1)
             d = placed.pos[y] - placed.pos[x]
             c = function.constants(d.dot(d))
             for q in ti.static(range(width)):
@@ -330,39 +291,39 @@ def tile_kernels(
             own[m, width] = d.dot(d)
         total = ti.Vector.zero(ti.f64, all_pairs * (1 if ti.static(once) else columns))
         if ti.static(shared):
-            shared_tiles(total, lane, i, j, item, own, n, placed, nu, once)
+            shared_tiles(total, lane, i, j, item, own, span, placed, nu, once)
         else:
-            own_tiles(total, i, j, item, own, n, placed, nu, once)
+            own_tiles(total, i, j, item, own, span, placed, nu, once)
         return i, j, own, total
 
-    @kernel(types, n=Number("i32", "atoms"), first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
-    def energy(n, first, last, items, placed, nu, whole):
+    @kernel(types, first=Number("i32", "item"), last=Number("i32", "item behind the last"), items=ITEMS, spans=Spans.only("begins"), placed=Placed, nu=STRENGTHS, whole=WHOLE)  # fmt: skip
+    def energy(first, last, items, spans, placed, nu, whole):
         ti.loop_config(block_dim=threads)
         for thread in range((last - first) * split * threads):
-            i, j, own, total = of_thread(thread + first * split * threads, n, items, placed, nu, True)
+            i, j, own, total = of_thread(thread + first * split * threads, items, spans, placed, nu, True)
             item, sums = thread // (split * threads) + first, ti.Vector.zero(ti.i64, 3)
+            end, different = span_of(item, items, spans)[1], items[ITEM * item] != items[ITEM * item + 1]
             for m in ti.static(range(all_pairs)):
                 x, y = i + down_apart * (m // each), j + right_apart * (m % each)
-                if x < n and y < n and (x < y or items[4 * item] != items[4 * item + 1]):
+                if x < end and y < end and (x < y or different):
                     u = total[m] * function.energy_factor(own[m, width], function.pair(own[m, width]))
                     if ti.static(n_kinds == 1):
                         u *= nu[0]
                     sums += in_units(u)
-            store_whole(thread % SPREAD, sums, whole)
+            store_whole(items[ITEM * item + 4], thread % SPREAD, sums, whole)
 
-    @kernel(types, n=Number("i32", "atoms"), count=Number("i32", "items"), items=ITEMS, placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
-    def pair_sums(n, count, items, placed, nu, control, when, sums):
+    @kernel(types, count=Number("i32", "items"), items=ITEMS, spans=Spans.only("begins", "squares"), placed=Placed, nu=STRENGTHS, control=CONTROL, when=Number("i32", "see `neighbours.control`"), sums=columns_of(everything))  # fmt: skip
+    def pair_sums(count, items, spans, placed, nu, control, when, sums):
         ti.loop_config(block_dim=threads)
         for thread in range(count * split * threads):
             if goes(when, control) == 1:
-                i, j, own, total = of_thread(thread, n, items, placed, nu, False)
+                i, j, own, total = of_thread(thread, items, spans, placed, nu, False)
+                item = thread // (split * threads)
+                both, span = items[ITEM * item] != items[ITEM * item + 1], span_of(item, items, spans)
+                n, square = span[1] - span[0], spans.squares[items[ITEM * item + 4]]
                 for m in ti.static(range(all_pairs)):
                     x, y = i + down_apart * (m // each), j + right_apart * (m % each)
-                    if x < n and y < n:
-                        both = (
-                            items[4 * (thread // (split * threads))]
-                            != items[4 * (thread // (split * threads)) + 1]
-                        )
+                    if x < span[1] and y < span[1]:
                         w, factor, of_u = (
                             function.pair(own[m, width]),
                             ti.cast(0.0, ti.f64),
@@ -373,17 +334,19 @@ def tile_kernels(
                             of_u = function.energy_factor(own[m, width], w)
                         if ti.static(n_kinds == 1):
                             factor, of_u = factor * nu[0], of_u * nu[0]
+                        at = square + (x - span[0]) * n + y - span[0]
+                        opposite = square + (y - span[0]) * n + x - span[0]
                         slope = factor * total[m]
-                        put(sums.slope, x, y, n, both, slope, slope)
+                        put(sums.slope, at, opposite, both, slope, slope)
                         if ti.static(everything):
                             u = of_u * total[all_pairs + m]
-                            put(sums.energy, x, y, n, both, u, u)
+                            put(sums.energy, at, opposite, both, u, u)
                             f = factor * ti.Vector(
                                 [total[(2 + q) * all_pairs + m] for q in ti.static(range(3))]
                             )
                             g = f - slope * (placed.pos[y] - placed.pos[x])
-                            put(sums.x, x, y, n, both, f[0], g[0])
-                            put(sums.y, x, y, n, both, f[1], g[1])
-                            put(sums.z, x, y, n, both, f[2], g[2])
+                            put(sums.x, at, opposite, both, f[0], g[0])
+                            put(sums.y, at, opposite, both, f[1], g[1])
+                            put(sums.z, at, opposite, both, f[2], g[2])
 
     return energy, pair_sums

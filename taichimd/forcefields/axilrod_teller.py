@@ -164,6 +164,11 @@ class AxilrodTellerTerm(Term):
         """Of all triples: "all-triples" in tiles of atoms, "matrix" by products of matrices, or "direct"."""
         return {_InTiles: ALL_TRIPLES, _ByProducts: MATRIX}.get(type(self.function), DIRECT)
 
+    @property
+    def of_one_system(self) -> bool:
+        """See `Term`."""
+        return self.enumeration == MATRIX
+
     def seconds(self, n: int, backend: str) -> float:
         """See `Term`."""
         # With a cutoff the number of neighbours is limited.

@@ -298,7 +298,8 @@ def _public(module: str) -> str:
 
 
 def _module(function: Any) -> str:
-    return _module_name(str(function.__module__), function.__code__.co_filename)
+    code = getattr(function, "__code__", None)  # not of a class
+    return _module_name(str(function.__module__), code and code.co_filename)
 
 
 def _module_name(name: str, file: str | None) -> str:

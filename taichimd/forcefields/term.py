@@ -5,6 +5,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isinf
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -83,6 +84,11 @@ class Term:
     written_as: str | None = None
     has_bonds: ClassVar[bool] = False
     """Whether an evaluation leaves a table of bonds with their orders."""
+
+    @property
+    def of_one_system(self) -> bool:
+        """Whether it joins all atoms that it is given, so that they have to be those of one system."""
+        return isinf(self.cutoff)
 
     @property
     def cutoff(self) -> float:

@@ -15,20 +15,22 @@ from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernel, place_kernel
-from taichimd.enumerate.triple_tiles import (
-    PairSums,
-    Tiling,
-    TripletFunction,
-    slope_items,
-    tile_kernels,
+from taichimd.enumerate.triple_items import Tiling, of_systems, slope_items
+from taichimd.enumerate.triple_tiles import PairSums, TripletFunction, tile_kernels
+from taichimd.forcefields.triple_energies import (
+    EnergyTiles,
+    WholeEnergy,
+    in_ev,
+    integers,
+    placed_atoms,
+    spans_of,
 )
-from taichimd.forcefields.triple_energies import EnergyTiles, WholeEnergy, in_ev, integers, placed_atoms
 from taichimd.neighbours.near_list import NearList
 from taichimd.system.state import State
 
 
 class TriangleEvaluator(Evaluator):
-    """Evaluates a sum over triangles for one system.
+    """Evaluates a sum over triangles for one system, or for each of a batch.
 
     Args:
         function: see `triangle_kernel`.
@@ -64,15 +66,17 @@ class TriangleEvaluator(Evaluator):
         self._limits = Limits(cutoff**2, product_cutoff**6)
         self._sides, self._columns = Sides(width=0), 0
         self._has_product = bool(np.isfinite(product_cutoff))
-        self._placed, self._tiles, n = None, tiles, state.n
+        self._placed, self._tiles = None, tiles
+        self._sizes = state.sizes.tolist()
+        self._spans = spans_of(self._sizes, state.system)
         self._energy: WholeEnergy | None = None
         self._later = Later()
         self.apart = tiles is not None
         self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
-            self._placed = placed_atoms(n)
+            self._placed = placed_atoms(state.n)
         if self._placed and tiles:
-            table = slope_items(n, OF_PAIRS)
+            table = of_systems(slope_items, self._sizes, OF_PAIRS)
             self._count, self._items = len(table), integers(table)
             self._sums = PairSums(self._column())
 
@@ -92,15 +96,14 @@ class TriangleEvaluator(Evaluator):
                 self._sums = PairSums(self._sums.slope, *(self._column() for _ in range(4)))
             gather = gather_kernel(real, backend, everything)
             of_pairs = tile_kernels(self._tiles, backend, n_kinds, OF_PAIRS, everything)[1]
-            given = state.n, self._count, self._items, placed, self._nu
+            given = self._count, self._items, self._spans, placed, self._nu
             call(of_pairs, *given, control, when, self._sums)
             # Steps and evaluations have the same bits: their slopes are sums in the same order.
-            call(gather, state, placed, self._sums, control, outputs, when)
+            call(gather, state, self._spans, placed, self._sums, control, outputs, when)
             return
         if placed:
-            call(
-                triangle_kernel(*self._made_for, everything), state, placed, self._nu, control, outputs, when
-            )
+            kernel = triangle_kernel(*self._made_for, everything)
+            call(kernel, state, self._spans, placed, self._nu, control, outputs, when)
             return
         rows, (_, *made_for) = self._near.near, self._made_for
         self._make_room(rows.width, everything)
@@ -138,8 +141,9 @@ class TriangleEvaluator(Evaluator):
         )
 
     def _column(self) -> Any:
-        n = self._state.n
-        return memory.array(ti.f64, n * n, "sums of all pairs of atoms", 8 * n * n, _CURE)
+        pairs = sum(n * n for n in self._sizes)
+        memory.require(8 * pairs, pairs, "sums of all pairs of atoms", _CURE)
+        return memory.array(ti.f64, pairs, "sums of all pairs of atoms", 8 * pairs, _CURE)
 
     def _queue_energy(
         self, function: TripletFunction, call: Any, verlet: Any, control: Any, when: int
@@ -148,14 +152,15 @@ class TriangleEvaluator(Evaluator):
         if placed:
             tiles = self._energy
             if not isinstance(tiles, EnergyTiles):
-                self._energy = tiles = EnergyTiles(function, backend, n_kinds, state.n)
+                self._energy = tiles = EnergyTiles(function, backend, n_kinds, self._sizes)
             call(place_kernel(real), state, placed)
             tiles.place(placed, self._nu)
         else:
             kernel = near_energy_kernel(function, real, backend, n_kinds, self._has_product)
             near, later = self._near.near, self._later_rows(backend)
-            self._energy = self._energy or WholeEnergy()
-            self._energy.queue(kernel, state, verlet, near, later, self._limits, self._nu, control, when)
+            self._energy = self._energy or WholeEnergy(len(self._sizes))
+            given = state, verlet, near, later, self._limits, self._nu, control, when, self._spans
+            self._energy.queue(kernel, *given)
 
     def _later_rows(self, backend: str) -> Later:
         """Rows of triples as wide as those of the list."""
@@ -170,10 +175,10 @@ class TriangleEvaluator(Evaluator):
             later.parts = memory.array(ti.f64, 2 * n * later.shares, *what)
         return later
 
-    def energy(self) -> float | None:
+    def energies(self) -> list[float | None]:
         """See `Evaluator`."""
-        whole, lost = self._energy.found() if self._energy else ((0, 0), 0)
-        return None if lost else in_ev(whole)
+        assert self._energy is not None
+        return [None if lost else in_ev(whole) for whole, lost in self._energy.found()]
 
 
 OF_PAIRS = Tiling(32, 2, 16, 1)

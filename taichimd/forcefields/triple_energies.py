@@ -1,20 +1,19 @@
 """The energy of triples alone, without forces: what the host queues, and the numbers that it finds."""
 
-from fractions import Fraction
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.runtime import literals, ti
+from taichimd.enumerate.triple_items import TILING, Spans, energy_items, of_systems
 from taichimd.enumerate.triple_tiles import (
     LOST,
     SPREAD,
-    TILING,
     UNIT,
     Placed,
     TripletFunction,
-    energy_items,
     tile_kernels,
 )
 
@@ -23,10 +22,10 @@ Whole = tuple[int, int]
 
 
 class WholeEnergy:
-    """Where kernels leave the energy of triples as whole numbers."""
+    """Where kernels leave the energy of the triples of each system as whole numbers."""
 
-    def __init__(self) -> None:
-        self._whole = ti.ndarray(ti.i64, LOST + 1)
+    def __init__(self, systems: int = 1) -> None:
+        self._systems, self._whole = systems, ti.ndarray(ti.i64, (LOST + 1) * systems)
 
     def queue(self, kernel: Any, *given: Any) -> None:
         """Queue a kernel whose last argument the numbers are."""
@@ -34,40 +33,54 @@ class WholeEnergy:
         with literals(ti.f64):
             kernel(*given, self._whole)
 
-    def found(self) -> tuple[Whole, int]:
-        """The energy, and how many sums are no energies of atoms that repel each other."""
-        whole = self._whole.to_numpy()
-        return (int(whole[:SPREAD].sum()), int(whole[SPREAD:LOST].sum())), int(whole[LOST])
+    def found(self) -> list[tuple[Whole, int]]:
+        """Of each system the energy, and how many sums are no energies of atoms that repel each other."""
+        whole = self._whole.to_numpy().reshape(self._systems, LOST + 1)
+        one, two = whole[:, :SPREAD].sum(axis=1), whole[:, SPREAD:LOST].sum(axis=1)
+        lost = whole[:, LOST].tolist()
+        return [((a, b), c) for a, b, c in zip(one.tolist(), two.tolist(), lost, strict=True)]
 
 
 def in_ev(*parts: Whole) -> float:
     """The energy (eV) of all parts together, rounded once."""
-    unit = Fraction(UNIT)
-    return float(sum(one * unit + two * unit * unit for one, two in parts))
+    per_unit = round(1.0 / UNIT)
+    # A whole number becomes a float64 with one rounding, and a power of two changes no digit.
+    return float(sum(one * per_unit + two for one, two in parts)) * UNIT * UNIT
 
 
 class EnergyTiles(WholeEnergy):
-    """The energy of all triples of n atoms in tiles, each triple once.
+    """The energy of all triples of the atoms of each system in tiles, each triple once.
 
     Args:
         function, tiling: of `enumerate.triple_tiles`.
         backend: "cuda" or "cpu".
         n_kinds: species.
-        n: atoms.
+        sizes: atoms of each system.
     """
 
     def __init__(
-        self, function: TripletFunction, backend: str, n_kinds: int, n: int, tiling: Any = TILING
+        self,
+        function: TripletFunction,
+        backend: str,
+        n_kinds: int,
+        sizes: Sequence[int],
+        tiling: Any = TILING,
     ) -> None:
-        super().__init__()
+        super().__init__(len(sizes))
         self._kernel = tile_kernels(function, backend, n_kinds, tiling)[0]
-        self.table = energy_items(n, tiling)
-        self._items = integers(self.table)
+        self.table = of_systems(energy_items, sizes, tiling)
+        self._items, self._spans = integers(self.table), spans_of(sizes)
 
     def place(self, placed: Placed, nu: Any, first: int = 0, last: int | None = None) -> None:
         """Queue a part of the tiles, or all."""
         end = len(self.table) if last is None else last
-        self.queue(self._kernel, placed.kind.shape[0], first, end, self._items, placed, nu)
+        self.queue(self._kernel, first, end, self._items, self._spans, placed, nu)
+
+
+def spans_of(sizes: Sequence[int], system: Any = None) -> Spans:
+    """Where systems of so many atoms lie; `system`: that of each place."""
+    squares = np.cumsum([n * n for n in sizes]) - np.square(sizes)
+    return Spans(system, integers(np.cumsum([0, *sizes])), integers(squares))
 
 
 def placed_atoms(n: int) -> Placed:
@@ -75,8 +88,8 @@ def placed_atoms(n: int) -> Placed:
     return Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
 
 
-def integers(table: NDArray[np.int32]) -> Any:
-    """A table of whole numbers on the device, flat."""
+def integers(table: NDArray[np.integer[Any]]) -> Any:
+    """A table of whole numbers on the device, flat, of 32 bits."""
     array = ti.ndarray(ti.i32, table.size)
-    array.from_numpy(np.ascontiguousarray(table).reshape(-1))
+    array.from_numpy(np.ascontiguousarray(table, np.int32).reshape(-1))
     return array

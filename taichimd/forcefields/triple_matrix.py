@@ -70,10 +70,10 @@ class MatrixEvaluator(Evaluator):
         take = take_kernel(real, want != FORCE)
         call(take, self._state, found.reshape(-1), control, self._outputs, when)
 
-    def energy(self) -> float | None:
+    def energies(self) -> list[float | None]:
         """See `Evaluator`."""
         found = self._energy
-        return found if found is not None and np.isfinite(found) else None
+        return [found if found is not None and np.isfinite(found) else None]
 
 
 def energy_by_products(

@@ -27,11 +27,10 @@ from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
 from taichimd.program.batchable import called, listed, named
 from taichimd.program.decomposition import by_tuple, choose
-from taichimd.program.device import Device
+from taichimd.program.device import Device, Energy
 from taichimd.program.groups import Choice
 from taichimd.program.member import Member
 from taichimd.program.results import Array, NotCopied
-from taichimd.program.totals import BatchSums
 from taichimd.system.batch_cell import BatchCell, MemberCell
 from taichimd.system.checks import (
     check_atoms,
@@ -129,7 +128,6 @@ class Batch(NotCopied):
                 self._check_barostat(one, number)
         state.set("pos", np.concatenate([atoms.positions for atoms in systems]))
         state.set("vel", _joined(_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))
-        self._sums = BatchSums(state)
         self._seen: dict[str, Any] = {}
         self.step = 0
         self.alive = list(range(len(systems)))
@@ -210,18 +208,24 @@ class Batch(NotCopied):
 
         def read() -> Array:
             self.evaluate()
-            return self._sums.of(what, *self.device.outputs)
+            return self.present(what)
 
         return np.asarray(self.seen(f"sums {what}", read))
 
     def present(self, what: str) -> Array:
         """`sums` of what the last forces have left on the device, be that outdated or not."""
-        return self._sums.of(what, *self.device.outputs)
+        assert self.device.sums is not None
+        return self.device.sums.of(what, *self.device.outputs)
 
     def evaluate(self) -> None:
         """Energies, forces and virials of the present positions of all systems."""
         with self._all_that_fit():
             self.device.need_outputs()
+
+    def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
+        """Of all systems, as `Device.energies`."""
+        with self._all_that_fit():
+            return self.device.energies(known)
 
     def set_vectors(self, name: str, values: dict[int, Array]) -> None:
         """Other positions ("pos") or velocities ("vel") of some systems, (n, 3) each."""

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from math import isinf
 
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.forcefields.base import ForceField
@@ -24,12 +23,13 @@ def named(name: str) -> Iterator[None]:
 
 
 def why_alone(forcefield: ForceField) -> str | None:
-    """Why a potential has no batches; None if it reads neighbour lists and nothing else."""
+    """Why a potential has no batches; None if each of its terms knows the atoms of a system."""
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
         return f"{charged[0]} equilibrates the charges of one system at a time"
-    if isinf(forcefield.cutoff):
-        return f"{forcefield.name} without a cutoff would join the systems"
+    joining = [term.name for term in forcefield.terms if term.of_one_system]
+    if joining:
+        return f"{joining[0]} would join the systems"
     if forcefield.enumeration != "neighbours":
         return f'{forcefield.name}: the enumeration "{forcefield.enumeration}" knows one system'
     return None

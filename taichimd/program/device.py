@@ -1,6 +1,6 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import fsum
 from typing import Any
@@ -18,12 +18,14 @@ from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
-from taichimd.program.totals import totals
+from taichimd.program.totals import BatchSums, totals
 from taichimd.program.variant import LoopFlags, Reach, System, Variant
 from taichimd.system.cell import Cell
 from taichimd.system.checks import check_positions, check_turns
 from taichimd.system.state import State
 
+Energy = tuple[float, float | None]
+"""An energy, and the part of it that is homogeneous in the positions, eV; None: not known."""
 FULL_DEVICE = 300_000
 """Atoms from which one thread per atom keeps a large GPU busy."""
 SHORT_STEPS = 40_000
@@ -75,8 +77,8 @@ class Device:
         reach: how far atoms may go.
         forces_known: whether forces belong to the present positions. evaluated: whether `outputs` do.
         blown: whether the state is that of a failed step.
+        sums: over the atoms of each system of a batch; of one system None.
         listed: called whenever lists were made, before anything reads them; or None.
-        homogeneous: part of the last `energy` that is homogeneous in the positions, eV; None: not known.
         degree: see `Evaluator`.
     """
 
@@ -117,9 +119,9 @@ class Device:
             for k, bound in enumerate(choice.bounds)
             if bound.evaluator
         ]
-        self.homogeneous: float | None = None
         self.degree = next((one.degree for one in self.evaluators if one.degree), 0)
         self.forces_known = self.evaluated = self.blown = False
+        self.sums = BatchSums(state) if state.batch else None
         self._fused = fused
         self._compiled_for: Any = None
         self.reach = Reach(most_step2=(0.25 * self.lists.cutoff) ** 2)
@@ -290,26 +292,47 @@ class Device:
         self.need_outputs()
         return self.totals()
 
-    def energy(self, homogeneous: float | None = None) -> float:
-        """Potential energy (eV) of the present positions, without forces where it costs less so.
+    def potentials(self) -> list[float]:
+        """Potential energy of each system, eV, as the last `finish` has left it."""
+        if self.sums is None:
+            return [self.totals()[0]]
+        found: list[float] = self.sums.of("totals", *self.outputs, slice(1))[:, 0].tolist()
+        return found
 
-        Its last digits may be others than those of `evaluate`, and depend on the positions alone.
+    def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
+        """Energies of the present positions of all systems, without forces where they cost less so.
+
+        Their last digits may be others than those of `evaluate`, and depend on the positions alone.
 
         Args:
-            homogeneous: what `self.homogeneous` is known to be, eV; None: it is computed.
+            known: homogeneous part of each, eV, where it is known; None: it is computed.
         """
-        known = [] if homogeneous is None else [homogeneous]
         if not any(one.apart for one in self.evaluators):
-            return self.evaluate()[0]
-        self.finish(REST if known else ENERGY)
-        found = [
-            (one.degree, one.energy()) for one in self.evaluators if one.apart and not (known and one.degree)
-        ]
-        self.homogeneous = None
-        if any(energy is None for _, energy in found):
-            return self.evaluate()[0]
-        self.homogeneous = fsum([*known, *(energy or 0.0 for degree, energy in found if degree)])
-        return fsum([self.totals()[0], *known, *(energy or 0.0 for _, energy in found)])
+            self.need_outputs()
+            return [(energy, None) for energy in self.potentials()]
+        known = known or [None] * len(self.state.sizes)
+        of_all = None not in known
+        self.finish(REST if of_all else ENERGY)
+        apart = [one for one in self.evaluators if one.apart]
+        rest = [self.potentials(), *(one.energies() for one in apart if not one.degree)]
+        same = [] if of_all else [one.energies() for one in apart if one.degree]
+        found: list[Energy | None] = []
+        for k, homogeneous in enumerate(known):
+            parts = [homogeneous] if homogeneous is not None else [one[k] for one in same]
+            others = [one[k] for one in rest]
+            fine = [energy for energy in (*parts, *others) if energy is not None]
+            if len(fine) < len(parts) + len(others):
+                found.append(None)
+            else:
+                found.append((fsum(fine), fsum(fine[: len(parts)])))
+        if None in found:
+            self.need_outputs()
+        whole = self.potentials() if None in found else []
+        return [one or (whole[k], None) for k, one in enumerate(found)]
+
+    def energy(self) -> float:
+        """The energy of `energies`, of one system, eV."""
+        return self.energies()[0][0]
 
     def bonds(self) -> Any:
         """The `reaxff.bond_table.BondTable` of the present positions; None of a force field without bonds.

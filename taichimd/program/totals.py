@@ -187,8 +187,8 @@ class BatchSums:
         self._ends, self._bounds = np.cumsum(pieces), ti.ndarray(ti.i32, len(bounds))
         self._bounds.from_numpy(bounds)
 
-    def of(self, what: str, energy: Any, virial: Any) -> NDArray[np.float64]:
-        """(systems, COLUMNS) sums of `what`."""
+    def of(self, what: str, energy: Any, virial: Any, wanted: slice = slice(None)) -> NDArray[np.float64]:
+        """(systems, COLUMNS) sums of `what`, or the wanted columns."""
         state, columns = self._state, COLUMNS[what]
         sums = ti.ndarray(ti.f64, int(self._ends[-1]) * columns)
         rest = ti.Vector(LABORATORY.velocity, dt=ti.f64)
@@ -196,7 +196,7 @@ class BatchSums:
             piece_sums(state.real, what, batch=True)(
                 state, Pieces(state.sorted_of, energy, virial, rest, 0, sums, self._bounds)
             )
-        found = np.split(sums.to_numpy().reshape(-1, columns), self._ends[:-1])
+        found = np.split(sums.to_numpy().reshape(-1, columns)[:, wanted], self._ends[:-1])
         return np.array([[fsum(column) for column in own.T.tolist()] for own in found])
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import mapped_kernel
-from taichimd.enumerate.triple_tiles import TILING
+from taichimd.enumerate.triple_items import TILING
 from taichimd.forcefields.axilrod_teller import DIRECT, MATRIX, TRIPLET, AxilrodTellerTerm, check_triples
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.triple_energies import EnergyTiles, Whole, WholeEnergy, in_ev, placed_atoms
@@ -48,7 +48,7 @@ class TripleSum:
         self._placed.kind.from_numpy(np.asarray(kinds, np.int32))
         self._nu = ti.ndarray(ti.f64, nu.size)
         self._nu.from_numpy(np.ascontiguousarray(nu, np.float64).reshape(-1))
-        self._tiles = EnergyTiles(function, self._backend, self._n_kinds, n, tiling)
+        self._tiles = EnergyTiles(function, self._backend, self._n_kinds, [n], tiling)
 
     def place(self, positions: NDArray[np.float64]) -> None:
         """Put the atoms at (n, 3) positions, angstrom.
@@ -74,7 +74,7 @@ class TripleSum:
 
 
 def _checked(energy: WholeEnergy) -> Whole:
-    whole, lost = energy.found()
+    ((whole, lost),) = energy.found()
     if lost:
         raise EvaluationError(
             f"{lost} sums over triples are no finite energies: atoms lie on top of each other; "

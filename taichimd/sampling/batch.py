@@ -39,10 +39,11 @@ DEEP = 8
 """Third atoms that a thread meets where two atoms move."""
 
 
-@ti.func
-def batch_end(first, free):
-    """The place behind the last one of a batch; `free` atoms have trial moves."""
-    return ti.min(first + BATCH, free)
+SYSTEM, BEGIN, END, FIRST, LAST = range(5)
+"""What a thread works for, a vector: its system, the places at which that begins and ends, and those of the batch.
+
+On a board (`board`) FIRST and LAST are the cells of a colour.
+"""
 
 
 @ti.func
@@ -79,7 +80,8 @@ def depth(n: int) -> int:
 def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
     """Device functions of an energy of all triples.
 
-    They are `store`, `bulk`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other.
+    They are `store`, `bulk`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other,
+    `work` is what a thread works for (`SYSTEM` and so on).
 
     Args:
         function: the energy of a triple.
@@ -102,7 +104,7 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
         return d2, function.pair(d2)
 
     @computed_in(ti.f64)
-    def store(j, m, x_real, tally: ti.template(), placed: ti.template()):
+    def store(j, m, x_real, work, tally: ti.template(), placed: ti.template()):
         """What atom j gives to triples with a moving atom; m: its number, twice, and 1 more behind its move."""
         x, z = ti.cast(x_real, ti.f64), placed.pos[j]
         d2, w = of_pair(x, z)
@@ -111,25 +113,26 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
         for v in ti.static(range(3)):
             if m == 0:
                 tally.sides[j * WIDTH + 4 * BATCH + v] = z[v]
-            if j == 0:
-                tally.ends[3 * m + v] = x[v]
+            if j == work[BEGIN]:
+                tally.ends[6 * BATCH * work[SYSTEM] + 3 * m + v] = x[v]
 
     @computed_in(ti.f64)
-    def bulk(thread, first, last, parts, g: ti.template(), term: ti.template()):
-        """Changes by all moves with the pairs of a thread, and whether its atom is none of those from first to last - 1."""
-        n, tiles = g.atoms.n, ring_tiles(g.atoms.n)
+    def bulk(thread, parts, work, g: ti.template(), term: ti.template()):
+        """Changes by all moves with the pairs of a thread, and whether its atom is none of the batch."""
+        begin, end, first, last = work[BEGIN], work[END], work[FIRST], work[LAST]
+        tiles = ring_tiles(end - begin)
         lane, tile, part = thread % TILE, thread // TILE % tiles, thread // TILE // tiles
-        j, steps = tile * TILE + lane, TILE * ((tiles + 1) // 2)
-        x = g.placed.pos[ti.min(j, n - 1)]
+        j, steps = begin + tile * TILE + lane, TILE * ((tiles + 1) // 2)
+        x = g.placed.pos[ti.min(j, end - 1)]
         own, run = ti.Matrix.zero(ti.f64, 2 * BATCH, 2), ti.Vector.zero(ti.f64, BATCH)
         for m in ti.static(range(2 * BATCH)):
-            end = ti.Vector([g.tally.ends[3 * m + v] for v in ti.static(range(3))])
-            a, w_a = of_pair(end, x)
+            at = 6 * BATCH * work[SYSTEM] + 3 * m
+            a, w_a = of_pair(ti.Vector([g.tally.ends[at + v] for v in ti.static(range(3))]), x)
             own[m, 0] = a
             own[m, 1] = w_a
         for t in range(part * steps // parts, (part + 1) * steps // parts):
-            k = later(tile * TILE, t, tiles * TILE)
-            if k < n and (k < first or k >= last) and t > ti.select(t < TILE, lane, 0):
+            k = begin + later(tile * TILE, t, tiles * TILE)
+            if k < end and (k < first or k >= last) and t > ti.select(t < TILE, lane, 0):
                 at = k * WIDTH
                 z = ti.Vector([g.tally.sides[at + 4 * BATCH + v] for v in ti.static(range(3))])
                 c, w_c = of_pair(x, z)
@@ -142,14 +145,14 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
                         energies[v] = function.energy(shared, c, a, b, w_a, w_b)
                     change = energies[1] - energies[0]
                     if ti.static(n_kinds > 1):
-                        change *= strength(ti.min(first + s, n - 1), ti.min(j, n - 1), k, g, term)
+                        change *= strength(ti.min(first + s, end - 1), ti.min(j, end - 1), k, g, term)
                     run[s] += factor * change
         if ti.static(n_kinds == 1):
             run *= g.tables[term][2]
-        return run, j < n and (j < first or j >= last)
+        return run, j < end and (j < first or j >= last)
 
     @computed_in(ti.f64)
-    def between(sums: ti.template(), i, j, lane, many, ends, first, last, g: ti.template(), term: ti.template()):  # fmt: skip
+    def between(sums: ti.template(), i, j, lane, many, ends, work, g: ti.template(), term: ti.template()):
         """Three sums of triples of atoms i and j of the batch, `ends` their positions: those of `ENTRIES`."""
         shared, factor = ti.Matrix.zero(ti.f64, 4, function.width + 1), ti.Vector.zero(ti.f64, 4)
         for m in ti.static(range(4)):
@@ -162,9 +165,9 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
                 shared[m, v] = constants[v]
             shared[m, function.width] = c
             factor[m] = function.energy_factor(c, w_c)
-        k = lane
-        while k < g.atoms.n:
-            if k < first or k >= last:
+        k = work[BEGIN] + lane
+        while k < work[END]:
+            if k < work[FIRST] or k >= work[LAST]:
                 z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, 4)
                 sides = ti.Matrix.zero(ti.f64, 4, 2)
                 for m in ti.static(range(4)):

@@ -73,7 +73,7 @@ def of_block(sums, block, lane, room: ti.template()):
 
 
 def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
-    """Device function `(sums, i, block, lane, turn, x, y, first, g, k)`: adds the change of term k if atom i goes from x to y.
+    """Device function `(sums, i, block, lane, turn, x, y, work, g, k)`: adds the change of term k if atom i goes from x to y.
 
     All threads of a block call it; `lane` is the number of one. `turn` is 0 and 1 in turns. Between two calls they
     wait for each other.
@@ -88,14 +88,14 @@ def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
     energy = limited_energy(local)
 
     @ti.func
-    def keep(i, block, lane, turn, x, y, first, limit, g: ti.template(), k: ti.template()):
+    def keep(i, block, lane, turn, x, y, work, limit, g: ti.template(), k: ti.template()):
         """Keep the neighbours that are in range before the move, or behind it; how many they are."""
         count = g.rows[k].count[i]
         for chunk in range((count + BLOCK - 1) // BLOCK):
             s, keeps, kind = chunk * BLOCK + lane, 0, 0
             d, d_new = ti.Vector.zero(ti.f64, 3), ti.Vector.zero(ti.f64, 3)
             if s < count:
-                d_far, d_new_far, b, counts = entry_of(i, s, x, y, first, g, k)
+                d_far, d_new_far, b, counts = entry_of(i, s, x, y, work, g, k)
                 d, d_new, kind = ti.cast(d_far, ti.f64), ti.cast(d_new_far, ti.f64), b
                 if counts and (d.dot(d) < limit or d_new.dot(d_new) < limit):
                     keeps = 1
@@ -119,10 +119,10 @@ def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
         return ti.Vector([room.vectors[(start + v) * room.width + at] for v in ti.static(range(3))])
 
     @computed_in(ti.f64)
-    def triples(sums: ti.template(), i, block, lane, turn, x, y, first, g: ti.template(), k: ti.template()):
+    def triples(sums: ti.template(), i, block, lane, turn, x, y, work, g: ti.template(), k: ti.template()):
         table = ti.static(g.tables[k])
         limits = ti.Vector([table[0], table[1]])
-        many, own, p = keep(i, block, lane, turn, x, y, first, limits[0], g, k), g.atoms.kind[i], lane
+        many, own, p = keep(i, block, lane, turn, x, y, work, limits[0], g, k), g.atoms.kind[i], lane
         while p < many * (many - 1) // 2:
             # Pairs on a ring.
             s, t = p % many, later(p % many, p // many + 1, many)

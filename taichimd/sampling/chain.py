@@ -22,36 +22,30 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
-from taichimd.core.errors import StructureError
 from taichimd.core.matrix3 import determinant
-from taichimd.core.philox import Stream, blocks, logarithm, uniforms
-from taichimd.core.runtime import ti
-from taichimd.core.streams import MC_MOVE, MC_SWEEP
+from taichimd.core.philox import logarithm
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import METROPOLIS
+from taichimd.neighbours.box import Frame
+from taichimd.program.device import Energy
 from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.conditions import check_ensemble, outside, refused
-from taichimd.sampling.local_energy import locals_of
-from taichimd.sampling.proposals import Trials, proposals
 from taichimd.sampling.rates import Check, Rate
-from taichimd.sampling.singles import SingleMoves
+from taichimd.sampling.singles import singles_for
+from taichimd.sampling.sweep import ALL, SINGLE, Sweep
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
     from taichimd.program.options import EngineOptions
 
-ALL, SINGLE = "all", "single"
 RATES = ("moves", "volume_moves", "exchanges")
 """Attributes of a chain that a checkpoint has."""
 WINDOW = {ALL: 40, SINGLE: 5}
 """Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
 MOST_VOLUME_STEP = 0.3
-MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
-"""Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
-are of the board."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +99,8 @@ class MonteCarlo(Engine):
     Attributes:
         moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
         check: `Check`.
+        free: number of atoms that move.
+        apart: whether moves of single atoms have a full evaluation each.
         changes: how often positions, cell or energy were changed, but for a sweep of several chains.
     """
 
@@ -137,22 +133,32 @@ class MonteCarlo(Engine):
         self.equilibration = equilibration
         self.moves, self.volume_moves, self.check = Rate(move), Rate(volume_move), Check()
         self.exchanges = Rate(0.0)
-        self._free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
-        self._before = ti.ndarray(self._state.vec, self.n_atoms)
-        self._kernels = proposals(self._state.real)
+        self.free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self.changes = 0
-        self._energy: float | None = None
-        self._homogeneous: float | None = None
-        self._singles = self._single_moves() if kind == SINGLE else None
+        self._known: Energy | None = None
+        singles = None
+        if kind == SINGLE:
+            singles = singles_for(self.device, self.forcefield, set(self.symbols), self.backend)
+        self.apart = singles is None and kind == SINGLE
+        self._sweep = Sweep(self._state, singles)
         heights = self.device.cell.frame.heights[self.pbc]
         self._most_move = 0.5 * min([self.forcefield.list_cutoff or np.inf, *heights, 10.0])
 
     @property
     def energy(self) -> float:
         """Running potential energy, eV: that of the start and all accepted changes."""
-        if self._energy is None:
-            self._energy, self._homogeneous = self._evaluated(), self.device.homogeneous
-        return self._energy
+        return self._found[0]
+
+    @property
+    def homogeneous(self) -> float | None:
+        """The part of it that is homogeneous in the positions, eV; None: not known."""
+        return self._found[1]
+
+    @property
+    def _found(self) -> Energy:
+        if self._known is None:
+            self._known = self.energies()[0]
+        return self._known
 
     @property
     def volume(self) -> float | None:
@@ -170,13 +176,9 @@ class MonteCarlo(Engine):
         There is no time.
         """
         for _ in range(n_steps):
-            self._sweep(self.uniform())
+            self._sweep([self], self)
             self.count_sweep()
         self.changes += 1
-
-    def uniform(self) -> Array:
-        """Uniform numbers of the next sweep."""
-        return Stream(self.seed, self.step, MC_SWEEP).uniform(BOARD + 11)
 
     def count_sweep(self) -> None:
         """A sweep is over."""
@@ -189,7 +191,7 @@ class MonteCarlo(Engine):
         energy = self.energy
         self.device.need_outputs()
         _, _, virial = self.device.totals()
-        kinetic, volume, pressure = 1.5 * self._free * self._kt, self.volume, None
+        kinetic, volume, pressure = 1.5 * self.free * self._kt, self.volume, None
         if volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * volume) / units.GPA
         stress = stress_of(virial, self.cell) if self.pbc.all() else None
@@ -208,30 +210,29 @@ class MonteCarlo(Engine):
     def bath_state(self) -> dict[str, Any]:
         """What the chain remembers besides positions and cell, for a checkpoint."""
         rates = {name: dict(vars(getattr(self, name))) for name in RATES}
-        energies = {"energy": self.energy, "homogeneous": self._homogeneous}
+        energies = {"energy": self.energy, "homogeneous": self.homogeneous}
         return {"kind": METROPOLIS, **energies, **rates}
 
     def set_state(self, *, bath: dict[str, Any] | None = None, **state: Any) -> None:
         """As `Engine.set_state`; `bath` is what `bath_state` returned."""
         super().set_state(**state)
-        self._energy = None
+        self._known = None
         self.changes += 1
         if bath is not None:
-            self._energy, self._homogeneous = float(bath["energy"]), bath["homogeneous"]
+            self._known = float(bath["energy"]), bath["homogeneous"]
             for name in RATES:
                 setattr(self, name, Rate(**bath[name]))
 
-    def go_to(self, positions: Array, cell: Array, energy: float) -> None:
-        """Another configuration, (n, 3) angstrom, in a cell, (3, 3) angstrom, whose energy (eV) is known."""
+    def go_to(self, positions: Array, cell: Array, energy: Energy) -> None:
+        """Another configuration, (n, 3) angstrom, in a cell, (3, 3) angstrom, whose energy is known."""
         self.set_state(positions=positions, cell=cell)
-        self._energy, self._homogeneous = energy, None
+        self._known = energy
 
     def swap(self, other: "MonteCarlo") -> None:
         """Exchange configurations with another chain of the same atoms: positions, cell and energy."""
-        mine, others = ((one.positions(), one.cell, one.energy, one._homogeneous) for one in (self, other))
-        for one, (positions, cell, *energies) in ((self, others), (other, mine)):
-            one.set_state(positions=positions, cell=cell)
-            one._energy, one._homogeneous = energies
+        mine, others = ((one.positions(), one.cell, one._found) for one in (self, other))
+        self.go_to(*others)
+        other.go_to(*mine)
 
     def warm_up(self) -> float:
         """Compile what a full evaluation needs; returns the seconds it took."""
@@ -240,56 +241,20 @@ class MonteCarlo(Engine):
         self.compile_seconds += time.perf_counter() - begin
         return time.perf_counter() - begin
 
-    def _single_moves(self) -> SingleMoves | None:
-        bounds = self.forcefield.bind(sorted(set(self.symbols)))
-        terms = locals_of(bounds)
-        if terms is None or self._all_pairs:
-            return None
-        return SingleMoves(self.device, bounds, terms, self.forcefield.cutoff, self.backend)
-
     @property
     def _kt(self) -> float:
         return float(units.KB * self.temperature)
 
-    def _evaluated(self) -> float:
-        return self.device.energy()
+    # What a sweep asks for.
 
-    def _sweep(self, uniform: Array) -> None:
-        if self.kind == ALL:
-            self._move_all(float(uniform[MOVE]))
-        elif (singles := self._incremental()) is not None:
-            before, trials = self.energy, Trials(self.moves.size, 1.0 / self._kt, self.seed, self.step)
-            change, accepted = singles.sweep(uniform[BOARD:], trials)
-            self._energy, self._homogeneous = None if change is None else before + change, None
-            self.moves.count(accepted, self._free)
-        else:
-            self._move_each()
-        if self.pressure is not None:
-            self._change_volume(float(uniform[VOLUME]), float(uniform[VOLUME_MOVE]))
+    @property
+    def beta(self) -> float:
+        """1/kT, 1/eV."""
+        return 1.0 / self._kt
 
-    def _incremental(self) -> SingleMoves | None:
-        """What knows the change of the energy with one atom; None where only a full evaluation tells.
-
-        That is so where a term does not say it, and in a cell in which an atom is in range of its own image.
-        """
-        heights = self.device.cell.frame.heights[self.pbc]
-        wide = not len(heights) or heights.min() > self.forcefield.cutoff
-        return self._singles if wide else None
-
-    def _move_each(self) -> None:
-        """A trial move of each free atom, with a full evaluation each."""
-        chances = uniforms(blocks(self.seed, np.arange(self.n_atoms), self.step, MC_MOVE, 1, 1))[:, 0, 1]
-        for atom in range(self.n_atoms) if self.fixed is None else np.flatnonzero(~self.fixed).tolist():
-            self._displace(float(chances[atom]), atom)
-
-    def _move_all(self, uniform: float) -> None:
-        self._displace(uniform, -1)
-
-    def _displace(self, uniform: float, only: int) -> None:
-        old = self.energy
-        self._propose(self._kernels.displace, self.moves.size, self.seed, self.step, only)
-        new = np.inf if self.leaves(self.positions, self.cell) else self._trial_energy()
-        self._decide(self.accepts(uniform, new - old), new)
+    def take_energy(self, energy: Energy) -> None:
+        """Atoms have gone where it is this one."""
+        self._known = energy
 
     def leaves(self, positions: Callable[[], Array], cell: Array) -> bool:
         """Whether atoms at (n, 3) positions are outside of a cell (3, 3) whose faces are walls."""
@@ -300,19 +265,6 @@ class MonteCarlo(Engine):
         accepted = logarithm(uniform) < -change / self._kt
         self.moves.count(accepted)
         return accepted
-
-    def _change_volume(self, change: float, uniform: float) -> None:
-        old, cell, known = self.energy, self.cell, None
-        log_ratio, factor = self.trial_volume(change)
-        self._propose(self._kernels.scale, factor)
-        self._set_cell(cell * factor)
-        if self.device.degree and self._homogeneous is not None:
-            known = self._homogeneous * _power(factor, self.device.degree)
-        new = self._trial_energy(known)
-        accepted = self.accepts_volume(uniform, new - old, log_ratio, (cell, cell * factor))
-        if not accepted:
-            self._set_cell(cell)
-        self._decide(accepted, new)
 
     def trial_volume(self, change: float) -> tuple[float, float]:
         """Ln V'/V of a uniform number, and the factor of all lengths."""
@@ -336,31 +288,33 @@ class MonteCarlo(Engine):
         self.volume_moves.count(accepted)
         return accepted
 
-    def _set_cell(self, cell: Array) -> None:
-        self.device.cell.set(cell)
+    # A chain's system, as `sampling.sweep.Systems`.
+
+    @property
+    def members(self) -> "list[MonteCarlo]":
+        """Itself."""
+        return [self]
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice."""
+        return self.device.cell.frame
+
+    def energies(self, known: Sequence[float | None] | None = None) -> list[Energy]:
+        """Of the present positions, as `Device.energies`."""
+        return self.device.energies(known)
+
+    def set_cells(self, cells: dict[int, Array]) -> None:
+        """Another cell."""
+        self.device.cell.set(cells[0])
         self.device.lists.outdate()
 
-    def _propose(self, kernel: Any, *numbers: Any) -> None:
-        self.device.launch(kernel, self._state, self._before, *numbers)
-        self.device.moved()
+    def system_of(self, atom: int) -> int:
+        """Number of the system."""
+        return 0
 
-    def _trial_energy(self, known: float | None = None) -> float:
-        """Of the trial configuration, eV; infinity where atoms are on top of each other.
-
-        `known` is its homogeneous part, where that need not be computed.
-        """
-        try:
-            return self._evaluated() if known is None else self.device.energy(known)
-        except StructureError:
-            self.device.lists.outdate()
-            return np.inf
-
-    def _decide(self, accepted: bool, energy: float) -> None:
-        if accepted:
-            self._energy, self._homogeneous = energy, self.device.homogeneous
-        else:
-            self.device.launch(self._kernels.restore, self._state, self._before)
-            self.device.moved()
+    def forget(self) -> None:
+        """Nothing is kept."""
 
     def _tune(self) -> None:
         last = self.step == self.equilibration
@@ -376,11 +330,3 @@ def _exponential(x: float) -> float:
     for k in range(16, 0, -1):
         total = 1.0 + x / k * total
     return total
-
-
-def _power(factor: float, degree: int) -> float:
-    """To a negative whole power: that of the C library has other bits on each machine."""
-    found = 1.0
-    for _ in range(-degree):
-        found *= factor
-    return 1.0 / found

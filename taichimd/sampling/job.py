@@ -22,11 +22,11 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_structure
-from taichimd.sampling.chain import SINGLE
 from taichimd.sampling.chain_folder import ChainFolder, Folders
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
 from taichimd.sampling.shown import print_header, print_summary
+from taichimd.sampling.sweep import SINGLE
 from taichimd.sampling.tempering import Chains
 
 _OF_EACH_RUN = ("sweeps", "output", "restart", "overwrite")

@@ -18,7 +18,7 @@ from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.terms import PairTerm, Triples
 from taichimd.neighbours.rows import slot
-from taichimd.sampling.batch import batch_end
+from taichimd.sampling.batch import FIRST, LAST
 
 
 @dataclass(frozen=True)
@@ -57,10 +57,9 @@ range and move at the same time; those whose moves are of the same batch."""
 
 
 def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, others: int) -> Any:
-    """Device function `(sums, i, lane, many, x, y, first, g, k)`: adds the change of term k if atom i goes from x to y.
+    """Device function `(sums, i, lane, many, x, y, work, g, k)`: adds the change of term k if atom i goes from x to y.
 
-    Of `many` threads that share the atom, it is the part of number `lane`. `first` is the first cell of the atom's colour, or the
-    first place of the batch.
+    Of `many` threads that share the atom, it is the part of number `lane`. `work` is what the thread works for (`batch`).
 
     Args:
         local: the term; not one of all triples.
@@ -75,26 +74,26 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
     energy = None if local.pair else limited_energy(local)
 
     @computed_in(term)
-    def pairs(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
+    def pairs(sums: ti.template(), i, lane, many, x, y, work, g: ti.template(), k: ti.template()):
         s = lane
         while s < g.rows[k].count[i]:
-            old, new, b, counts = entry_of(i, s, x, y, first, g, k)
+            old, new, b, counts = entry_of(i, s, x, y, work, g, k)
             if counts:
                 of_pair(sums, old, new, g.atoms.kind[i], b, g.tables[k])
             s += many
 
     @computed_in(ti.f64)
-    def triples(sums: ti.template(), i, lane, many, x, y, first, g: ti.template(), k: ti.template()):
+    def triples(sums: ti.template(), i, lane, many, x, y, work, g: ti.template(), k: ti.template()):
         table = ti.static(g.tables[k])
         limits = ti.Vector([table[0], table[1]])
         own = g.atoms.kind[i]
         for s in range(1, g.rows[k].count[i]):
-            d_far, d_new_far, b, counts = entry_of(i, s, x, y, first, g, k)
+            d_far, d_new_far, b, counts = entry_of(i, s, x, y, work, g, k)
             d, d_new = ti.cast(d_far, ti.f64), ti.cast(d_new_far, ti.f64)
             if counts and (d.dot(d) < limits[0] or d_new.dot(d_new) < limits[0]):
                 t = lane
                 while t < s:
-                    e_far, e_new_far, c, counts_too = entry_of(i, t, x, y, first, g, k)
+                    e_far, e_new_far, c, counts_too = entry_of(i, t, x, y, work, g, k)
                     if counts_too:
                         e, e_new = ti.cast(e_far, ti.f64), ti.cast(e_new_far, ti.f64)
                         opposite = e - d
@@ -109,20 +108,20 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
 
 
 def entry_function(real: Any, layout: int, others: int) -> Any:
-    """Device function `(i, s, x, y, first, g, k)`: what entry s of atom i is to a move from x to y; as `change_function`."""
+    """Device function `(i, s, x, y, work, g, k)`: what entry s of atom i is to a move from x to y; as `change_function`."""
 
     @ti.func
-    def entry_of(i, s, x, y, first, g: ti.template(), k: ti.template()):
+    def entry_of(i, s, x, y, work, g: ti.template(), k: ti.template()):
         """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
         entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
         j = entry >> g.verlet.shift_bits
         counts = j != i
         if ti.static(others == OTHER_CELLS):
             cell, own = g.board.cell_of[j], g.board.cell_of[i]
-            counts = counts and (cell == own or cell < first or cell >= first + g.size)
+            counts = counts and (cell == own or cell < work[FIRST] or cell >= work[LAST])
         if ti.static(others == THE_BATCH):
             place = g.order.place_of[g.atoms.ident[j]]
-            counts = counts and (place < first or place >= batch_end(first, g.share.free))
+            counts = counts and (place < work[FIRST] or place >= work[LAST])
         d = ti.Vector.zero(real, 3)
         if counts:
             d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)

@@ -11,15 +11,6 @@ from taichimd.core.streams import MC_MOVE
 from taichimd.system.state import Atoms
 
 
-class Trials(Bundle):
-    """Trial moves of single atoms."""
-
-    most: Any = Number("real", "largest displacement along an axis, angstrom")
-    beta: Any = Number("f64", "1/kT, 1/eV")
-    seed: Any = Number("i64", "seed")
-    sweep: Any = Number("i64", "number of the sweep")
-
-
 @ti.func
 def trial_move(x, most, seed, atom, sweep):
     """Where an atom at x is to go, within a cube of side 2 `most` around it, and the number that decides."""
@@ -31,57 +22,26 @@ def trial_move(x, most, seed, atom, sweep):
 BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, angstrom")
 
 
-@cache
-def proposals(real: Any) -> Any:
-    """Kernels `displace`, `scale`, `restore`. A spatial sort between two of them does no harm.
-
-    Args:
-        real: ti.f64 or ti.f32, of the atoms.
-    """
-    types = types_of(real)
-    atoms_of = Atoms.only("n", "pos", "ident")
-
-    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, most=Number("real", "largest displacement along an axis, angstrom"), seed=Number("i64", "seed"), sweep=Number("i64", "number of the sweep"), only=Number("i32", "number of the atom that moves; -1: all do"))  # fmt: skip
-    def displace(atoms, before, most, seed, sweep, only):
-        """Move free atoms, each within a cube of side 2 `most` around it."""
-        for i in range(atoms.n):
-            atom, x = atoms.ident[i], atoms.pos[i]
-            before[atom] = x
-            if atoms.inverse_mass[i] > 0.0 and (only < 0 or only == atom):
-                y, _ = trial_move(x, most, seed, atom, sweep)
-                atoms.pos[i] = y
-
-    @kernel(types, atoms=atoms_of, before=BEFORE, factor=Number("real", "of all lengths"))
-    def scale(atoms, before, factor):
-        """Positions in a cell that is so much larger, at the same fractional coordinates."""
-        for i in range(atoms.n):
-            x = atoms.pos[i]
-            before[atoms.ident[i]] = x
-            atoms.pos[i] = factor * x
-
-    @kernel(types, atoms=atoms_of, before=BEFORE)
-    def restore(atoms, before):
-        """Positions before the trial."""
-        for i in range(atoms.n):
-            atoms.pos[i] = before[atoms.ident[i]]
-
-    return SimpleNamespace(displace=displace, scale=scale, restore=restore)
-
-
 class Each(Bundle):
-    """What the systems of a batch do, in proposals of all of them."""
+    """What systems do, in trial moves of all of them."""
 
     system: Any = Array("i32", "n", "system of the atom at a place")
     firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")
     most: Any = Array("real", "systems", "largest displacement along an axis, angstrom")
+    beta: Any = Array("f64", "systems", "1/kT, 1/eV")
     seeds: Any = Array("i64", "systems", "seed")
     factors: Any = Array("real", "systems", "of all lengths")
     back: Any = Array("i32", "systems", "1 where the positions before the trial come back")
 
 
+SINGLE_MOVES = Each.only("firsts", "most", "beta", "seeds")
+"""Of trial moves of single atoms, which kernels decide on."""
+SWEEP = Number("i64", "number of the sweep")
+
+
 @cache
-def proposals_of_each(real: Any) -> Any:
-    """The kernels of `proposals` for the systems of a batch: each has the bits that it has alone.
+def proposals(real: Any) -> Any:
+    """Kernels `displace`, `scale`, `restore` of one system or several. A spatial sort between two of them does no harm.
 
     Args:
         real: ti.f64 or ti.f32, of the atoms.
@@ -89,18 +49,20 @@ def proposals_of_each(real: Any) -> Any:
     types = types_of(real)
     atoms_of = Atoms.only("n", "pos", "ident")
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, each=Each.only("system", "firsts", "most", "seeds"), sweep=Number("i64", "number of the sweep"))  # fmt: skip
-    def displace(atoms, before, each, sweep):
+    @kernel(types, atoms=Atoms.only("n", "pos", "inverse_mass", "ident"), before=BEFORE, each=Each.only("system", "firsts", "most", "seeds"), sweep=SWEEP, only=Number("i32", "number of the atom that moves in its system; -1: all do"))  # fmt: skip
+    def displace(atoms, before, each, sweep, only):
+        """Move free atoms, each within a cube of side 2 `most` around it."""
         for i in range(atoms.n):
             k, x = each.system[i], atoms.pos[i]
             before[atoms.ident[i]] = x
-            if atoms.inverse_mass[i] > 0.0:
-                atom = atoms.ident[i] - each.firsts[k]
+            atom = atoms.ident[i] - each.firsts[k]
+            if atoms.inverse_mass[i] > 0.0 and (only < 0 or only == atom):
                 y, _ = trial_move(x, each.most[k], each.seeds[k], atom, sweep)
                 atoms.pos[i] = y
 
     @kernel(types, atoms=atoms_of, before=BEFORE, each=Each.only("system", "factors"))
     def scale(atoms, before, each):
+        """Positions in cells that are so much larger, at the same fractional coordinates."""
         for i in range(atoms.n):
             x = atoms.pos[i]
             before[atoms.ident[i]] = x
@@ -108,6 +70,7 @@ def proposals_of_each(real: Any) -> Any:
 
     @kernel(types, atoms=atoms_of, before=BEFORE, each=Each.only("system", "back"))
     def restore(atoms, before, each):
+        """Positions before the trial, of some systems."""
         for i in range(atoms.n):
             if each.back[each.system[i]] == 1:
                 atoms.pos[i] = before[atoms.ident[i]]

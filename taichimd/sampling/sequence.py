@@ -1,4 +1,4 @@
-"""Trial moves of single atoms, one after the other, in batches: for energies without a cutoff.
+"""Trial moves of single atoms, one after the other, in batches: for energies without a cutoff, of one system or several.
 
 A batch has three parallel loops. The first one keeps what atoms give to triples with moving ones, and finds what is between two
 moving atoms and what moves change of pairs with atoms of no batch; the second one goes through all other triples (`batch`). In
@@ -6,7 +6,7 @@ the third one a warp decides on the moves, one after the other. It adds those pa
 computes what moving atoms do to each other.
 
 Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they have no order. What a
-part is depends on the number of atoms alone.
+part is depends on the number of atoms alone. Systems do the same at the same time, each with threads and sums of its own.
 """
 
 from functools import cache
@@ -19,21 +19,26 @@ from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_dou
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.triple_tiles import Placed
+from taichimd.forcefields.triple_energies import integers, placed_atoms
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
 from taichimd.sampling.batch import (
     BATCH,
+    BEGIN,
+    END,
     ENTRIES,
+    FIRST,
+    LAST,
     PAIRS,
+    SYSTEM,
     TILE,
     WIDTH,
-    batch_end,
     batch_functions,
     depth,
     shares,
 )
 from taichimd.sampling.local_energy import NOBODY, THE_BATCH, Local, change_function, pair_change
-from taichimd.sampling.proposals import Trials, trial_move
+from taichimd.sampling.proposals import SINGLE_MOVES, SWEEP, Each, trial_move
 from taichimd.sampling.tally import ACCEPTED, ROUGH, SLOTS, Tally, tally_functions
 from taichimd.system.state import Atoms
 
@@ -44,7 +49,7 @@ BLOCK = 128
 
 
 class Order(Bundle):
-    """Atoms with trial moves by the user's numbers, then the others."""
+    """Atoms with trial moves by the user's numbers, then the others; system by system."""
 
     number_at: Any = Array("i32", "n", "the user's number of the atom at a place")
     place_of: Any = Array("i32", "n", "place of each user's number")
@@ -54,13 +59,17 @@ class Order(Bundle):
 class Share(Bundle):
     """What a call does, and how threads share it."""
 
-    first: Any = Number("i32", "place of the first atom that moves")
-    free: Any = Number("i32", "atoms with trial moves")
-    sides: Any = Number("i32", "threads, whole warps: for each atom and each position of a batch")
-    depth: Any = Number("i32", "threads, whole warps, of each pair of a batch")
-    near: Any = Number("i32", "threads, whole warps, of pairs within a cutoff")
-    threads: Any = Number("i32", "threads, whole warps, of triples with one moving atom")
-    parts: Any = Number("i32", "of each of their atoms")
+    first: Any = Number("i32", "place in its system of the first atom that moves")
+    systems: Any = Number("i32", "how many")
+    wide: Any = Number("i32", "threads of a system in the first loop, whole warps")
+    threads: Any = Number("i32", "threads of a system in the second loop, whole warps")
+    near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
+    begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
+    free: Any = Array("i32", "systems", "atoms with trial moves")
+    sides: Any = Array("i32", "systems", "threads, whole warps: for each atom and each position of a batch")
+    depth: Any = Array("i32", "systems", "threads, whole warps, of each pair of a batch")
+    bulk: Any = Array("i32", "systems", "threads, whole warps, of triples with one moving atom")
+    parts: Any = Array("i32", "systems", "of each of their atoms")
 
 
 class _Given(View):
@@ -97,83 +106,88 @@ def sequence_kernels(
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"))  # fmt: skip
-    def begin(atoms, order, placed, tally):
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"), share=Share.only("systems"))  # fmt: skip
+    def begin(atoms, order, placed, tally, share):
         for i in range(atoms.n):
             place = order.place_of[atoms.ident[i]]
             placed.pos[place] = ti.cast(atoms.pos[i], ti.f64)
             placed.kind[place] = atoms.kind[i]
-        for k in range(2):
-            tally.counts[k] = 0
-            if k == 0:
-                tally.gain[0] = 0.0
-        for lane in range(many):
-            tallies.forget(lane, tally)
+        for system in range(share.systems):
+            tally.counts[2 * system + ACCEPTED] = 0
+            tally.counts[2 * system + ROUGH] = 0
+            tally.gain[system] = 0.0
+        for thread in range(share.systems * many):
+            tallies.forget(thread % many, thread // many, tally)
 
     @ti.func
-    def trial(place, g: ti.template(), trials: ti.template()):
+    def work_of(system, a: ti.template(), share: ti.template()):
+        """What threads of a system work for, in batch a of a call; an empty batch behind its last one."""
+        begin = share.begins[system]
+        first = begin + share.first + a * BATCH
+        last = ti.min(first + BATCH, begin + share.free[system])
+        return ti.Vector([system, begin, share.begins[system + 1], first, last])
+
+    @ti.func
+    def trial(place, work, g: ti.template(), trials: ti.template()):
         """Of the atom at a place: where it is in memory, where it is, where it is to go, and the number that decides."""
-        atom = g.order.number_at[place]
+        atom, system = g.order.number_at[place], work[SYSTEM]
         i = g.order.sorted_of[atom]
         x = g.atoms.pos[i]
-        y, chance = trial_move(x, trials.most, trials.seed, atom, trials.sweep)
+        y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom - work[BEGIN], g.sweep)
         return i, x, y, chance
 
     @ti.func
-    def keep(thread, first, g: ti.template(), trials: ti.template()):
+    def keep(thread, work, g: ti.template(), trials: ti.template()):
         """What one atom gives to triples with a moving one."""
-        j, m = thread // (2 * BATCH), thread % (2 * BATCH)
-        if j < g.atoms.n:
-            place = ti.min(first + m // 2, batch_end(first, g.share.free) - 1)
-            _, x, y, _ = trial(place, g, trials)
+        j, m = work[BEGIN] + thread // (2 * BATCH), thread % (2 * BATCH)
+        if j < work[END]:
+            _, x, y, _ = trial(ti.min(work[FIRST] + m // 2, work[LAST] - 1), work, g, trials)
             for store in ti.static(stores):
-                store(j, m, ti.select(m % 2 == 1, y, x), g.tally, g.placed)
+                store(j, m, ti.select(m % 2 == 1, y, x), work, g.tally, g.placed)
 
     @in_double
-    def two_moves(thread, first, g: ti.template(), trials: ti.template()):
-        """Triples with a third atom, of two of a batch."""
-        pair, last, t = thread // g.share.depth, batch_end(first, g.share.free), 1
+    def two_moves(thread, deep, work, g: ti.template(), trials: ti.template()):
+        """Triples with a third atom, of two of a batch; `deep` threads have a pair."""
+        pair, first, t = thread // deep, work[FIRST], 1
         while t * (t + 1) // 2 <= pair:
             t += 1
         s = pair - t * (t - 1) // 2
         sums = empty_sums(3)
-        if first + t < last:
-            _, x, y, _ = trial(first + s, g, trials)
-            _, u, v, _ = trial(first + t, g, trials)
+        if first + t < work[LAST]:
+            _, x, y, _ = trial(first + s, work, g, trials)
+            _, u, v, _ = trial(first + t, work, g, trials)
             ends = ti.Matrix.rows([ti.cast(end, ti.f64) for end in ti.static((x, y, u, v))])
             for k in ti.static(everywhere):
-                wholes[k].between(
-                    sums, first + s, first + t, thread % g.share.depth, g.share.depth, ends, first, last, g, k
-                )
+                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, work, g, k)
         for k in ti.static(range(3)):
-            tallies.leave(sums[k], sums[3 + k], thread, BATCH + 3 * pair + k, g.tally)
+            entry = ENTRIES * work[SYSTEM] + BATCH + 3 * pair + k
+            tallies.leave(sums[k], sums[3 + k], thread, entry, g.tally)
 
     @ti.func
-    def near_pairs(thread, first, g: ti.template(), trials: ti.template()):
+    def near_pairs(thread, work, g: ti.template(), trials: ti.template()):
         """Pairs within a cutoff, with atoms that are not in the batch."""
         s, sums = thread // TILE, empty_sums(1)
-        if first + s < batch_end(first, g.share.free):
-            i, x, y, _ = trial(first + s, g, trials)
+        if work[FIRST] + s < work[LAST]:
+            i, x, y, _ = trial(work[FIRST] + s, work, g, trials)
             for k in ti.static(paired):
-                changes[k](sums, i, thread % TILE, TILE, x, y, first, g, k)
-        tallies.leave(sums[0], sums[1], thread, s, g.tally)
+                changes[k](sums, i, thread % TILE, TILE, x, y, work, g, k)
+        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
 
     @ti.func
-    def one_move(thread, first, g: ti.template()):
+    def one_move(thread, work, g: ti.template()):
         """Triples with two atoms that are not in the batch."""
-        last = batch_end(first, g.share.free)
         for k in ti.static(everywhere):
-            run, counts = wholes[k].bulk(thread, first, last, g.share.parts, g, k)
+            run, counts = wholes[k].bulk(thread, g.share.parts[work[SYSTEM]], work, g, k)
             for s in ti.static(range(BATCH)):
                 sums = empty_sums(1)
                 if counts:
                     with_term(sums, 1, 0, run[s])
-                tallies.leave(sums[0], sums[1], thread, s, g.tally)
+                tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
 
     @ti.func
-    def batch_changes(sums: ti.template(), lane, s, x, y, first, g: ti.template()):
+    def batch_changes(sums: ti.template(), lane, s, x, y, work, g: ti.template()):
         """What a lane has of the change by move s with other atoms of the batch as they are by now."""
-        others = batch_end(first, g.share.free) - first - 1
+        first, others = work[FIRST], work[LAST] - work[FIRST] - 1
         p = lane
         while p < others * (others + 1) // 2:
             # Each atom for itself, then pairs on a ring.
@@ -190,61 +204,70 @@ def sequence_kernels(
             p += many
 
     @ti.func
-    def decide(lane, first, g: ti.template(), trials: ti.template()):
+    def decide(lane, work, g: ti.template(), trials: ti.template()):
         """All moves of a batch, one after the other; forgets their sums."""
-        size, moved = batch_end(first, g.share.free) - first, 0
+        system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
         for s in range(size):
-            i, x, y, chance = trial(first + s, g, trials)
+            i, x, y, chance = trial(first + s, work, g, trials)
             sums = empty_sums(1)
-            batch_changes(sums, lane, s, x, y, first, g)
+            batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
-            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, size, g.tally)
-            if tallies.accepts(chance, change, up, down, trials.beta) == 1:
+            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, size, system, g.tally)
+            if tallies.accepts(chance, change, up, down, trials.beta[system]) == 1:
                 # All threads write the same: each finds it in the next move.
                 moved |= 1 << s
                 g.atoms.pos[i] = y
                 g.placed.pos[first + s] = ti.cast(y, ti.f64)
                 if lane == 0:
-                    g.tally.counts[ACCEPTED] += 1
+                    g.tally.counts[2 * system + ACCEPTED] += 1
                     if down > 0:
-                        g.tally.counts[ROUGH] = 1
+                        g.tally.counts[2 * system + ROUGH] = 1
                     else:
-                        g.tally.gain[0] += change
+                        g.tally.gain[system] += change
         if size > 0:
-            tallies.forget(lane, g.tally)
+            tallies.forget(lane, system, g.tally)
 
-    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=Trials)  # fmt: skip
-    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials):
+    @ti.func
+    def first_loop(thread, work, g: ti.template(), trials: ti.template()):
+        """What does not depend on the large loop, and what that needs."""
+        sides, deep = g.share.sides[work[SYSTEM]], g.share.depth[work[SYSTEM]]
+        of_pairs = thread - sides
+        if of_pairs < 0:
+            keep(thread, work, g, trials)
+        elif of_pairs < PAIRS * deep:
+            two_moves(of_pairs, deep, work, g, trials)
+        elif of_pairs < PAIRS * deep + g.share.near:
+            near_pairs(of_pairs - PAIRS * deep, work, g, trials)
+
+    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP)  # fmt: skip
+    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep):
         g = _Given(
             atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,
-            share=share,
+            share=share, sweep=sweep,
         )  # fmt: skip
         for a in ti.static(range(UNROLL)):
-            for thread in range(share.sides + PAIRS * share.depth + share.near):
-                first, of_pairs = share.first + a * BATCH, thread - share.sides
-                if first < share.free:
-                    if of_pairs < 0:
-                        keep(thread, first, g, trials)
-                    elif of_pairs < PAIRS * share.depth:
-                        two_moves(of_pairs, first, g, trials)
-                    else:
-                        near_pairs(of_pairs - PAIRS * share.depth, first, g, trials)
+            for thread in range(share.systems * share.wide):
+                work = work_of(thread // share.wide, a, share)
+                if work[FIRST] < work[LAST]:
+                    first_loop(thread % share.wide, work, g, trials)
             ti.loop_config(block_dim=BLOCK)
-            for thread in range(share.threads):
-                if share.first + a * BATCH < share.free:
-                    one_move(thread, share.first + a * BATCH, g)
-            for thread in range(many):
-                decide(thread, share.first + a * BATCH, g, trials)
+            for thread in range(share.systems * share.threads):
+                work = work_of(thread // share.threads, a, share)
+                own = thread % share.threads
+                if work[FIRST] < work[LAST] and own < share.bulk[work[SYSTEM]]:
+                    one_move(own, work, g)
+            for thread in range(share.systems * many):
+                decide(thread % many, work_of(thread // many, a, share), g, trials)
 
     return begin, move
 
 
-class Sequence:
-    """The arrays of sweeps of one system.
+class InSequence:
+    """The arrays of sweeps.
 
     Args:
-        device: the system.
+        device: the systems.
         terms: of the energy.
         n_kinds: species.
         backend: "cuda" or "cpu".
@@ -252,35 +275,46 @@ class Sequence:
 
     def __init__(self, device: Device, terms: tuple[Local, ...], n_kinds: int, backend: str) -> None:
         state = device.state
-        n = state.n
+        n, sizes = state.n, state.sizes.tolist()
+        systems = len(sizes)
         self._device = device
         self._begin, self._move = sequence_kernels(terms, n_kinds, state.real, state.term, backend)
         fixed = state.inverse_mass.to_numpy()[state.sorted_of.to_numpy()] == 0.0
-        self._free = n - state.n_fixed
-        order = np.argsort(fixed, kind="stable").astype(np.int32)
-        self._order = Order(ti.ndarray(ti.i32, n), ti.ndarray(ti.i32, n), state.sorted_of)
-        self._order.number_at.from_numpy(order)
-        self._order.place_of.from_numpy(np.argsort(order).astype(np.int32))
-        self._placed = Placed(ti.ndarray(ti.types.vector(3, ti.f64), n), ti.ndarray(ti.i32, n))
-        integers = [ti.ndarray(ti.i64, ENTRIES * SLOTS) for _ in range(2)]
-        integers += [ti.ndarray(ti.i32, size) for size in (2 * ENTRIES, 2)]
-        self._tally = Tally(*integers, *(ti.ndarray(ti.f64, size) for size in (1, 6 * BATCH, WIDTH * n)))
-        parts, threads = shares(n)
-        sides, near = -(-2 * BATCH * n // WARP) * WARP, BATCH * TILE if any(one.pair for one in terms) else 0
-        self._share = Share(0, self._free, sides, depth(n), near, threads, parts)
-        self._blocks = blocks_for(max(threads, sides + PAIRS * depth(n) + near))
+        order = np.lexsort((fixed, state.system_of_atoms))
+        self._order = Order(integers(order), integers(np.argsort(order)), state.sorted_of)
+        self._placed = placed_atoms(n)
+        long = [ti.ndarray(ti.i64, ENTRIES * SLOTS * systems) for _ in range(2)]
+        short = [ti.ndarray(ti.i32, size * systems) for size in (2 * ENTRIES, 2)]
+        doubles = [ti.ndarray(ti.f64, size) for size in (systems, 6 * BATCH * systems, WIDTH * n)]
+        self._tally = Tally(*long, *short, *doubles)
+        parts, threads = np.transpose([shares(size) for size in sizes])
+        sides = np.array([-(-2 * BATCH * size // WARP) * WARP for size in sizes])
+        deep = np.array([depth(size) for size in sizes])
+        near = BATCH * TILE if any(one.pair for one in terms) else 0
+        free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
+        columns = np.cumsum([0, *sizes]), free, sides, deep, threads, parts
+        wide, self._most_free = int((sides + PAIRS * deep).max()) + near, int(free.max())
+        self._share = Share(0, systems, wide, int(threads.max()), near, *(integers(one) for one in columns))
+        self._blocks = blocks_for(systems * max(wide, int(threads.max())))
 
-    def sweep(self, rows: Any, tables: Any, trials: Trials) -> tuple[float | None, int]:
-        """A trial move of each free atom; the change of the energy, None if only an evaluation tells, and accepted moves."""
+    def sweep(self, rows: Any, tables: Any, trials: Each, sweep: int) -> list[tuple[float | None, int]]:
+        """A trial move of each free atom.
+
+        Returns:
+            Of each system the change of the energy, eV, None if only an evaluation tells; and accepted moves.
+        """
         device, state = self._device, self._device.state
         with literals(state.real), grid(self._blocks):
-            self._begin(state, self._order, self._placed, self._tally)
-            for first in range(0, self._free, UNROLL * BATCH):
+            self._begin(state, self._order, self._placed, self._tally, self._share)
+            for first in range(0, self._most_free, UNROLL * BATCH):
                 self._share.first = first
                 self._move(
                     state, self._order, device.lists.verlet, rows, tables, self._placed, self._tally,
-                    self._share, trials,
+                    self._share, trials, sweep,
                 )  # fmt: skip
-        counts = self._tally.counts.to_numpy()
-        gain = float(self._tally.gain.to_numpy()[0])
-        return None if counts[ROUGH] else gain, int(counts[ACCEPTED])
+        counts = self._tally.counts.to_numpy().reshape(-1, 2).tolist()
+        gain = self._tally.gain.to_numpy().tolist()
+        return [
+            (None if count[ROUGH] else change, count[ACCEPTED])
+            for change, count in zip(gain, counts, strict=True)
+        ]

@@ -1,7 +1,8 @@
 """Trial moves of single atoms, cell by cell of a board, with what each changes of the energy."""
 
+from collections.abc import Collection, Sequence
 from functools import cache
-from math import fsum, sqrt
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,9 @@ from taichimd.core.math import log
 from taichimd.core.runtime import WARPS, ti
 from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, from_first
+from taichimd.forcefields.base import ALL_PAIRS, ForceField
 from taichimd.forcefields.bound import Bound
+from taichimd.neighbours.box import Frame
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
 from taichimd.sampling.block_moves import (
@@ -25,10 +28,10 @@ from taichimd.sampling.block_moves import (
     open_room,
     room_for,
 )
-from taichimd.sampling.board import Board, Boards, corner_of
-from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function
-from taichimd.sampling.proposals import Trials, trial_move
-from taichimd.sampling.sequence import Sequence
+from taichimd.sampling.board import LAYOUT, SIZE, TURNS, Board, Boards, corner_of
+from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function, locals_of
+from taichimd.sampling.proposals import SINGLE_MOVES, SWEEP, Each, trial_move
+from taichimd.sampling.sequence import InSequence
 from taichimd.system.state import Atoms
 
 
@@ -61,20 +64,20 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
     # Of triples: squares of the cutoff and of the product's cube, then strengths.
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
     taken = Atoms.only("n", "pos", "inverse_mass", "ident", "kind")
-    places = Board.only("grid", "cell_of", "members", "starts", "gain", "accepted")
+    places = Board.only("grid", "layout", "cell_of", "members", "starts", "gain", "accepted")
 
     @ti.func
-    def change_of(i, group, lane, turn, x, y, first, g: ti.template()):
+    def change_of(i, group, lane, turn, x, y, work, g: ti.template()):
         """Of the energy, by a move from x to y; in all threads that share it. How many terms took turns."""
         sums, turns = empty_sums(1), turn
         for k in ti.static(range(number)):
             if ti.static(shared and triples[k]):
-                changes[k](sums, i, group, lane, turns % 2, x, y, first, g, k)
+                changes[k](sums, i, group, lane, turns % 2, x, y, work, g, k)
                 turns += 1
                 if ti.static(sum(triples[k:]) > 1):
                     ti.simt.block.sync()
             else:
-                changes[k](sums, i, lane, many, x, y, first, g, k)
+                changes[k](sums, i, lane, many, x, y, work, g, k)
         change = ti.cast(0.0, ti.f64)
         if ti.static(shared):
             change = of_block(sums, group, lane, g.room)
@@ -84,31 +87,32 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                 change = from_first(change)
         return change, turns
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, size=Number("i32", "cells of a colour"), colour=Number("i32", "whose cells"), groups=Number("i32", "of threads that have a cell at a time"), trials=Trials, room=Room if shared else None)  # fmt: skip
-    def move(atoms, verlet, rows, tables, board, size, colour, groups, trials, room):
-        g = _Given(
-            atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, size=size, room=room
-        )  # fmt: skip
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, systems=Number("i32", "how many"), turn=Number("i32", "which of the colours"), groups=Number("i32", "of threads that have a cell of a system at a time"), trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None)  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, systems, turn, groups, trials, sweep, room):
+        g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, room=room)
         if ti.static(shared):
             ti.loop_config(block_dim=BLOCK)
-        for thread in range(groups * many):
-            group, lane, first = thread // many, thread % many, size * colour
-            place, turn = group, 0
+        for thread in range(systems * groups * many):
+            group, lane = thread // many, thread % many
+            system, place, turns = group // groups, group % groups, 0
+            first, size = board.layout[LAYOUT * system + TURNS + turn], board.layout[LAYOUT * system + SIZE]
+            # Cells of a colour stand where atoms do in a batch.
+            work = ti.Vector([system, 0, 0, first, first + size])
             if ti.static(shared):
                 open_room(group, lane, room)
-            while place < size:
+            while first >= 0 and place < size:
                 cell = first + place
                 gain, accepted = ti.cast(0.0, ti.f64), 0
                 for m in range(board.starts[cell], board.starts[cell + 1]):
                     i = board.members[m]
                     if atoms.inverse_mass[i] > 0.0:
-                        x = atoms.pos[i]
-                        y, chance = trial_move(x, trials.most, trials.seed, atoms.ident[i], trials.sweep)
-                        leaves = corner_of(y, board) - corner_of(x, board)
+                        x, atom = atoms.pos[i], atoms.ident[i] - trials.firsts[system]
+                        y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom, sweep)
+                        leaves = corner_of(y, system, board) - corner_of(x, system, board)
                         if leaves[0] == 0 and leaves[1] == 0 and leaves[2] == 0:
-                            change, turns = change_of(i, group, lane, turn, x, y, first, g)
-                            turn = turns
-                            if ti.cast(log(chance), ti.f64) < -trials.beta * change:
+                            change, then = change_of(i, group, lane, turns, x, y, work, g)
+                            turns = then
+                            if ti.cast(log(chance), ti.f64) < -trials.beta[system] * change:
                                 # All threads of a cell write the same: each finds it in the next move.
                                 atoms.pos[i] = y
                                 gain += change
@@ -122,11 +126,11 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
 
 
 class SingleMoves:
-    """Sweeps of single moves of one system.
+    """Sweeps of single moves.
 
     Args:
-        device: the system.
-        bounds: its terms with their parameters. terms: how their energy changes.
+        device: the systems.
+        bounds: terms with their parameters. terms: how their energy changes.
         cutoff: range of the energy, angstrom.
         backend: "cuda" or "cpu".
     """
@@ -136,8 +140,8 @@ class SingleMoves:
     ) -> None:
         state = device.state
         n_kinds = bounds[0].terms.n_kinds
-        self._device, self._terms = device, terms
-        self._sequence = Sequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
+        self._device, self._terms, self._systems = device, terms, len(state.sizes)
+        self._sequence = InSequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
         if self._sequence is None:
             self._boards = Boards(state, cutoff)
             self._shared, self._room, self._most_groups = in_blocks(terms, backend), Room(0), 0
@@ -147,47 +151,67 @@ class SingleMoves:
             for bound, local in zip(bounds, terms, strict=True)
         )
 
-    def sweep(self, uniform: NDArray[np.float64], trials: Trials) -> tuple[float | None, int]:
+    def sweep(
+        self,
+        frames: Sequence[Frame],
+        uniform: Sequence[NDArray[np.float64]],
+        trials: Each,
+        most: float,
+        sweep: int,
+    ) -> Sequence[tuple[float | None, int]]:
         """A trial move of each free atom.
 
         Args:
-            uniform: 11 random numbers: shifts of the board, and the order of its colours.
+            frames: the lattice of each system.
+            uniform: 11 random numbers of each: shifts of the board, and the order of its colours.
             trials: what the moves are.
+            most: the largest displacement of all, angstrom.
+            sweep: number of the sweep.
 
         Returns:
-            Change of the energy, eV, None where only a full evaluation tells; and accepted moves.
+            Of each system the change of the energy, eV, None where only a full evaluation tells; and accepted moves.
         """
         device, lists = self._device, self._device.lists
-        device.fit_lists(sqrt(3.0) * trials.most)
+        device.fit_lists(sqrt(3.0) * most)
         rows = tuple(
             None if local.everywhere else one.near if lists.near_list else lists.verlet
             for one, local in zip(lists.near, self._terms, strict=True)
         )
         if self._sequence is not None:
-            found = self._sequence.sweep(rows, self._tables, trials)
+            found = self._sequence.sweep(rows, self._tables, trials, sweep)
             device.moved()
             return found
         boards = self._boards
-        boards.place(device.cell.frame, uniform[:3], device.call)
+        boards.place(frames, uniform, device.call)
         groups = boards.size
         if self._shared:
-            groups = min(groups, MOST_BLOCKS)
-            self._reserve(max(one.width for one in rows), groups)
-        for colour in np.argsort(uniform[3:]).tolist():
-            if colour in boards.colours:
-                device.launch(
-                    self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, boards.size, colour,
-                    groups, trials, self._room,
-                )  # fmt: skip
-        gain, accepted = boards.results()
+            groups = min(groups, max(MOST_BLOCKS // self._systems, 1))
+            self._reserve(max(one.width for one in rows), groups * self._systems)
+        for turn in range(boards.turns):
+            device.launch(
+                self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, self._systems, turn,
+                groups, trials, sweep, self._room,
+            )  # fmt: skip
+        found = boards.results()
         device.moved()
-        return fsum(gain.tolist()), accepted
+        return found
 
     def _reserve(self, width: int, groups: int) -> None:
         """Room for so many neighbours in each of so many blocks."""
         if width > self._room.width or groups > self._most_groups:
             width, groups = max(width, self._room.width), max(groups, self._most_groups)
             self._room, self._most_groups = room_for(width, groups), groups
+
+
+def singles_for(
+    device: Device, forcefield: ForceField, species: Collection[str], backend: str
+) -> SingleMoves | None:
+    """What moves single atoms of some species; None if a term does not say how its energy changes with one atom."""
+    bounds = forcefield.bind(sorted(species))
+    terms = locals_of(bounds)
+    if terms is None or forcefield.enumeration == ALL_PAIRS:
+        return None
+    return SingleMoves(device, bounds, terms, forcefield.cutoff, backend)
 
 
 def _numbers(bound: Bound) -> Any:

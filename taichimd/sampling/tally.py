@@ -22,14 +22,14 @@ ACCEPTED, ROUGH = range(2)
 
 
 class Tally(Bundle):
-    """What threads tell each other."""
+    """What threads tell each other, system by system."""
 
-    high: Any = Array("i64", "ENTRIES SLOTS", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "ENTRIES SLOTS", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "2 ENTRIES", "UP and DOWN of each sum")
-    counts: Any = Array("i32", "2", "ACCEPTED and ROUGH")
-    gain: Any = Array("f64", "1", "change of the energy by accepted moves, eV")
-    ends: Any = Array("f64", "6 BATCH", "positions of a batch, before and behind each move, angstrom")
+    high: Any = Array("i64", "ENTRIES SLOTS systems", "first parts of sums, in 2^-36 eV")
+    low: Any = Array("i64", "ENTRIES SLOTS systems", "second parts, in 2^-72 eV")
+    marks: Any = Array("i32", "2 ENTRIES systems", "UP and DOWN of each sum")
+    counts: Any = Array("i32", "2 systems", "ACCEPTED and ROUGH")
+    gain: Any = Array("f64", "systems", "change of the energy by accepted moves, eV")
+    ends: Any = Array("f64", "6 BATCH systems", "positions of a batch, before and behind each move, angstrom")
     sides: Any = Array("f64", "WIDTH n", "see `batch.WIDTH`")
 
 
@@ -56,7 +56,7 @@ def tally_functions(warps: bool) -> Any:
 
     @in_double
     def leave(high, low, thread, entry, tally: ti.template()):
-        """Add what a thread has found."""
+        """Add what a thread has found to a sum; those of system c begin at c ENTRIES."""
         coarse, fine, up, down = within_range(high, low)
         if up == 1:
             tally.marks[2 * entry + UP] = 1
@@ -71,7 +71,7 @@ def tally_functions(warps: bool) -> Any:
             ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
 
     @in_double
-    def found(high, low, lane, s, moved, size, tally: ti.template()):
+    def found(high, low, lane, s, moved, size, system, tally: ti.template()):
         """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
@@ -79,6 +79,7 @@ def tally_functions(warps: bool) -> Any:
             entry = s
             if t != s:
                 entry = entry_of(s, t, (moved >> t) & 1)
+            entry += ENTRIES * system
             slot = lane
             while slot < SLOTS:
                 above += tally.high[entry * SLOTS + slot]
@@ -105,14 +106,14 @@ def tally_functions(warps: bool) -> Any:
         return answer
 
     @ti.func
-    def forget(lane, tally: ti.template()):
-        """Before the next batch."""
-        k = lane
+    def forget(lane, system, tally: ti.template()):
+        """Before the next batch of a system."""
+        first, k = ENTRIES * system, lane
         while k < ENTRIES * SLOTS:
-            tally.high[k] = 0
-            tally.low[k] = 0
+            tally.high[first * SLOTS + k] = 0
+            tally.low[first * SLOTS + k] = 0
             if k < 2 * ENTRIES:
-                tally.marks[k] = 0
+                tally.marks[2 * first + k] = 0
             k += many
 
     return SimpleNamespace(leave=leave, found=found, accepts=accepts, forget=forget)

@@ -5,7 +5,7 @@ inverse); everything that leaves this class is in the user's order.
 """
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,7 @@ class State:
         sorted_of: place of each user's number.
         sizes, firsts: number of atoms of each system, and its first atom; a batch has several systems.
             The places of a system are its atoms' numbers, in another order: no sort takes atoms out of them.
-        system: of a batch, number of the system of each place; `system_of_atoms`: the same on the host.
+        system_of_atoms: number of the system of each place, on the host.
         n_fixed: number of fixed atoms. Their inverse mass is 0, so no force, noise or factor moves them.
         spare: other arrays of the same names, which a spatial sort goes through.
         types: of what kernels take, by the words of `core.arguments`.
@@ -97,10 +97,6 @@ class State:
         self.firsts = np.cumsum(self.sizes) - self.sizes
         self.system_of_atoms = np.repeat(np.arange(len(self.sizes), dtype=np.int32), self.sizes)
         self.batch = sizes is not None
-        self.system: Any = None
-        if self.batch:
-            self.system = ti.ndarray(ti.i32, n)
-            self.system.from_numpy(self.system_of_atoms)
         self.vec = vec = ti.types.vector(3, self.real)
         self.types = types_of(self.real, self.term)
         self.spare = Atoms()
@@ -124,6 +120,13 @@ class State:
         self.one_species = bool((kinds == kinds[:1]).all())
         self.kind.from_numpy(np.asarray(kinds, np.int32))
         self.inverse_mass.from_numpy(inverse.astype(self.numpy_real))
+
+    @cached_property
+    def system(self) -> Any:
+        """Number of the system of each place, on the device."""
+        system = ti.ndarray(ti.i32, self.n)
+        system.from_numpy(self.system_of_atoms)
+        return system
 
     def carry(self, name: str, *, shown: bool = True) -> Any:
         """An array of one number for each atom, in spatial order, that a sort carries along; 0 at first.

@@ -36,12 +36,15 @@ def test_warps_of_an_atom_find_each_triple_once(monkeypatch, cutoff, product_cut
     )
     atoms = SimpleNamespace(n=n, pos=x, kind=np.zeros(n, int), ident=random.permutation(n))
     verlet = SimpleNamespace(shift_bits=0, shifts=np.zeros((1, 3)))
+    spans = SimpleNamespace(system=np.zeros(n, int))
     limits = SimpleNamespace(side2=cutoff**2, product2=product_cutoff**6)
     energy = near_triples.near_energy_kernel.__wrapped__(axilrod_teller.TRIPLET, float, "cuda", 1, True)
     found = []
     for later.shares in (1, 3):
         found.append(np.zeros(triple_tiles.LOST + 1, int))
-        run(energy, atoms, verlet, near, later, limits, np.array([NU]), np.zeros(99, int), 2, found[-1])
+        run(
+            energy, atoms, verlet, near, later, limits, np.array([NU]), np.zeros(99, int), 2, spans, found[-1]
+        )
     assert later.count.sum() == n * (n - 1) // 2 or cutoff < 30.0
     np.testing.assert_array_equal(*found)
     # The last loop, over atoms, is done by all threads of the emulated warp.

@@ -67,6 +67,7 @@ LAYERS = [
         "sampling.rates",
         "sampling.sequence",
         "sampling.singles",
+        "sampling.sweep",
         "sampling.tally",
     ],
     ["app.job_file", "app.setting_types", "app.declared", "app.settings"],

@@ -199,12 +199,43 @@ def test_bad_batches_are_refused_in_one_sentence(monkeypatch):
 
 
 def test_triples_of_one_system_only():
-    """Without a cutoff triples would join atoms of two systems; with one, each system needs three atoms."""
+    """Products of matrices join atoms of two systems, with a cutoff, too; each system needs three atoms."""
     three = Atoms("Ar3", [(0, 0, 0), (4, 0, 0), (2, 3, 0)])
-    with pytest.raises(SettingsError, match="without a cutoff would join the systems, and has no batches"):
-        Batch([three, three], load_forcefield(["Ar.lj", AxilrodTeller(nu=45.69)]))
+    for cutoff in (None, 8.0):
+        with pytest.raises(SettingsError, match="Axilrod-Teller would join the systems, and has no batches"):
+            Batch([three, three], AxilrodTeller(nu=45.69, cutoff=cutoff, enumeration="matrix"))
     with pytest.raises(StructureError, match=r"system 1 \(counted from 0\): the structure has 2 atoms"):
         Batch([three, three[:2]], AxilrodTeller(nu=45.69, cutoff=8.0))
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize(
+    "options", [{}, {"enumeration": "direct"}, {"cutoff": 7.0}], ids=["tiles", "direct", "cutoff"]
+)
+def test_all_triples_of_each_system(options):
+    """Of systems of one tile and of several, in the places of the others: steps and the energy alone."""
+    systems = []
+    for n in (3, 70, 5, 150):
+        points = np.stack(np.meshgrid(*[np.arange(6)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
+        random = np.random.default_rng(n)
+        atoms = Atoms(f"Ar{n}", 3.9 * points + random.uniform(-0.2, 0.2, (n, 3)))
+        atoms.symbols[::3] = "Kr"
+        systems.append(testing.with_velocities(atoms, 100.0, n))
+    pairs = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
+    nu = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+    forcefield = LennardJones(cutoff=6.0, pairs=pairs) + AxilrodTeller(nu, **options)
+    batch = Batch(systems, forcefield, backend="cpu")
+    found = batch.energies()
+    batch.advance(4, 4.0 * units.fs)
+    for k, (member, atoms) in enumerate(zip(batch.members, systems, strict=True)):
+        alone = Engine(atoms, forcefield, backend="cpu")
+        assert found[k] == alone.device.energies()[0]
+        alone.advance(4, 4.0 * units.fs)
+        np.testing.assert_array_equal(member.positions(), alone.positions())
+        np.testing.assert_array_equal(member.forces(), alone.forces())
+        one, other = member.evaluate(), alone.evaluate()
+        assert one.energy == other.energy
+        np.testing.assert_array_equal(one.virials, other.virials)
 
 
 @pytest.mark.runtime("quadrants")

@@ -25,6 +25,7 @@ NAMES = {
         "triangles",
         "batch-npt",
         "monte-carlo-one-by-one",
+        "single-moves-together",
     ],
 }
 """Compiling takes long: under Taichi those that ask for most of warps."""

@@ -14,7 +14,7 @@ from triples import brute_force, trace_form
 from taichimd import AxilrodTeller, LennardJones, triple_energy
 from taichimd.core.errors import EvaluationError, SettingsError, StructureError
 from taichimd.enumerate.all_triples import MAPPINGS
-from taichimd.enumerate.triple_tiles import TILING, Tiling, energy_items
+from taichimd.enumerate.triple_items import TILING, Tiling, energy_items
 from taichimd.program.triple_energy import TripleSum, in_ev
 
 pytestmark = pytest.mark.runtime("quadrants")

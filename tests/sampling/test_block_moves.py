@@ -25,7 +25,6 @@ def given(positions, kinds, moves_now):
         verlet=SimpleNamespace(shift_bits=0, shifts=np.zeros((1, 3))),
         tables=[np.concatenate([[LIMIT, 20.0], np.array([1.0, 2.0, 2.0, 3.0, 2.0, 3.0, 3.0, 5.0])])],
         board=SimpleNamespace(cell_of=np.where(moves_now, 1, 0)),
-        size=2,
     )
 
 
@@ -50,7 +49,7 @@ def test_pairs_of_neighbours_are_dealt_to_the_threads_of_a_block(monkeypatch, n)
         for turn, step in enumerate(steps):
             sums = exact.empty_sums(1)
             x = positions[0]
-            shared(sums, 0, block, warps.lane(), turn % 2, x, x + step, 0, g, 0)
+            shared(sums, 0, block, warps.lane(), turn % 2, x, x + step, (0, 0, 0, 0, 2), g, 0)
             found.append(moves.of_block(sums, block, warps.lane(), g.room))
         return found
 

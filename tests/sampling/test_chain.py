@@ -13,6 +13,7 @@ from taichimd.forcefields.triple_energies import EnergyTiles
 from taichimd.observables.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
 from taichimd.sampling.conditions import outside
+from taichimd.sampling.sweep import Sweep
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -27,14 +28,14 @@ class Given(MonteCarlo):
 
     function = staticmethod(lambda chain: 0.0)
 
-    def _evaluated(self):
-        return self.function(self)
+    def energies(self, known=None):
+        return [(self.function(self), None)]
 
 
 def gas(monkeypatch, n=5, **options):
     if options.get("pressure", GAS_PRESSURE):
         # Positions do not matter.
-        monkeypatch.setattr(Given, "_move_all", lambda chain, uniform: None)
+        monkeypatch.setattr(Sweep, "_displace", lambda *given: None)
     atoms = Atoms(f"Ar{n}", positions=np.random.default_rng(1).random((n, 3)) * 13, cell=[13] * 3, pbc=True)
     given = {
         "temperature": 300.0,
@@ -236,10 +237,10 @@ def test_the_energy_of_single_moves_is_that_of_a_full_evaluation(cells, forcefie
 
 
 @pytest.mark.parametrize("forcefield", [ARGON, ARGON + TRIPLES], ids=["pairs", "triples"])
-def test_single_moves_are_those_of_full_evaluations(forcefield, monkeypatch):
+def test_single_moves_are_those_of_full_evaluations(forcefield):
     # In one cell no move leaves it: the same trial moves in the same order, decided in both ways.
     chain, full = (single(rattled_argon(*CELLS["one cell"]), forcefield) for _ in range(2))
-    monkeypatch.setattr(full, "_incremental", lambda: None)
+    full._sweep._singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -248,7 +249,7 @@ def test_single_moves_are_those_of_full_evaluations(forcefield, monkeypatch):
 
 
 @pytest.mark.parametrize("points", [2, 3])
-def test_single_moves_among_all_triples_are_those_of_full_evaluations(points, monkeypatch):
+def test_single_moves_among_all_triples_are_those_of_full_evaluations(points):
     # Of 7 and of 26 others: an odd and an even number.
     sites = 3.75 * np.stack(np.meshgrid(*[np.arange(points)] * 3), axis=-1).reshape(-1, 3)
     atoms = Atoms(f"Ar{points**3}", positions=sites)
@@ -257,7 +258,7 @@ def test_single_moves_among_all_triples_are_those_of_full_evaluations(points, mo
     everywhere = AxilrodTeller({"Ar": 45.7, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0, "Kr": 137.6})
     held = np.arange(len(atoms)) == 2
     chain, full = (single(atoms, argon + everywhere, fixed=held) for _ in range(2))
-    monkeypatch.setattr(full, "_incremental", lambda: None)
+    full._sweep._singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -301,7 +302,7 @@ def test_single_moves_of_several_species_and_fixed_atoms():
 
 def test_a_term_that_does_not_say_how_it_changes_is_evaluated():
     chain = single(bulk("Si", cubic=True), "Si.sw", temperature=600.0, move=0.1)
-    assert chain._singles is None
+    assert chain._sweep._singles is None
     chain.advance(2)
     assert (chain.moves.tried, chain.compare()) == (16, 0.0)
 
@@ -355,17 +356,17 @@ def test_exponential():
 def test_atoms_on_top_of_each_other_are_rejected(monkeypatch):
     chain = MonteCarlo(Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]), ARGON, temperature=80.0, backend="cpu")
     before, energy = chain.positions(), chain.energy
-    displace = chain._kernels.displace
+    displace = chain._sweep._kernels.displace
 
     def onto(state, old, *numbers):
         displace(state, old, *numbers)
         state.set("pos", np.zeros((2, 3)))
 
-    monkeypatch.setattr(chain._kernels, "displace", onto)
+    monkeypatch.setattr(chain._sweep._kernels, "displace", onto)
     chain.advance(1)
     assert (chain.moves.accepted, chain.energy) == (0, energy)
     np.testing.assert_array_equal(chain.positions(), before)
-    monkeypatch.setattr(chain._kernels, "displace", displace)
+    monkeypatch.setattr(chain._sweep._kernels, "displace", displace)
     chain.advance(5)
     assert chain.compare() == 0.0
 

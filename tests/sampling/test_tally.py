@@ -7,14 +7,16 @@ import pytest
 import warps
 
 tally, batch, exact = warps.emulated("sampling.tally", "sampling.batch", "enumerate.reproducible_sum")
+SYSTEM = 1
 BEFORE = 0b101
 """Moves 0 and 2 of a batch were accepted."""
 
 
 def empty():
-    sums = batch.ENTRIES * tally.SLOTS
+    entries = (SYSTEM + 1) * batch.ENTRIES
+    sums = entries * tally.SLOTS
     return SimpleNamespace(
-        high=np.zeros(sums, int), low=np.zeros(sums, int), marks=np.zeros(2 * batch.ENTRIES, int)
+        high=np.zeros(sums, int), low=np.zeros(sums, int), marks=np.zeros(2 * entries, int)
     )
 
 
@@ -47,17 +49,19 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
         for entry in range(batch.ENTRIES):
             sums = exact.empty_sums(1)
             exact.with_term(sums, 1, 0, numbers[entry, lane])
-            functions.leave(sums[0], sums[1], lane + warps.WARP * entry, entry, given)
+            functions.leave(
+                sums[0], sums[1], lane + warps.WARP * entry, SYSTEM * batch.ENTRIES + entry, given
+            )
         warps._exchange("end of a loop", None)
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, own[lane])
-        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, batch.BATCH, given)
+        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, batch.BATCH, SYSTEM, given)
         answers = [
             functions.accepts(np.exp(-at), change, up, down, 1.0)
             for at in (change_of + 1e-9, change_of - 1e-9)
         ]
         warps._exchange("end of a loop", None)
-        functions.forget(lane, given)
+        functions.forget(lane, SYSTEM, given)
         return change, answers
 
     counted = entries_of(s)
@@ -78,9 +82,9 @@ def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expecte
         lane = warps.lane()
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, value if lane == 5 else 0.0)
-        functions.leave(sums[0], sums[1], lane, s, given)
+        functions.leave(sums[0], sums[1], lane, SYSTEM * batch.ENTRIES + s, given)
         warps._exchange("end of a loop", None)
-        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, batch.BATCH, given)
+        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, batch.BATCH, SYSTEM, given)
         return functions.accepts(0.5, change, up, down, 1.0)
 
     assert set(warps.run(decide)) == {expected}

@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from ase import Atoms
 from ase.build import bulk
 
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
 from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.sweep import Sweep
 from taichimd.sampling.tempering import Chains
 from taichimd.sampling.together import Sweeps, go_together
 
@@ -81,6 +83,198 @@ def test_trials_that_leave_the_walls():
         assert_same(found, expected)
 
 
+def drop(n, side=15.0):
+    """Atoms near the points of a lattice, between walls."""
+    points = np.stack(np.meshgrid(*[np.arange(side // 4)] * 3, indexing="ij"), -1).reshape(-1, 3)[:n]
+    return Atoms(f"Ar{n}", 3.7 * points + 2.0, cell=[side] * 3)
+
+
+TRIPLES = {
+    "cutoff": (argon, {"cutoff": 5.0}, {"pressure": 0.05}),
+    "all": (lambda: drop(27), {}, {"pressure": 0.05, "volume_move": 0.2}),
+    "direct": (lambda: drop(27), {"enumeration": "direct"}, {}),
+}
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("case", TRIPLES)
+def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
+    """With exchanges of positions, cells, energies and their homogeneous part, and with a restart."""
+    structure, limits, options = TRIPLES[case]
+    forcefield, found = ARGON + AxilrodTeller(nu=45.69, **limits), []
+    for together in (True, False):
+        rungs = ladder(structure(), forcefield, **options)
+        assert go_together(rungs)
+        chains = Chains(rungs, exchange=4)
+        chains._together = together
+        chains.advance(10)
+        if together:
+            states = [
+                {"positions": one.positions(), "cell": one.cell, "step": one.step, "bath": one.bath_state()}
+                for one in rungs
+            ]
+            rungs = ladder(structure(), forcefield, **options)
+            for one, state in zip(rungs, states, strict=True):
+                one.set_state(**state)
+            chains = Chains(rungs, exchange=4)
+        chains.advance(15)
+        found.append(rungs)
+    assert sum(one.moves.accepted for one in found[0]) > 0
+    for together, alone in zip(*found, strict=True):
+        assert_same(together, alone)
+
+
+@pytest.mark.runtime("quadrants")
+def test_chains_of_other_sizes():
+    """Of one tile and of two, with other temperatures, step sizes and seeds."""
+    forcefield, found = ARGON + AxilrodTeller(nu=45.69), []
+    for _ in range(2):
+        found.append(
+            [
+                MonteCarlo(drop(n, 20.0), forcefield, temperature=t, seed=n, move=0.3 / n)
+                for n, t in ((20, 80.0), (90, 300.0), (3, 150.0))
+            ]
+        )
+    assert go_together(found[0])
+    Chains(found[0]).advance(12)
+    for together, alone in zip(*found, strict=True):
+        alone.advance(12)
+        assert 0 < alone.moves.accepted
+        assert_same(together, alone)
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("mixed", [False, True])
+def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
+    """Of several sizes, with fixed atoms, exchanges of two chains and a restart of all."""
+    forcefield, sizes = ARGON + AxilrodTeller(nu=45.69), (3, 40, 40, 21)
+    if mixed:
+        pairs = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
+        nu = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+        forcefield = LennardJones(cutoff=6.0, pairs=pairs) + AxilrodTeller(nu)
+
+    def made():
+        for k, n in enumerate(sizes):
+            atoms = drop(n, 20.0)
+            if mixed:
+                atoms.symbols[::3] = "Kr"
+            yield MonteCarlo(
+                atoms, forcefield, temperature=90.0 + 60.0 * k, seed=k + 3, kind="single", move=0.3 + 0.1 * k,
+                equilibration=10, fixed=np.arange(n) % 7 == 1 if n == 40 else None,
+            )  # fmt: skip
+
+    together, alone = list(made()), list(made())
+    assert go_together(together)
+    Chains(together).advance(6)
+    states = [{"positions": one.positions(), "step": one.step, "bath": one.bath_state()} for one in together]
+    together = list(made())
+    for one, state in zip(together, states, strict=True):
+        one.set_state(**state)
+    chains = Chains(together)
+    for one in alone:
+        one.advance(6)
+    for rungs in (together, alone):
+        rungs[1].swap(rungs[2])
+    chains.advance(7)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(7)
+        assert 0 < expected.moves.accepted < expected.moves.tried
+        assert_same(found, expected)
+
+
+def slab():
+    atoms = bulk("Ar", cubic=True, a=5.5).repeat((3, 2, 2))
+    atoms.pbc = (True, False, True)
+    return atoms
+
+
+def mixture():
+    atoms = argon()
+    atoms.symbols[::3] = "Kr"
+    return atoms
+
+
+MIXED = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+BOARDS = {
+    "pressure": ([argon, lambda: bulk("Ar", cubic=True, a=5.5).repeat((2, 3, 5))], ARGON, {"pressure": 0.05}),
+    "open": ([lambda: drop(60, 20.0), slab, argon], ARGON, {}),
+    "triples": (
+        [mixture, lambda: mixture().repeat((2, 1, 1))],
+        LennardJones(
+            cutoff=5.0,
+            pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}},
+        )
+        + AxilrodTeller(MIXED, cutoff=5.0, product_cutoff=4.8),
+        {"precision": "mixed"},
+    ),
+    # The first atom sees its own image, and has a full evaluation for each move.
+    "narrow": ([lambda: bulk("Ar", cubic=True, a=5.5), argon], ARGON, {"pressure": 0.05}),
+}
+
+
+@pytest.mark.runtime("quadrants")
+@pytest.mark.parametrize("case", BOARDS)
+def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
+    """Of several sizes and cells, temperatures and step sizes; with a restart."""
+    structures, forcefield, options = BOARDS[case]
+
+    def made():
+        return [
+            MonteCarlo(
+                structure(), forcefield, temperature=90.0 + 60.0 * k, seed=k + 3, kind="single",
+                move=0.3 + 0.1 * k, volume_move=0.02, equilibration=8, **options,
+            )
+            for k, structure in enumerate(structures)
+        ]  # fmt: skip
+
+    together, alone = made(), made()
+    assert go_together(together)
+    Chains(together).advance(5)
+    again = made()
+    for one, other in zip(again, together, strict=True):
+        state = {"positions": other.positions(), "cell": other.cell, "bath": other.bath_state()}
+        one.set_state(**state, step=other.step)
+    Chains(again).advance(6)
+    for found, expected in zip(again, alone, strict=True):
+        expected.advance(11)
+        assert 0 < expected.moves.accepted < expected.moves.tried
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+def test_single_moves_out_of_a_rough_start():
+    """Where sums are out of range, only an evaluation tells the energy."""
+    close = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
+    forcefield, options = ARGON + AxilrodTeller(nu=45.69), {"kind": "single", "move": 2.0, "seed": 4}
+    together, alone = (
+        [MonteCarlo(atoms, forcefield, temperature=80.0, **options) for atoms in (drop(5), close)]
+        for _ in range(2)
+    )
+    assert alone[1].energy > 1e6
+    Chains(together).advance(30)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(30)
+        assert expected.energy < 1.0
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone():
+    """Where an energy of triples is out of range, as it is alone."""
+    close = drop(27)
+    close.positions[1:3] = close.positions[0] + [[0.05, 0.0, 0.0], [0.0, 0.05, 0.0]]
+    forcefield = ARGON + AxilrodTeller(nu=45.69)
+    together, alone = (
+        [MonteCarlo(atoms, forcefield, temperature=80.0, move=0.01) for atoms in (drop(27), close)]
+        for _ in range(2)
+    )
+    assert abs(alone[1].energy) > 1e6
+    Chains(together).advance(4)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(4)
+        assert_same(found, expected)
+
+
 @pytest.mark.runtime("quadrants")
 def test_who_goes_together():
     pairs = ladder(argon(), ARGON)
@@ -89,8 +283,10 @@ def test_who_goes_together():
     assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, pressure=0.1)])
     other = LennardJones(**testing.ARGON, cutoff=5.9)
     assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0)])
-    # Triples have an energy of their own, which is of all atoms.
-    assert not go_together(ladder(argon(), ARGON + AxilrodTeller(nu=45.69, cutoff=5.0)))
+    silicon = {"temperature": 600.0, "kind": "single"}
+    assert not go_together([MonteCarlo(bulk("Si", cubic=True), "Si.sw", **silicon) for _ in range(2)])
+    by_products = AxilrodTeller(nu=45.69, enumeration="matrix")
+    assert not go_together(ladder(drop(27), ARGON + by_products))
 
 
 @pytest.mark.runtime("quadrants")
@@ -98,14 +294,14 @@ def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
     sweeps = Sweeps(chains)
     before = [member.positions() for member in sweeps._batch.members]
-    sweeps._each.most.from_numpy(np.zeros(3))
-    sweeps._propose(sweeps._kernels.displace, 0)
+    sweep, batch = sweeps._sweep, sweeps._batch
+    sweep._propose(batch, sweep._kernels.displace, 0, -1)
     close = before[1].copy()
     close[3] = close[0] + [1e-3, 0.0, 0.0]
-    sweeps._batch.set_vectors("pos", {1: close})
-    found = sweeps._energies({})
-    assert [np.isinf(energy) for energy in found] == [False, True, False]
-    assert (found[0], found[2]) == (chains[0].energy, chains[2].energy)
+    batch.set_vectors("pos", {**dict(enumerate(before)), 1: close})
+    found = sweep._trial_energies(batch, (), [None] * 3, {})
+    assert [np.isinf(energy) for energy, _ in found] == [False, True, False]
+    assert (found[0][0], found[2][0]) == (chains[0].energy, chains[2].energy)
     np.testing.assert_array_equal(sweeps._batch.members[1].positions(), before[1])
 
 
@@ -115,15 +311,15 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
     chains, left = Chains(together), iter(range(30))
     chains.advance(9)
-    fine = Sweeps._energies
+    fine = Sweep._trial_energies
 
-    def failing(self, cells):
+    def failing(self, *given):
         if next(left) == 15:
             raise MemoryError
-        return fine(self, cells)
+        return fine(self, *given)
 
     with monkeypatch.context() as full:
-        full.setattr(Sweeps, "_energies", failing)
+        full.setattr(Sweep, "_trial_energies", failing)
         with pytest.raises(MemoryError):
             chains.advance(20)
     assert [one.step for one in together] == [9, 9, 9]

@@ -229,6 +229,27 @@ def monte_carlo(*chains, enumeration="all-triples"):
     return found
 
 
+def single_moves_together():
+    """Moves of single atoms of two chains in one launch: among all triples, and on boards."""
+    from taichimd import AxilrodTeller
+    from taichimd.sampling.chain import MonteCarlo
+    from taichimd.sampling.tempering import Chains
+
+    pairs, found = LennardJones(**testing.ARGON, cutoff=5.0), []
+    for cutoff in (None, 5.0):
+        chains = []
+        for k, cells in enumerate(((1, 2, 2), (2, 2, 3))):
+            atoms = bulk("Ar", cubic=True, a=5.6).repeat(cells)
+            atoms.rattle(0.3, seed=2)
+            atoms.pbc = cutoff is not None
+            forcefield = pairs + AxilrodTeller(nu=45.69, cutoff=cutoff, enumeration="direct")
+            options = {"temperature": 90.0 + 90.0 * k, "kind": "single", "move": 0.3, "backend": "cpu"}
+            chains.append(MonteCarlo(atoms, forcefield, **options))
+        Chains(chains).advance(5)
+        found += [a for one in chains for a in (one.positions(), np.array([one.energy, one.moves.accepted]))]
+    return found
+
+
 def batch():
     """Hot argon and a thin cell of it, each with a thermostat, in one launch."""
     from taichimd.program.batch import Batch
@@ -308,6 +329,7 @@ SYSTEMS = {
     "monte-carlo": functools.partial(monte_carlo, SINGLE, ALL),
     "monte-carlo-all-triples": functools.partial(monte_carlo, WITHOUT_CUTOFF),
     "monte-carlo-one-by-one": functools.partial(monte_carlo, ONE_BY_ONE, enumeration="direct"),
+    "single-moves-together": single_moves_together,
     "batch": batch,
     "triangles": triangles,
     "batch-npt": batch_npt,

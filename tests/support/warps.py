@@ -183,7 +183,7 @@ def _runtime(name):
         func=lambda function: function,
         data_oriented=lambda cls: cls,
         template=lambda: None,
-        static=lambda value: value,
+        static=lambda *values: values if len(values) > 1 else values[0],
         loop_config=lambda **options: None,
         cast=lambda value, dtype: np.asarray(value, dtype) if np.ndim(value) else dtype(value),
         bit_cast=_bit_cast,

@@ -1,7 +1,7 @@
 """How long do the kernels of a step of several processes take, of one process, by Nsight Compute?
 
-Run `ncu --csv --metrics gpu__time_duration.sum -s 700 -c 1500 python -m validation.several_gpus.kernels --run`,
-keep what it prints in a file, then `python -m validation.several_gpus.kernels --read FILE`.
+Run `ncu --csv --metrics gpu__time_duration.sum -s 700 -c 1500 python -m validation.several_gpus.kernels
+--run`, keep what it prints in a file, then `python -m validation.several_gpus.kernels --read FILE`.
 """
 
 import argparse
