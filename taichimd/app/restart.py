@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taichimd.app.protocols import EngineLike
 from taichimd.app.setting_types import DRAW, each
 from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError
@@ -18,6 +17,7 @@ from taichimd.system.velocities import drift, maxwell_boltzmann
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
+    from taichimd.program.engine import Engine
 
 
 def read_run(path: str | Path) -> Checkpoint:
@@ -102,7 +102,7 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
     return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
 
 
-def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
+def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
     """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
         positions=checkpoint.positions,
@@ -147,7 +147,7 @@ def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
     return ensemble.goes_on_from(checkpoint.bath)
 
 
-def machine(engine: EngineLike) -> dict[str, str]:
+def machine(engine: "Engine") -> dict[str, str]:
     """Runtime, backend and decomposition, on which the last bits may depend."""
     from taichimd.core.runtime import info
 
@@ -155,7 +155,7 @@ def machine(engine: EngineLike) -> dict[str, str]:
     return {**here, "decomposition": engine.decomposition}
 
 
-def changes_of_machine(checkpoint: Checkpoint, engine: EngineLike) -> list[str]:
+def changes_of_machine(checkpoint: Checkpoint, engine: "Engine") -> list[str]:
     """A remark if the run goes on where its bits may come out otherwise."""
     now = machine(engine)
     # A checkpoint that does not say is of a version that knew only this one.

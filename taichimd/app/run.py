@@ -24,7 +24,6 @@ from taichimd.app.outputs import (
 )
 from taichimd.app.profile import profile_of
 from taichimd.app.progress import ProgressObserver
-from taichimd.app.protocols import ThermoLike
 from taichimd.app.restart import counted_from, first_energy, ramp_of
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import DRAW, parts_of
@@ -46,6 +45,7 @@ from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.observables import observing
 from taichimd.observables.bonds import Bonds
+from taichimd.program.results import Thermo
 
 
 class _FirstTotal(Observer):
@@ -54,7 +54,7 @@ class _FirstTotal(Observer):
     def __init__(self, value: float | None) -> None:
         self.value = value
 
-    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+    def report(self, simulation: Simulation, thermo: Thermo) -> None:
         if self.value is None:
             self.value = thermo.conserved
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.app.protocols import Array
 from taichimd.io.files import write_atomically
+from taichimd.program.results import Array
 
 _PACKAGES = ("numpy", "ase", "taichi", "quadrants")
 

@@ -339,7 +339,9 @@ class Engine(NotCopied):
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet, with thermostat and barostat of the ensemble.
+        """Velocity Verlet, with thermostat and barostat of the ensemble; waits until the device has finished.
+
+        The result does not depend on how a number of steps is split into calls.
 
         Args:
             n_steps: how many steps.

@@ -9,13 +9,13 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.app.observer import Observer, Sampler
-from taichimd.app.protocols import Array, ThermoLike
 from taichimd.app.simulation import Simulation
 from taichimd.core.units import KB
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.observables.samplers.sum_series import SumSeries
 from taichimd.observables.transport.runs import RunSamples, RunUnderWay
 from taichimd.observables.transport.settings import KappaSettings
+from taichimd.program.results import Array, Thermo
 from taichimd.system.velocities import drift
 
 Progress = Callable[[int, str, float], None]
@@ -61,7 +61,7 @@ class Tell(Observer):
             self._keep()
             self._kept_at = monotonic()
 
-    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+    def report(self, simulation: Simulation, thermo: Thermo) -> None:
         """Nothing: `tick` tells."""
 
 
