@@ -190,11 +190,11 @@ def go(monkeypatch):
     """`thermal_conductivity` of runs that are noise."""
     numbers = []
 
-    def sample_run(system, potential, settings, number, *rest):
-        numbers.append(number)
-        return RunSamples(np.random.default_rng(number).normal(size=(101, 6)), 60.0)
+    def sample_runs(system, potential, settings, group, *rest):
+        numbers.extend(group)
+        return [RunSamples(np.random.default_rng(k).normal(size=(101, 6)), 60.0) for k in group]
 
-    monkeypatch.setattr(kappa, "sample_run", sample_run)
+    monkeypatch.setattr(kappa, "sample_runs", sample_runs)
     atoms = Atoms("Ar4", np.arange(12.0).reshape(4, 3), cell=[8, 8, 8], pbc=True)
 
     def run(spec=SPEC):
