@@ -22,7 +22,7 @@ def relax(
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
     quiet: Quiet = False,
     **flags: Any,
-) -> None:
+) -> int:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
 
     Several structures relax in one launch, each in a folder of its own below --output. Ends with exit code 1
@@ -40,5 +40,4 @@ def relax(
     if json:
         texts = [one.files["report"].read_text(encoding="utf-8").rstrip() for one in jobs]
         typer.echo(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
-    if code:
-        raise typer.Exit(code)
+    return code

@@ -24,7 +24,7 @@ from taichimd.io.files import AppendedFile, write_atomically, writing
 from taichimd.io.lock import locked
 from taichimd.io.report import circumstances, write_report
 from taichimd.io.structures import read_structure
-from taichimd.relaxation.relax import Relaxation, Row, relax, relax_many
+from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax, relax_many
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.system.constraints import fixed_atoms
 
@@ -184,6 +184,10 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
         TaichimdError: anything that stops all of them; of several, the message names the folder of a
             structure that is at fault.
     """
+    if len(jobs) == 1:
+        # Before anything is shown or made; of several, each is named.
+        fixed_atoms(jobs[0].atoms, "relax")
+        cell_freedom(jobs[0].atoms, jobs[0].settings)
     names, first, settings = [job.folder.name for job in jobs], jobs[0], asdict(jobs[0].settings)
     results = [Results(job) for job in jobs]
     latest: dict[int, Row] = {}
