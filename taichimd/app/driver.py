@@ -136,16 +136,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, dict[str, float]]:
     from taichimd.program.engine import Engine
 
     begin = time.perf_counter()
-    ensemble, compute = ensemble_of(job), job.settings.compute
-    engine = Engine(
-        job.atoms,
-        job.forcefield,
-        backend=compute.backend,
-        precision=compute.precision,
-        decomposition=compute.decomposition,
-        ensemble=ensemble,
-        fixed=job.fixed,
-    )
+    how = job.settings.compute.record()
+    engine = Engine(job.atoms, job.forcefield, ensemble=ensemble_of(job), fixed=job.fixed, **how)
     put_state(engine, job)
     job.notes.extend(faster_runtime(info()))
     print_header(console, job, job.forcefield, engine.decomposition)

@@ -29,7 +29,7 @@ from taichimd.app.saving import state_of
 from taichimd.app.setting_types import DRAW, parts_of
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped, print_summary
-from taichimd.app.supervised import Supervised, all_to_the_end
+from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
@@ -136,7 +136,7 @@ class Run:
                 command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
                 print_stopped(self.console, reason, result.last_step, self.last_step, command)
 
-        return all_to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
+        return to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
 
     def _files(self) -> RunFiles:
         output, path = self.job.settings.output, self.folder.trajectory

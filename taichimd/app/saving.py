@@ -140,11 +140,9 @@ def start_from(
     engine = Engine(
         checkpoint.atoms(),
         potential,
-        backend=settings.compute.backend,
-        precision=settings.compute.precision,
         ensemble=ensemble,
-        decomposition=settings.compute.decomposition,
         fixed=checkpoint.fixed,
+        **settings.compute.record(),
     )
     resume(engine, checkpoint, ensemble)
     remarks += potential.remarks_on_timestep(settings.run.timestep, checkpoint.symbols)

@@ -33,7 +33,9 @@ def versions() -> dict[str, str]:
 
 def host() -> dict[str, Any]:
     """The machine, without its name."""
-    return {"system": platform.platform(), "cpu": _cpu_model(), "cpu_count": os.cpu_count()}
+    from taichimd.core.runtime import cpu_name
+
+    return {"system": platform.platform(), "cpu": cpu_name(), "cpu_count": os.cpu_count()}
 
 
 def circumstances(started: float) -> dict[str, Any]:
@@ -42,15 +44,6 @@ def circumstances(started: float) -> dict[str, Any]:
 
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
     return {"started": begun, "versions": versions(), "runtime": info(), "host": host()}
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float | None] | None:
