@@ -8,7 +8,7 @@
 V has steric repulsion, screened Coulomb, screened charge-dipole and van der Waals terms; energy and force
 end at zero. U2 takes its parameters from the entry (i, j, j); U3 takes B, C, cos theta0 from (i, j, k),
 gamma and r0 from (i, j, j) and (i, k, k). Angles end at r0; where no float64 could show them (`NEGLIGIBLE`)
-they are left out. Those of a file with C = 0 are quadratic in the cosine (`AngleTerm`).
+they are left out. Those of a file with C = 0 are quadratic in the cosine (`Terms.angle`).
 
 P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990),
 doi:10.1103/PhysRevB.41.12197; with C and W: P. Vashishta, R. K. Kalia, A. Nakano, J. P. Rino, J. Appl.
