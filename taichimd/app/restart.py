@@ -9,9 +9,8 @@ from taichimd.app.setting_types import DRAW, each
 from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
-from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
-from taichimd.io.potential import differences, earlier_hash, in_another_order
+from taichimd.io.potential import differences, in_another_order
 from taichimd.program.decomposition import PARTICLE
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
@@ -185,29 +184,23 @@ def check_same_potential(
         potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
 
     Returns:
-        A remark where an earlier version has written the checkpoint, which recorded less, or where a sum is
-        in another order.
+        A remark where a sum is in another order.
 
     Raises:
-        CheckpointError: another potential; says what differs.
+        CheckpointError: another potential, and what differs; or an earlier version, which does not tell.
     """
     potentials, path = each(settings.potential.file or ""), settings.system.restart
     shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
-    new_run = f"or start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"
-    if is_fingerprint(checkpoint.potential_hash):
-        if checkpoint.potential_hash == potential["fingerprint"]:
-            another = in_another_order(checkpoint.potential, potential)
-            return ["potentials are added up in another order: last digits may differ"] if another else []
+    new_run = f"start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"
+    if not checkpoint.potential:
         raise CheckpointError(
-            f"checkpoint {path} was made with another potential than {shown}: "
-            f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
+            f"checkpoint {path} is of an earlier version, which recorded too little of its potential to tell "
+            f"whether it is {shown}; {new_run}"
         )
-    if checkpoint.potential_hash == earlier_hash(potential, settings.potential.file):
-        return [
-            "the checkpoint is of an earlier version, which recorded of the potential the bytes of one file "
-            "only: they are as they were; nothing else of it could be compared"
-        ]
+    if checkpoint.potential_hash == potential["fingerprint"]:
+        another = in_another_order(checkpoint.potential, potential)
+        return ["potentials are added up in another order: last digits may differ"] if another else []
     raise CheckpointError(
-        f"checkpoint {path} is of an earlier version, which recorded the bytes of the file of "
-        f"the potential, and those of {shown} have changed since; restore the file, {new_run}"
+        f"checkpoint {path} was made with another potential than {shown}: "
+        f"{differences(checkpoint.potential, potential)}; give the same one, or {new_run}"
     )

@@ -95,13 +95,9 @@ def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict
         report: of the present run.
     """
     own = {key: report[key] for key in _OF_SEGMENT if key in report}
-    # Earlier versions kept less of each run.
-    before = earlier.get("segments") or [
-        *earlier.get("previous_runs", []), {key: earlier[key] for key in _OF_SEGMENT if key in earlier},
-    ]  # fmt: skip
     step, ps = report["first_step"], report.get("first_ps")
     kept = []
-    for one in before if earlier else []:
+    for one in earlier.get("segments", []):
         first, last = one.get("first_step", 0), one.get("last_step", 0)
         if first < step:
             killed = one.get("exit_reason") == "running"

@@ -1,7 +1,6 @@
 """Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
 
 import json
-import warnings
 import zipfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,17 +9,12 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import OutputError
-from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.files import write_atomically
-from taichimd.io.potential import differences, earlier_hash
+from taichimd.io.potential import differences
 from taichimd.observables.estimators.series import Array
 from taichimd.program.decomposition import PARTICLE
 
 _ARRAYS = ("positions", "velocities", "forces", "start", "rows")
-
-
-class EarlierRuns(UserWarning):
-    """Runs of an earlier version are used, which recorded less of their potential."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +25,7 @@ class RunSamples:
         current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
         temperature: K, mean over the run.
         decomposition: of the engine that ran it.
-        moved: angstrom, root mean square displacement from the run's first to its last step; NaN of a run of
-            an earlier version.
+        moved: angstrom, root mean square displacement from the run's first to its last step.
     """
 
     current: Array
@@ -133,11 +126,9 @@ def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Ru
     try:
         with np.load(file, allow_pickle=False) as saved:
             own = json.loads(str(saved["identity"]))
-            before = json.loads(str(saved["potential"])) if "potential" in saved else {}
-            # Runs of earlier versions do not say: they knew only this one.
-            decomposition = str(saved["decomposition"]) if "decomposition" in saved else PARTICLE
-            moved = float(saved["moved"]) if "moved" in saved else float("nan")
-            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition, moved)
+            before = json.loads(str(saved["potential"]))
+            temperature, moved = float(saved["temperature"]), float(saved["moved"])
+            samples = RunSamples(saved["current"], temperature, str(saved["decomposition"]), moved)
     except (OSError, ValueError, KeyError):
         raise OutputError(
             f"{file} cannot be read as a finished run; remove it, and it is run again"
@@ -155,33 +146,5 @@ def _check_identity(
         if own.get(key) == value:
             continue
         if key == "potential":
-            _check_potential(file, str(own.get(key)), before, record, advice)
-            continue
+            raise OutputError(f"{file} is of another potential: {differences(before, record)}; {advice}")
         raise OutputError(f"{file} is of another {key} ({own.get(key)}, now {value}); {advice}")
-
-
-def _check_potential(file: Path, mark: str, before: dict[str, Any], now: dict[str, Any], advice: str) -> None:
-    """Refuse a run of another potential; one of an earlier version, unless its file tells all.
-
-    Raises:
-        OutputError: with what differs, or why that cannot be told.
-    """
-    if is_fingerprint(mark):
-        raise OutputError(f"{file} is of another potential: {differences(before, now)}; {advice}")
-    known = earlier_hash(now, None)
-    if known is None or now["source"].endswith(".py") or "; " in now["source"]:
-        raise OutputError(
-            f"{file} is of an earlier version, which recorded too little of this potential to tell "
-            f"whether it is the same; {advice}"
-        )
-    if known != mark:
-        raise OutputError(
-            f"{file} is of another potential: an earlier version recorded the bytes of its file, and those "
-            f"of {now['source']} are others; {advice}"
-        )
-    warnings.warn(
-        f"runs in {file.parent} are of an earlier version, which recorded of the potential the bytes of its "
-        "file only: they are as they were",
-        EarlierRuns,
-        stacklevel=4,
-    )
