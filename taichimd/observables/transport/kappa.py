@@ -29,14 +29,7 @@ from taichimd.io.structures import UNUSED
 from taichimd.observables.estimators.green_kubo import GreenKubo
 from taichimd.observables.estimators.series import Mean, mean_of
 from taichimd.observables.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.observables.transport.runs import (
-    RunSamples,
-    RunUnderWay,
-    read_run,
-    read_under_way,
-    write_run,
-    write_under_way,
-)
+from taichimd.observables.transport.runs import RunSamples, RunUnderWay, read_run, write_run
 from taichimd.observables.transport.sampling import Progress, sample_runs
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.batchable import why_alone
@@ -147,16 +140,18 @@ class _Runs:
 
     def finished(self, number: int) -> RunSamples | None:
         """Samples of a run that has ended; None if it has not."""
-        return None if self._folder is None else read_run(self._file(number, ".npz"), *self._of)
+        return None if self._folder is None else read_run(RunSamples, self._file(number, ".npz"), *self._of)
 
     def begun(self, number: int) -> RunUnderWay | None:
         """A run under way; None if it has not begun."""
-        return None if self._folder is None else read_under_way(self._file(number, ".part.npz"), *self._of)
+        if self._folder is None:
+            return None
+        return read_run(RunUnderWay, self._file(number, ".part.npz"), *self._of)
 
     def keep(self, number: int, run: RunUnderWay) -> None:
         """Keep a run under way."""
         if self._folder is not None:
-            write_under_way(self._file(number, ".part.npz"), *self._of, run)
+            write_run(self._file(number, ".part.npz"), *self._of, run)
 
     def finish(self, number: int, samples: RunSamples) -> None:
         """Keep a run that has ended."""

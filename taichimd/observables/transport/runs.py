@@ -2,9 +2,9 @@
 
 import json
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from taichimd.io.potential import differences
 from taichimd.observables.estimators.series import Array
 from taichimd.program.decomposition import PARTICLE
 
-_ARRAYS = ("positions", "velocities", "forces", "start", "rows")
+_ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows")
 
 
 @dataclass(frozen=True)
@@ -59,61 +59,31 @@ class RunUnderWay:
     rows: Array
 
 
-def write_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunUnderWay) -> None:
-    """Keep a run under way, with what it is of.
+Run = TypeVar("Run", RunSamples, RunUnderWay)
+_TOLD = {
+    RunSamples: ("a finished run", "is run again"),
+    RunUnderWay: ("a run under way", "begins anew"),
+}
+
+
+def write_run(
+    file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunSamples | RunUnderWay
+) -> None:
+    """Keep a run with what it is of.
 
     Raises:
         OutputError: it cannot be written.
     """
-    words = {
-        "identity": identity,
-        "potential": record,
-        "bath": run.bath,
-        "stage": run.stage,
-        "step": run.step,
-    }
-    arrays: dict[str, Any] = {name: np.array(json.dumps(value)) for name, value in words.items()}
-    arrays |= {name: getattr(run, name) for name in _ARRAYS}
-    write_atomically(file, lambda handle: np.savez(handle, **arrays))
+    kept = {"identity": identity, "potential": record, **vars(run)}
+    texts = {name: np.array(json.dumps(value)) for name, value in kept.items() if name not in _ARRAYS}
+    write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts}))
 
 
-def read_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> RunUnderWay | None:
-    """A run under way; None if there is none. Arguments and errors are those of `read_run`."""
-    if not file.exists():
-        return None
-    try:
-        with np.load(file, allow_pickle=False) as saved:
-            words = {k: json.loads(str(saved[k])) for k in ("identity", "potential", "bath", "stage", "step")}
-            arrays = {name: saved[name] for name in _ARRAYS}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        raise OutputError(
-            f"{file} cannot be read as a run under way; remove it, and it begins anew"
-        ) from None
-    _check_identity(file, words.pop("identity"), words.pop("potential"), identity, record)
-    return RunUnderWay(**words, **arrays)
-
-
-def write_run(file: Path, identity: dict[str, Any], record: dict[str, Any], samples: RunSamples) -> None:
-    """Write a finished run, with what it is of.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    arrays: dict[str, Any] = {
-        "identity": np.array(json.dumps(identity)),
-        "potential": np.array(json.dumps(record)),
-        "current": samples.current,
-        "temperature": np.array(samples.temperature),
-        "decomposition": np.array(samples.decomposition),
-        "moved": np.array(samples.moved),
-    }
-    write_atomically(file, lambda handle: np.savez(handle, **arrays))
-
-
-def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> RunSamples | None:
-    """A finished run; None if there is none.
+def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Run | None:
+    """A run, finished or under way; None if there is none.
 
     Args:
+        kind: which of the two.
         file: of the run.
         identity: settings, system and potential, as they are now.
         record: of the present potential (`ForceField.describe`), to say what differs.
@@ -123,18 +93,15 @@ def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Ru
     """
     if not file.exists():
         return None
+    names = "identity", "potential", *(one.name for one in fields(kind))
     try:
         with np.load(file, allow_pickle=False) as saved:
-            own = json.loads(str(saved["identity"]))
-            before = json.loads(str(saved["potential"]))
-            temperature, moved = float(saved["temperature"]), float(saved["moved"])
-            samples = RunSamples(saved["current"], temperature, str(saved["decomposition"]), moved)
-    except (OSError, ValueError, KeyError):
-        raise OutputError(
-            f"{file} cannot be read as a finished run; remove it, and it is run again"
-        ) from None
-    _check_identity(file, own, before, identity, record)
-    return samples
+            kept = {k: saved[k] if k in _ARRAYS else json.loads(str(saved[k])) for k in names}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        what, then = _TOLD[kind]
+        raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then}") from None
+    _check_identity(file, kept.pop("identity"), kept.pop("potential"), identity, record)
+    return kind(**kept)
 
 
 def _check_identity(
