@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from taichimd.app.outputs import GrowingFile, checked_every
-from taichimd.app.protocols import ThermoLike
 from taichimd.io.bond_rows import BondWriter
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -50,7 +50,7 @@ class BondFile(GrowingFile):
         simulation.engine.forcefield.check_bonds()
         return BondWriter(self.path, simulation.engine.symbols, self._drop_from)
 
-    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
         engine = simulation.engine
         charges = engine.atom_values()["charges"]
         self._writer.write(thermo.step, simulation.time_ps, engine.bonds(), charges, self._least)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taichimd.app.observer import Observer
-from taichimd.app.protocols import ThermoLike
 from taichimd.io.checkpoint import Checkpoint, write_checkpoint
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -39,7 +39,7 @@ class CheckpointKeeper(Observer):
         self._make, self._before, self._interval = make, before, interval
         self._saved_at = time.monotonic()
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
         """The first report of a new run is saved, so that there is a checkpoint whatever happens next."""
         if self.saved_step is None:
             self.save(simulation)

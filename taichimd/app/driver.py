@@ -2,14 +2,13 @@
 
 import time
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
 from taichimd.app.job import Job, goes_on
 from taichimd.app.notes import faster_runtime
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.protocols import EngineLike
 from taichimd.app.restart import changes_of_machine, check_same_potential, continue_clock, ramp_of, resume
 from taichimd.app.run import Run
 from taichimd.app.simulation import Simulation
@@ -21,6 +20,9 @@ from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
 from taichimd.observables import observing
 from taichimd.program.results import require_finite
 from taichimd.system.velocities import maxwell_boltzmann
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
 
 
 def run_job(job: Job, console: Console) -> int:
@@ -89,7 +91,7 @@ def ensemble_of(job: Job) -> Ensemble:
     return job.settings.ensemble.make(ramp_of(job.settings, job.checkpoint, job.steps))
 
 
-def put_state(engine: EngineLike, job: Job) -> None:
+def put_state(engine: "Engine", job: Job) -> None:
     """Bring an engine, or a member of a batch, to where a job begins."""
     checkpoint, bath = job.checkpoint, job.settings.ensemble
     if checkpoint is not None:
@@ -114,7 +116,7 @@ def compiled(engine: Any, console: Console) -> float:
     return seconds
 
 
-def simulation_of(engine: EngineLike, job: Job) -> Simulation:
+def simulation_of(engine: "Engine", job: Job) -> Simulation:
     """A simulation in the first state of a job.
 
     Raises:
@@ -134,16 +136,8 @@ def _start(job: Job, console: Console) -> tuple[Simulation, dict[str, float]]:
     from taichimd.program.engine import Engine
 
     begin = time.perf_counter()
-    ensemble, compute = ensemble_of(job), job.settings.compute
-    engine: EngineLike = Engine(
-        job.atoms,
-        job.forcefield,
-        backend=compute.backend,
-        precision=compute.precision,
-        decomposition=compute.decomposition,
-        ensemble=ensemble,
-        fixed=job.fixed,
-    )
+    how = job.settings.compute.record()
+    engine = Engine(job.atoms, job.forcefield, ensemble=ensemble_of(job), fixed=job.fixed, **how)
     put_state(engine, job)
     job.notes.extend(faster_runtime(info()))
     print_header(console, job, job.forcefield, engine.decomposition)

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from taichimd.app.observer import Observer, Sampler
 from taichimd.core.errors import SettingsError
@@ -12,6 +12,8 @@ from taichimd.core.units import FS
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
+    from taichimd.program.batch import Batch
+    from taichimd.program.engine import Engine
 
 TARGET_SECONDS = 0.2
 """Wall-clock length aimed at for one call of the engine: several a second, so that Ctrl-C feels immediate,
@@ -92,17 +94,6 @@ class Watched:
             observer.tick(self.simulation)
 
 
-class Stepper(Protocol):
-    """An `Engine`, or a `Batch` of systems that step together."""
-
-    @property
-    def step(self) -> int:
-        """Steps done."""
-
-    def advance(self, n_steps: int, timestep: float) -> None:
-        """Steps; time step in internal units."""
-
-
 def check_length(steps: int, every: int) -> None:
     """Raise a SettingsError if they are not whole numbers above 0."""
     for name, value in (("steps", steps), ("every", every)):
@@ -111,7 +102,7 @@ def check_length(steps: int, every: int) -> None:
 
 
 def run_loop(
-    stepper: Stepper,
+    stepper: "Engine | Batch",
     watched: Sequence[Watched],
     steps: int,
     *,

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from taichimd.app.protocols import ThermoLike
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -28,7 +28,7 @@ class Observer:
 
     every: int | None = None
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
         """Called at the first step, at each multiple of `every`, and at the last step."""
 
     def tick(self, simulation: "Simulation") -> None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from taichimd.app.protocols import ThermoLike
 from taichimd.app.setting_types import NONE, PER_ATOM
 from taichimd.app.simulation import Observer
 from taichimd.core.errors import OutputError, SettingsError
@@ -18,6 +17,7 @@ from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.files import writing
 from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -174,7 +174,7 @@ class GrowingFile(Observer):
             )
         self._writer = self._make(simulation)
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
         """Write what belongs to this step, once."""
         self.open(simulation)
         if thermo.step != self._last:
@@ -201,7 +201,7 @@ class GrowingFile(Observer):
     def _make(self, simulation: "Simulation") -> Any:
         raise NotImplementedError
 
-    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
         raise NotImplementedError
 
 
@@ -250,7 +250,7 @@ class ThermoTable(GrowingFile):
         charged = simulation.engine.forcefield.charged
         return ThermoWriter(self.path, self._drop_from, moving, charged, terms)
 
-    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
         engine = simulation.engine
         more = (engine.cell, engine.pressures()) if self._writer.has_cell else (None, None)
         terms = term_names(simulation.energy_terms()) if self._terms and self._writer.has_terms else None
@@ -306,7 +306,7 @@ class TrajectoryFile(GrowingFile):
             self.path, engine.symbols, engine.pbc, self._drop_from, self._per_atom, engine.masses
         )
 
-    def _write(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def _write(self, simulation: "Simulation", thermo: Thermo) -> None:
         terms = term_names(simulation.energy_terms()) if self._terms else None
         self._writer.write(simulation.engine, thermo, simulation.time_ps, terms)
 

@@ -8,8 +8,8 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from taichimd.app.protocols import ThermoLike
 from taichimd.app.simulation import Observer
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -53,7 +53,7 @@ class ProgressObserver(Observer):
         self._first, self._last = first_step, last_step
         self._follows = last_step is None
         self._first_total = first_total
-        self._thermo: ThermoLike | None = None
+        self._thermo: Thermo | None = None
         self._seen = -1.0e9
         self._live: Live | None = None
         self._opened = False
@@ -105,7 +105,7 @@ class ProgressObserver(Observer):
             self._live.stop()
             self._live = None
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
         """Keep the newest temperature and energy."""
         self._follow(simulation)
         self._thermo, self._seen = thermo, time.perf_counter()

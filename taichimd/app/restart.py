@@ -5,19 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taichimd.app.protocols import EngineLike
 from taichimd.app.setting_types import DRAW, each
 from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
-from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
-from taichimd.io.potential import differences, earlier_hash, in_another_order
+from taichimd.io.potential import differences, in_another_order
 from taichimd.program.decomposition import PARTICLE
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
+    from taichimd.program.engine import Engine
 
 
 def read_run(path: str | Path) -> Checkpoint:
@@ -102,7 +101,7 @@ def redrawn(checkpoint: Checkpoint, settings: RunSettings, steps: int) -> tuple[
     return replace(checkpoint, velocities=velocities, bath={}, observed={}), [note]
 
 
-def resume(engine: EngineLike, checkpoint: Checkpoint, ensemble: Ensemble) -> None:
+def resume(engine: "Engine", checkpoint: Checkpoint, ensemble: Ensemble) -> None:
     """Put the state of a checkpoint into an engine; a bath only into one that can go on from it."""
     engine.set_state(
         positions=checkpoint.positions,
@@ -147,7 +146,7 @@ def _goes_on(settings: RunSettings, checkpoint: Checkpoint) -> bool:
     return ensemble.goes_on_from(checkpoint.bath)
 
 
-def machine(engine: EngineLike) -> dict[str, str]:
+def machine(engine: "Engine") -> dict[str, str]:
     """Runtime, backend and decomposition, on which the last bits may depend."""
     from taichimd.core.runtime import info
 
@@ -155,7 +154,7 @@ def machine(engine: EngineLike) -> dict[str, str]:
     return {**here, "decomposition": engine.decomposition}
 
 
-def changes_of_machine(checkpoint: Checkpoint, engine: EngineLike) -> list[str]:
+def changes_of_machine(checkpoint: Checkpoint, engine: "Engine") -> list[str]:
     """A remark if the run goes on where its bits may come out otherwise."""
     now = machine(engine)
     # A checkpoint that does not say is of a version that knew only this one.
@@ -185,29 +184,23 @@ def check_same_potential(
         potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
 
     Returns:
-        A remark where an earlier version has written the checkpoint, which recorded less, or where a sum is
-        in another order.
+        A remark where a sum is in another order.
 
     Raises:
-        CheckpointError: another potential; says what differs.
+        CheckpointError: another potential, and what differs; or an earlier version, which does not tell.
     """
     potentials, path = each(settings.potential.file or ""), settings.system.restart
     shown, options = " + ".join(potentials), " ".join(f"--potential {one}" for one in potentials)
-    new_run = f"or start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"
-    if is_fingerprint(checkpoint.potential_hash):
-        if checkpoint.potential_hash == potential["fingerprint"]:
-            another = in_another_order(checkpoint.potential, potential)
-            return ["potentials are added up in another order: last digits may differ"] if another else []
+    new_run = f"start a new run from it: taichimd run {path} {options}, with ensemble, length and --output"
+    if not checkpoint.potential:
         raise CheckpointError(
-            f"checkpoint {path} was made with another potential than {shown}: "
-            f"{differences(checkpoint.potential, potential)}; give the same one, {new_run}"
+            f"checkpoint {path} is of an earlier version, which recorded too little of its potential to tell "
+            f"whether it is {shown}; {new_run}"
         )
-    if checkpoint.potential_hash == earlier_hash(potential, settings.potential.file):
-        return [
-            "the checkpoint is of an earlier version, which recorded of the potential the bytes of one file "
-            "only: they are as they were; nothing else of it could be compared"
-        ]
+    if checkpoint.potential_hash == potential["fingerprint"]:
+        another = in_another_order(checkpoint.potential, potential)
+        return ["potentials are added up in another order: last digits may differ"] if another else []
     raise CheckpointError(
-        f"checkpoint {path} is of an earlier version, which recorded the bytes of the file of "
-        f"the potential, and those of {shown} have changed since; restore the file, {new_run}"
+        f"checkpoint {path} was made with another potential than {shown}: "
+        f"{differences(checkpoint.potential, potential)}; give the same one, or {new_run}"
     )

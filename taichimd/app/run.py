@@ -24,13 +24,12 @@ from taichimd.app.outputs import (
 )
 from taichimd.app.profile import profile_of
 from taichimd.app.progress import ProgressObserver
-from taichimd.app.protocols import ThermoLike
 from taichimd.app.restart import counted_from, first_energy, ramp_of
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import DRAW, parts_of
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped, print_summary
-from taichimd.app.supervised import Supervised, all_to_the_end
+from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
@@ -46,6 +45,7 @@ from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.observables import observing
 from taichimd.observables.bonds import Bonds
+from taichimd.program.results import Thermo
 
 
 class _FirstTotal(Observer):
@@ -54,7 +54,7 @@ class _FirstTotal(Observer):
     def __init__(self, value: float | None) -> None:
         self.value = value
 
-    def report(self, simulation: Simulation, thermo: ThermoLike) -> None:
+    def report(self, simulation: Simulation, thermo: Thermo) -> None:
         if self.value is None:
             self.value = thermo.conserved
 
@@ -136,7 +136,7 @@ class Run:
                 command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
                 print_stopped(self.console, reason, result.last_step, self.last_step, command)
 
-        return all_to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
+        return to_the_end([replace(self.open(), finish=finish)], self.console, self._step)
 
     def _files(self) -> RunFiles:
         output, path = self.job.settings.output, self.folder.trajectory

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from taichimd.app.config import make_settings
-from taichimd.app.protocols import EngineLike
 from taichimd.app.restart import (
     at_rest,
     changes_of_machine,
@@ -29,6 +28,7 @@ from taichimd.io.report import versions
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
+    from taichimd.program.engine import Engine
 
 
 class Account(NamedTuple):
@@ -101,7 +101,7 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
 
 def start_from(
     path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any]
-) -> tuple[EngineLike, RunSettings, Checkpoint, Account]:
+) -> tuple["Engine", RunSettings, Checkpoint, Account]:
     """An engine in the state of a checkpoint; what does not go on as before is warned of.
 
     Args:
@@ -137,14 +137,12 @@ def start_from(
     shown = settings.changed(potential=named(spec) or potential.name)
     remarks = check_same_potential(shown, checkpoint, potential.describe(checkpoint.symbols))
     checkpoint, rested = at_rest(checkpoint, settings)
-    engine: EngineLike = Engine(
+    engine = Engine(
         checkpoint.atoms(),
         potential,
-        backend=settings.compute.backend,
-        precision=settings.compute.precision,
         ensemble=ensemble,
-        decomposition=settings.compute.decomposition,
         fixed=checkpoint.fixed,
+        **settings.compute.record(),
     )
     resume(engine, checkpoint, ensemble)
     remarks += potential.remarks_on_timestep(settings.run.timestep, checkpoint.symbols)

@@ -11,7 +11,7 @@
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from ase import Atoms
@@ -21,7 +21,6 @@ from taichimd.app.loop import Pace as Pace
 from taichimd.app.loop import RunResult as RunResult
 from taichimd.app.loop import Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
-from taichimd.app.protocols import Array, EngineLike, ThermoLike
 from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
 from taichimd.app.settings import SETTINGS
@@ -29,7 +28,7 @@ from taichimd.core.errors import PropertyError, StructureError
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
-from taichimd.program.results import NotCopied
+from taichimd.program.results import Array, NotCopied, Thermo
 from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.velocities import maxwell_boltzmann
 
@@ -123,7 +122,7 @@ class Simulation(NotCopied):
         # What is no Atoms object the engine refuses.
         fixed = fixed_atoms(atoms) if isinstance(atoms, Atoms) else None
         potential.check_bounded()
-        engine: EngineLike = Engine(
+        engine = Engine(
             atoms,
             potential,
             backend=backend,
@@ -136,7 +135,7 @@ class Simulation(NotCopied):
         for remark in self._begin(engine, atoms, asked):
             warnings.warn(remark, stacklevel=2)
 
-    def _begin(self, engine: EngineLike, atoms: Atoms, asked: Asked) -> list[str]:
+    def _begin(self, engine: "Engine", atoms: Atoms, asked: Asked) -> list[str]:
         """Take an engine of these atoms, and give it velocities; remarks for the user."""
         self.engine = engine
         self._asked |= asked._asdict()
@@ -150,7 +149,7 @@ class Simulation(NotCopied):
         return remarks(atoms) + told
 
     @classmethod
-    def from_engine(cls, engine: EngineLike, *, timestep: float | None = None) -> "Simulation":
+    def from_engine(cls, engine: "Engine", *, timestep: float | None = None) -> "Simulation":
         """A simulation of an engine whose state is already set.
 
         Args:
@@ -251,7 +250,7 @@ class Simulation(NotCopied):
         """(n, 3), ASE's unit."""
         return self.engine.velocities()
 
-    def thermo(self) -> ThermoLike:
+    def thermo(self) -> Thermo:
         """Energies (eV), temperature (K), pressure (GPa) and volume (Å^3) now (`program.results.Thermo`)."""
         return self.engine.thermo()
 
@@ -269,7 +268,7 @@ class Simulation(NotCopied):
         from taichimd.program.energy_terms import EnergyTerms
 
         if self._terms is None:
-            self._terms = EnergyTerms(cast("Engine", self.engine))
+            self._terms = EnergyTerms(self.engine)
         found: dict[str, float] = self._terms.values()
         return found
 

@@ -42,26 +42,13 @@ class Supervised:
             self.failed(f"{type(error).__name__}: {error}")
 
 
-def to_the_end(
-    simulation: Simulation,
-    files: RunFiles,
-    keeper: CheckpointKeeper,
-    console: Console,
-    *,
-    step: Callable[[StopRequest], RunResult],
-    finish: Callable[[str, RunResult], Any],
-    failed: Callable[[str], Any],
-) -> int:
-    """Run, and leave a checkpoint and closed files, also after a signal.
+def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[StopRequest], RunResult]) -> int:
+    """Run what steps together, and leave checkpoints and closed files, also after a signal.
 
     Args:
-        simulation: to be run.
-        files: open ones.
-        keeper: of checkpoints.
+        runs: of one or several systems; one that has failed on its way is left as it is.
         console: told where the checkpoint is.
         step: runs, and looks at the request to stop.
-        finish: writes results; called with the reason of the end.
-        failed: writes the report of a run that an error has ended; called with the error's words.
 
     Returns:
         Exit code: 0 when finished, 130, 143 or 129 when stopped by Ctrl-C, SIGTERM or SIGHUP.
@@ -69,13 +56,6 @@ def to_the_end(
     Raises:
         TaichimdError: of the run; the message says where the last good checkpoint is.
     """
-    return all_to_the_end([Supervised(simulation, files, keeper, finish, failed)], console, step)
-
-
-def all_to_the_end(
-    runs: Sequence[Supervised], console: Console, step: Callable[[StopRequest], RunResult]
-) -> int:
-    """`to_the_end` of runs that step together; one that has failed on its way is left as it is."""
     try:
         with StopRequest() as stop:
             result = step(stop)

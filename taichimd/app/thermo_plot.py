@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from taichimd.app.observer import Observer
 from taichimd.app.outputs import ThermoTable
-from taichimd.app.protocols import ThermoLike
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -36,7 +36,7 @@ class ThermoPlot(Observer):
         self.path, self._table, self._title = Path(path), table, title
         self.every = table.every
 
-    def report(self, simulation: "Simulation", thermo: ThermoLike) -> None:
+    def report(self, simulation: "Simulation", thermo: Thermo) -> None:
         """Draw, if the run ends here."""
         if simulation.step == simulation.last_step:
             self.draw(simulation)

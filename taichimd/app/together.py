@@ -31,7 +31,7 @@ from taichimd.app.observer import Observer
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.run import Run
 from taichimd.app.simulations import run_together
-from taichimd.app.supervised import Supervised, all_to_the_end
+from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.errors import BlowUpError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
@@ -232,16 +232,13 @@ def _start(group: Sequence[NamedJob], console: Console) -> tuple[Any, dict[str, 
 
     begin = time.perf_counter()
     first, jobs = group[0].job, [one.job for one in group]
-    compute = first.settings.compute
     batch = Batch(
         [job.atoms for job in jobs],
         first.forcefield,
-        backend=compute.backend,
-        precision=compute.precision,
-        decomposition=compute.decomposition,
         ensembles=[ensemble_of(job) for job in jobs],
         fixed=[job.fixed for job in jobs],
         names=[one.name for one in group],
+        **first.settings.compute.record(),
     )
     for job, member in zip(jobs, batch.members, strict=True):
         put_state(member, job)  # type: ignore[arg-type]
@@ -262,7 +259,7 @@ class _Together:
         """Step, write, report; the exit code, and whether a system has exploded."""
         # One clock for all: after a kill, checkpoints are of two steps at most.
         self._ends = [run.open(interval=float("inf")) for run in self._runs]
-        code = all_to_the_end(self._ends, self._console, self._step)
+        code = to_the_end(self._ends, self._console, self._step)
         return code, len(self._batch.alive) < len(self._runs)
 
     def _step(self, stop: StopRequest) -> RunResult:

@@ -27,7 +27,7 @@ def check(
     seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
     backend: Backend = "auto",
     decomposition: Decomposition = "auto",
-) -> None:
+) -> int:
     """Check forces and virial of a force field against finite differences, and look where it can jump.
 
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
@@ -47,13 +47,12 @@ def check(
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
     if len(given) == 1 and (text := _reaxff(given[0], species)):
         typer.echo(text)
-        return
+        return 0
     forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
     typer.echo(str(found))
-    if not found.ok:
-        raise typer.Exit(NOT_CONSISTENT)
+    return 0 if found.ok else NOT_CONSISTENT
 
 
 def _reaxff(potential: str, species: list[str] | None) -> str | None:

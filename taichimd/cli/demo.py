@@ -15,7 +15,7 @@ def demo(
     output: Output = "demo-output",
     backend: Backend = "auto",
     steps: Annotated[int, typer.Option(help="Steps of 1 fs.")] = STEPS,
-) -> None:
+) -> int:
     """Run 1,000 silicon atoms with a shipped potential, and draw the result.
 
     Writes the structure too, so that the same run can be repeated with the command it prints.
@@ -47,7 +47,7 @@ def demo(
         write(structure, bulk("Si", "diamond", a=5.432, cubic=True) * (CELLS, CELLS, CELLS))
     code = run_job(prepare_job(flags), console)
     if code:
-        raise typer.Exit(code)
+        return code
     console.print(
         "\nThe crystal starts at rest on its lattice, so half of the drawn kinetic energy\n"
         f"goes into the bonds: {TEMPERATURE:.0f} K become about {TEMPERATURE / 2:.0f} K.\n"
@@ -58,3 +58,4 @@ def demo(
         markup=False,
         soft_wrap=True,
     )
+    return 0

@@ -12,6 +12,8 @@ def info(
     backend: Backend = "auto",
 ) -> None:
     """Show the backend, the device and the versions: what to put in a bug report."""
+    from json import dumps
+
     from taichimd.core.runtime import info as runtime_info
     from taichimd.core.runtime import start
     from taichimd.io.report import host, versions
@@ -19,13 +21,7 @@ def info(
     start(backend)
     content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
     if json:
-        typer.echo(_as_json(content))
+        typer.echo(dumps(content, indent=2, default=str))
         return
     for key, value in content.items():
         typer.echo(f"{key:<12} {value}")
-
-
-def _as_json(content: dict[str, Any]) -> str:
-    import json
-
-    return json.dumps(content, indent=2, default=str)

@@ -25,7 +25,7 @@ def kappa(
     plot_format: PlotFormat = "png",
     quiet: Quiet = False,
     **flags: Any,
-) -> None:
+) -> int:
     """Thermal conductivity by independent runs, with error bars, as JSON, CSV and a picture.
 
     Ctrl-C keeps the runs that are finished and the one under way; the same command goes on with it, and more
@@ -37,6 +37,4 @@ def kappa(
     if quiet:
         warnings.simplefilter("ignore")
     settings = KappaSettings(**flags)
-    code = run_kappa(structure, potential, settings, Path(output), overwrite, Console(quiet), plot_format)
-    if code:
-        raise typer.Exit(code)
+    return run_kappa(structure, potential, settings, Path(output), overwrite, Console(quiet), plot_format)

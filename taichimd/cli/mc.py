@@ -2,15 +2,13 @@
 
 from typing import Any
 
-import typer
-
 from taichimd.app.declared import settings_of
 from taichimd.cli.options import Quiet, with_options
 from taichimd.sampling.settings import MCSettings
 
 
 @with_options(settings_of(MCSettings).values())
-def mc(quiet: Quiet = False, **flags: Any) -> None:
+def mc(quiet: Quiet = False, **flags: Any) -> int:
     """Sample an ensemble with Metropolis Monte Carlo; write trajectory, table, checkpoint and report.
 
     Ctrl-C stops with a checkpoint.
@@ -18,6 +16,4 @@ def mc(quiet: Quiet = False, **flags: Any) -> None:
     from taichimd.app.console import Console
     from taichimd.sampling.job import prepare_mc, run_mc_job
 
-    code = run_mc_job(prepare_mc(flags), Console(quiet))
-    if code:
-        raise typer.Exit(code)
+    return run_mc_job(prepare_mc(flags), Console(quiet))

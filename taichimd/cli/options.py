@@ -45,8 +45,10 @@ Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors."
 
 def with_options(
     settings: Collection[Setting], other: Mapping[str, Any] | None = None
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Give a command `(..., **flags)` an option for each setting; what is not given is no flag.
+
+    What a command returns is the exit code.
 
     Args:
         settings: declared ones.
@@ -54,9 +56,9 @@ def with_options(
     """
     types = {one.option: one.values.option for one in settings} | dict(other or {})
 
-    def changed(command: Callable[..., None]) -> Callable[..., None]:
-        def called(**flags: Any) -> None:
-            command(**{name: value for name, value in flags.items() if value is not None})
+    def changed(command: Callable[..., Any]) -> Callable[..., Any]:
+        def called(**flags: Any) -> Any:
+            return command(**{name: value for name, value in flags.items() if value is not None})
 
         own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
         made = [

@@ -22,7 +22,7 @@ def relax(
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
     quiet: Quiet = False,
     **flags: Any,
-) -> None:
+) -> int:
     """Relax atoms and, with --cell, the cell; write structure, log and report.
 
     Several structures relax in one launch, each in a folder of its own below --output. Ends with exit code 1
@@ -30,24 +30,14 @@ def relax(
     """
     from taichimd.app.console import Console
     from taichimd.app.setting_types import parse_potential
-    from taichimd.io.structures import read_structure
-    from taichimd.relaxation.job import RelaxJob, run_relax_job
-    from taichimd.relaxation.jobs import jobs_of, run_relax_jobs
+    from taichimd.relaxation.job import jobs_of, run_relax_jobs
 
     if json or quiet:
         warnings.simplefilter("ignore")
-    settings, named = RelaxSettings(**flags), parse_potential(potential)
-    console, first = Console(quiet=json or quiet), structures[0]
-    if len(structures) == 1:
-        job = RelaxJob(first, named, read_structure(first), settings, Path(output), overwrite)
-        code, _ = run_relax_job(job, console)
-        text = job.files["report"].read_text(encoding="utf-8").rstrip() if json else ""
-    else:
-        jobs = jobs_of(structures, named, settings, Path(output), overwrite)
-        code, _ = run_relax_jobs(jobs, console)
-        texts = [one.files["report"].read_text(encoding="utf-8").rstrip() for one in jobs] if json else []
-        text = "[" + ",\n".join(texts) + "]"
+    settings = RelaxSettings(**flags)
+    jobs = jobs_of(structures, parse_potential(potential), settings, Path(output), overwrite)
+    code, _ = run_relax_jobs(jobs, Console(quiet=json or quiet))
     if json:
-        typer.echo(text)
-    if code:
-        raise typer.Exit(code)
+        texts = [one.files["report"].read_text(encoding="utf-8").rstrip() for one in jobs]
+        typer.echo(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
+    return code

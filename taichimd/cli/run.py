@@ -16,7 +16,7 @@ def run(
         int, typer.Option(help="Runs of each structure and temperature, with seeds that count up.", min=1)
     ] = 1,
     **flags: Any,
-) -> None:
+) -> int:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
 
     Several structures, --temperature 300,400 or --replicas run together, each in a folder of its own below
@@ -32,8 +32,7 @@ def run(
     if restart is not None and is_several(restart):
         from taichimd.app.together import restart_several
 
-        code = restart_several(flags | ({"replicas": replicas} if replicas > 1 else {}), console)
-        raise typer.Exit(code)
+        return restart_several(flags | ({"replicas": replicas} if replicas > 1 else {}), console)
     structures = flags.pop("structure", None) or []
     is_job = len(structures) == 1 and structures[0].endswith(".toml")
     job_file = Path(structures.pop()) if is_job else None
@@ -42,9 +41,6 @@ def run(
     if replicas > 1 or any(len(values) > 1 for values in axes.values()):
         from taichimd.app.together import start_several
 
-        code = start_several(flags, axes, job_file, replicas, console)
-    else:
-        one = {key: value for key, (value,) in axes.items()}
-        code = run_job(prepare_job({**flags, **one}, job_file), console)
-    if code:
-        raise typer.Exit(code)
+        return start_several(flags, axes, job_file, replicas, console)
+    one = {key: value for key, (value,) in axes.items()}
+    return run_job(prepare_job({**flags, **one}, job_file), console)

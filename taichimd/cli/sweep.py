@@ -33,7 +33,7 @@ def sweep(
     ] = None,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier sweep.")] = False,
     quiet: Quiet = False,
-) -> None:
+) -> int:
     """Run a job for all combinations of some settings; then one table and one picture.
 
     Each run has a folder of its own. Runs that can, go in one launch. The same command goes on with what is
@@ -52,6 +52,4 @@ def sweep(
     if remark:
         console.print(f"note: {remark}", highlight=False)
     wanted = Sweep(job, tuple(set_ or ()), seeds, output, part, processes, at_once, overwrite)
-    code = run_sweep(wanted, console)
-    if code:
-        raise typer.Exit(code)
+    return run_sweep(wanted, console)

@@ -14,12 +14,10 @@ checkpoint, nothing that depends on threads or on the order of the atoms.
 
 A block of four words gives two float64 numbers, or four float32 ones. Uniform numbers lie in the open
 interval (0, 1), in the middle of 2^52 (float32: 2^23) equal cells, so a logarithm never meets zero. Normal
-variates are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1958), with logarithm, sine
-and cosine as in `taichimd.core.math`: those of NumPy differ between processors in the last bit.
+variates, on the device alone, are those of G. E. P. Box and M. E. Muller, Ann. Math. Stat. 29, 610 (1958).
 """
 
 from collections.abc import Sequence
-from math import factorial
 from typing import Any
 
 import numpy as np
@@ -103,16 +101,8 @@ def uniforms(words: Words) -> NDArray[np.float64]:
     return (k.astype(np.float64) + 0.5) * 2.0**-UNIFORM_BITS
 
 
-def normals(words: Words) -> NDArray[np.float64]:
-    """Independent variates of mean 0 and variance 1, two for each block: (..., 4) words make (..., 2)."""
-    u = uniforms(words)
-    radius = np.sqrt(-2.0 * log(u[..., 0]))
-    cosine, sine = _cos_sin(u[..., 1] * 6.283185307179586)
-    return np.stack([radius * cosine, radius * sine], axis=-1)
-
-
 class Stream:
-    """One number after the other, of one step and purpose: for thermostats that live on the host.
+    """One number after the other, of one step and purpose: for what is decided on the host.
 
     Args:
         seed, step, stream, atom: as for `blocks`. The same four give the same numbers again.
@@ -122,54 +112,14 @@ class Stream:
         self._place = (seed, atom, step, stream)
         self._next = 0
 
-    def _words(self, n: int) -> Words:
-        count = -(-n // 2)
-        words = blocks(*self._place, self._next, count)
-        self._next += count
-        return words
-
     def uniform(self, n: int = 1) -> NDArray[np.float64]:
         """The next n uniform numbers; an odd n leaves one unused.
 
         Raises:
             SettingsError: more than 2^17 numbers of one step and stream.
         """
-        return uniforms(self._words(n)).ravel()[:n]
-
-    def normal(self, n: int = 1) -> NDArray[np.float64]:
-        """The next n normal variates; an odd n leaves one unused.
-
-        Raises:
-            SettingsError: more than 2^17 numbers of one step and stream.
-        """
-        return normals(self._words(n)).ravel()[:n]
-
-    def gamma(self, shape: float) -> float:
-        """A variate of the gamma distribution of scale 1; that of shape n/2, twice, sums n squared normals.
-
-        G. Marsaglia and W. W. Tsang, ACM Trans. Math. Softw. 26, 363 (2000).
-
-        Args:
-            shape: 0.5, or 1 and above: every half of a whole number.
-
-        Raises:
-            SettingsError: another shape, or more than 2^17 numbers of one step and stream.
-        """
-        boost = 1.0
-        if shape < 1.0:
-            # gamma(a) is gamma(a + 1) u^(1/a); for a = 1/2, the only value below 1 here, a square of u.
-            if shape != 0.5:
-                raise SettingsError(f"gamma variate of shape {shape}: expected 0.5, or 1 and above")
-            boost = float(self.uniform()[0]) ** 2
-            shape += 1.0
-        d = shape - 1.0 / 3.0
-        c = float(1.0 / np.sqrt(9.0 * d))
-        while True:
-            x = float(self.normal()[0])
-            v = 1.0 + c * x
-            u = self.uniform()
-            if v > 0.0 and log(u)[0] < 0.5 * x * x + d - d * v**3 + 3.0 * d * log(np.array([v]))[0]:
-                return d * v * v * v * boost
+        first, self._next = self._next, self._next + -(-n // 2)
+        return uniforms(blocks(*self._place, first, self._next - first)).ravel()[:n]
 
 
 def logarithm(x: float) -> float:
@@ -180,19 +130,11 @@ def logarithm(x: float) -> float:
 # What follows repeats taichimd.core.math operation by operation, for the arguments that occur here.
 _LN2_HI = 0.693147180369123816490
 _LN2_LO = 1.90821492927058770002e-10
-_PIO2 = (1.57079632673412561417e00, 6.07710050630396597660e-11, 2.02226624879595063154e-21)
-_SIN = [(-1.0) ** k / factorial(2 * k + 1) for k in range(1, 9)]
-_COS = [(-1.0) ** k / factorial(2 * k) for k in range(2, 10)]
 _ATANH = [2.0 / (2 * k + 1) for k in range(1, 13)]
 
 
 def _four(x: Any, x2: Any, c: list[float], first: int) -> Any:
     return (c[first] + c[first + 1] * x) + (c[first + 2] + c[first + 3] * x) * x2
-
-
-def _eight(x: Any, c: list[float]) -> Any:
-    x2 = x * x
-    return _four(x, x2, c, 0) + x2 * x2 * _four(x, x2, c, 4)
 
 
 def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -210,23 +152,3 @@ def log(x: NDArray[np.float64]) -> NDArray[np.float64]:
     tail = z * (_four(z, z2, _ATANH, 0) + z4 * (_four(z, z2, _ATANH, 4) + z4 * _four(z, z2, _ATANH, 8)))
     k = e.astype(np.float64)
     return np.asarray(k * _LN2_HI - ((half - (s * (half + tail) + k * _LN2_LO)) - f))
-
-
-def _cos_sin(x: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Cosine and sine of numbers of moderate size."""
-    k = np.floor(x * 0.6366197723675814 + 0.5)
-    r = x - k * _PIO2[0]
-    r -= k * _PIO2[1]
-    r -= k * _PIO2[2]
-    z = r * r
-    s = r + r * z * _eight(z, _SIN)
-    half = 0.5 * z
-    w = 1.0 - half
-    c = w + (((1.0 - w) - half) + z * z * _eight(z, _COS))
-    quadrant = k.astype(np.int64) & 3
-    odd = quadrant % 2 == 1
-    cosine, sine = np.where(odd, s, c), np.where(odd, c, s)
-    return (
-        np.where((quadrant == 1) | (quadrant == 2), -cosine, cosine),
-        np.where(quadrant >= 2, -sine, sine),
-    )

@@ -2,7 +2,7 @@
 
 `core.philox` says what key and counter hold and where it comes from; it gives the same numbers on the
 host. Integer arithmetic has the same bits everywhere, and so have the functions of `core.math`: under
-quadrants the normal variates of CPU, CUDA and host are equal to the last bit. (Taichi fuses
+quadrants the normal variates of CPU and CUDA are equal to the last bit. (Taichi fuses
 multiplications and additions on CUDA; there only the words and the uniform numbers are.)
 
 Kernels that compile inside `runtime.literals(ti.f32)` get float32 numbers: uniform ones on 2^23 cells, so

@@ -305,7 +305,7 @@ def info() -> dict[str, Any]:
         "chosen": WHY,
         "device_loops": DEVICE_LOOPS,
         "backend": running,
-        "device": _gpu_name() if running == "cuda" else _cpu_name(),
+        "device": _gpu_name() if running == "cuda" else cpu_name(),
         "threads": int(os.environ.get("TAICHIMD_THREADS", 0)) or os.cpu_count(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -314,13 +314,14 @@ def info() -> dict[str, Any]:
     }
 
 
-def _cpu_name() -> str:
+def cpu_name() -> str:
+    """Model of the processor, as far as the system tells it."""
     try:
-        with open("/proc/cpuinfo") as file:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
             names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
-        return names[0] if names else platform.processor()
     except OSError:
-        return platform.processor()
+        names = []
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _gpu_name() -> str:

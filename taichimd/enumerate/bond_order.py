@@ -53,7 +53,7 @@ def third_bodies(functions: BondOrder) -> Any:
 def bond_order_loops(terms: Terms, real: Any, layout: int) -> Any:
     """Device functions `bonds` and `forces` for one atom with any number of neighbours."""
     assert terms.bond_order is not None
-    functions = terms.bond_order.functions
+    functions = terms.bond_order.function
     third = third_bodies(functions)
     look = access(terms, real, layout)
 

@@ -37,7 +37,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
     a minute to compile.
     """
     assert terms.bond_order is not None
-    functions = terms.bond_order.functions
+    functions = terms.bond_order.function
     third = third_bodies(functions)
     look = access(terms, real, layout)
     ahead = 1 if layout == ATOM_MAJOR else AHEAD

@@ -24,7 +24,7 @@ ROOM = 8
 def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
     """The device function that does one atom of a bond order of one species with up to `ROOM` live neighbours."""
     assert terms.bond_order is not None
-    functions = terms.bond_order.functions
+    functions = terms.bond_order.function
     third = third_bodies(functions)
     look = access(terms, real, layout)
     vec = ti.types.vector(3, real)

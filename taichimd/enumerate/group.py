@@ -76,7 +76,7 @@ class Group:
         }
         if self.terms.passes:
             own = GroupArrays.fields["own"]
-            parts["own"] = tuple(own for _ in self.terms.passes.program.arrays)
+            parts["own"] = tuple(own for _ in self.terms.passes.function.arrays)
         return GroupArrays.only(**parts)
 
 

@@ -40,7 +40,7 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int, foreign: b
     With `foreign` atoms behind the first `kept.centres` have no energies.
     """
     assert terms.angle is not None
-    weight, pair, kinds = terms.angle.weight, terms.pair, terms.n_kinds
+    weight, pair, kinds = terms.angle.function, terms.pair, terms.n_kinds
     has_pair = pair is not None
     look = access(terms, term, layout)
     ahead = 1 if layout == ATOM_MAJOR else AHEAD

@@ -31,7 +31,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
     assert group.terms.passes is not None
     real, term, backend = variant.real, variant.term, variant.backend
     store = store_function(thermostat, variant.coupling.driven)
-    program = group.terms.passes.program
+    program = group.terms.passes.function
     names, count = program.arrays, len(program.arrays)
     layout = body_layout(backend)
     look = access(group.terms, term, layout)

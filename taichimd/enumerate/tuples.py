@@ -267,7 +267,7 @@ def triplet_tuples(terms: Terms, real: Any, term: Any, layout: int) -> Any:
 def _angle(terms: Terms, look: Any) -> Any:
     """Of a triplet or angle term: `inside`, whether it acts; `slopes`, its energy and slopes to r_s, r_u, cosine."""
     function = terms.triplet.function if terms.triplet else None
-    weight = terms.angle.weight if terms.angle else None
+    weight = terms.angle.function if terms.angle else None
     is_triplet = terms.triplet is not None
 
     @ti.func
@@ -300,7 +300,7 @@ def _angle(terms: Terms, look: Any) -> Any:
 def _bond_order(terms: Terms, look: Any) -> Any:
     """The same of a bond order, in whose place `slopes` has no energy; what triplets add to zetas, and the bond's part."""
     assert terms.bond_order is not None
-    functions = terms.bond_order.functions
+    functions = terms.bond_order.function
     third = third_bodies(functions)
 
     @ti.func

@@ -8,19 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
-from taichimd.forcefields.terms import (
-    AngleTerm,
-    BondOrderTerm,
-    PairTerm,
-    PassesTerm,
-    Terms,
-    Triples,
-    TripletTerm,
-)
+from taichimd.forcefields.terms import Compiled, Terms, Triples
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
-BODIES: dict[str, Any] = {TRIPLET: TripletTerm, BOND_ORDER: BondOrderTerm, ANGLE: AngleTerm}
-"""What kernels are compiled for, by the kind of a three-body term."""
+BODIES = TRIPLET, BOND_ORDER, ANGLE
+"""Kinds of three-body terms."""
 SHORT = 0.7
 """Up to this part of the pair term's cutoff (a third of its volume) a three-body term has its own list."""
 
@@ -80,7 +72,7 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
         columns = (*table.columns, "reach")
         flat = np.array([[row[c] for c in table.columns] for row in rows])
         body_table = np.hstack([flat, np.repeat(reach.ravel(), n)[:, None]]).ravel()
-        found[body.kind.replace(" ", "_")] = BODIES[body.kind](body.function, columns)
+        found[body.kind.replace(" ", "_")] = Compiled(body.function, columns)
     if pair := by_kind.get(PAIR) or by_kind.get(PASSES):
         function, table = pair.function, pair.table
         truncation = pair.truncation or "truncated"
@@ -95,9 +87,9 @@ def bound(terms: Sequence[Term], species: Sequence[str]) -> Bound:
             columns = (*columns, *EXTRA)
         pair_table = flat.ravel()
         if pair.kind == PAIR:
-            found["pair"] = PairTerm(truncated(function, truncation), columns)
+            found["pair"] = Compiled(truncated(function, truncation), columns)
         else:
-            found["passes"] = PassesTerm(function, columns)
+            found["passes"] = Compiled(function, columns)
     slots = {"pair": None, "triplet": None, "bond_order": None, **found}
     terms_of = Terms(n_kinds=n, short_body=short, **slots)
     name = " + ".join(dict.fromkeys(term.name for term in terms))

@@ -81,14 +81,7 @@ class _Printer(StrPrinter):
     def _print_Integer(self, expr: Any) -> str:  # noqa: N802
         return f"{float(expr)!r}"
 
-    def _print_Rational(self, expr: Any) -> str:  # noqa: N802
-        return f"{float(expr)!r}"
-
-    def _print_Float(self, expr: Any) -> str:  # noqa: N802
-        return f"{float(expr)!r}"
-
-    def _print_NumberSymbol(self, expr: Any) -> str:  # noqa: N802
-        return f"{float(expr)!r}"
+    _print_Rational = _print_Float = _print_NumberSymbol = _print_Integer  # noqa: N815
 
     def _print_Mul(self, expr: Any) -> str:  # noqa: N802
         above, below = [], []

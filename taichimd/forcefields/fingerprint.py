@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from taichimd.forcefields.term import Term
 
 MARK = "v2:"
-"""Begins a fingerprint of what is computed; earlier versions took a file's bytes, and wrote no mark."""
+"""Begins a fingerprint, and says how it is made."""
 
 
 def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
@@ -38,8 +38,3 @@ def fingerprint_of(terms: Sequence["Term"], species: Sequence[str]) -> str:
 def _sorted(terms: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """By kind, and terms of one kind in an order of their own."""
     return sorted(terms, key=lambda term: (term["kind"], json.dumps(term, sort_keys=True)))
-
-
-def is_fingerprint(text: str) -> bool:
-    """Whether it is one of these, and not what an earlier version has made of a file's bytes."""
-    return text.startswith(MARK)

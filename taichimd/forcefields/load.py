@@ -17,6 +17,12 @@ from taichimd.forcefields.siblings import siblings
 from taichimd.forcefields.spec import read_options, split_spec
 from taichimd.forcefields.term import Source, digest
 
+_MAKERS = {
+    ".tersoff": ("tersoff", "Tersoff"), ".sw": ("stillinger_weber", "StillingerWeber"),
+    ".vashishta": ("vashishta", "Vashishta"),
+}  # fmt: skip
+"""Module and function by suffix; imported when they are needed."""
+
 
 def load_forcefield(spec: Any) -> ForceField:
     """Make a force field.
@@ -65,20 +71,12 @@ def _from_parameters(path: Path, options: str) -> ForceField:
         return ReaxFF(path, **(read_options(path.name, options, asdict(Options())) if options else {}))
     if options:
         raise SettingsError(f"{path.name}: {options!r} are options, which only ReaxFF takes; leave them out")
-    if path.suffix == ".tersoff":
-        from taichimd.forcefields.tersoff import Tersoff
-
-        return Tersoff(path)
-    if path.suffix == ".sw":
-        from taichimd.forcefields.stillinger_weber import StillingerWeber
-
-        return StillingerWeber(path)
-    if path.suffix == ".vashishta":
-        from taichimd.forcefields.vashishta import Vashishta
-
-        return Vashishta(path)
     if path.suffix in (".lj", ".atm"):
         return (_lennard_jones if path.suffix == ".lj" else _axilrod_teller)(path)
+    if path.suffix in _MAKERS:
+        module, name = _MAKERS[path.suffix]
+        found: ForceField = getattr(importlib.import_module(f"taichimd.forcefields.{module}"), name)(path)
+        return found
     raise ParameterFileError(
         f"{path.name}: unknown kind of parameter file '{path.suffix}', "
         f"expected {', '.join(library.KINDS)}, an ffield file of ReaxFF or file.py:name"

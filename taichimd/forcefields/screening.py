@@ -1,12 +1,12 @@
 """Angles of Stillinger-Weber and Vashishta: a weight exp[decay/(r - end)] of each side, its end."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from math import isclose
 
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
-from taichimd.forcefields.formats.triples import TripleFile, name_of
+from taichimd.forcefields.formats.triples import E, Triple, TripleFile, name_of
 from taichimd.forcefields.table import Key, Row
 
 ROUNDING = 1e-5
@@ -57,3 +57,28 @@ def agree(
                 f"{'pair' if first[1] == first[2] else 'angle'}, but {(names or {}).get(name, name)} is "
                 f"{value:g} in one and {two[name]:g} in the other; make them agree"
             )
+
+
+def pair_rows(
+    parsed: TripleFile[E], row_of: Callable[[E], Row], agree: Callable[..., None]
+) -> dict[Key, Row]:
+    """Rows of a pair term from the entries (i, j, j), each pair once; those of (j, i, i) must agree."""
+    rows: dict[Key, Row] = {}
+    for (i, j, k), entry in parsed.entries.items():
+        if j == k:
+            row = row_of(entry)
+            agree(parsed, (i, j, j), (j, i, i), row, rows.get((j, i), row))
+            if (j, i) not in rows:
+                rows[i, j] = row
+    return rows
+
+
+def mean_of_angle(
+    parsed: TripleFile[E], key: Triple, row_of: Callable[[E], Row], agree: Callable[..., None]
+) -> Row:
+    """The row of the entry (i, j, k), with which that of (i, k, j) must agree: their mean."""
+    i, j, k = key
+    one = row_of(parsed.entries[key])
+    two = row_of(parsed.entries.get((i, k, j), parsed.entries[key]))
+    agree(parsed, key, (i, k, j), one, two)
+    return {name: 0.5 * (one[name] + two[name]) for name in one}

@@ -14,16 +14,24 @@ several elements as in the LAMMPS manual, page pair_style sw.
 """
 
 from pathlib import Path
-from typing import Any
 
 from taichimd.core.math import exp, power
 from taichimd.core.runtime import ti
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.formats.sw import SWEntry, SWFile, read_sw
-from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
+from taichimd.forcefields.screening import (
+    GAP,
+    NEGLIGIBLE,
+    NOWHERE,
+    UNITS,
+    agree,
+    mean_of_angle,
+    pair_rows,
+    weight,
+)
 from taichimd.forcefields.table import Key, Row, Table
-from taichimd.forcefields.term import ANGLE, PAIR, Term, source_of
+from taichimd.forcefields.term import ANGLE, PAIR, Term, about
 
 PAIR_COLUMNS = ("repulsion", "attraction", "sigma", "p", "q", "end", "cutoff")
 ANGLE_COLUMNS = ("strength", "costheta0", "decay", "end", "range", "cutoff")
@@ -81,39 +89,22 @@ def StillingerWeber(file: str | Path) -> ForceField:  # noqa: N802 - reads as th
             contradict each other.
     """
     parsed = read_sw(library.find(file))
-    pairs = _pair_rows(parsed)
+    pairs = pair_rows(parsed, _pair_row, _agree)
     general = any(row["attraction"] and (row["p"], row["q"]) != (4.0, 0.0) for row in pairs.values())
-    header: dict[str, Any] = {
-        "name": parsed.path.name,
-        "citation": parsed.header.citation,
-        "doi": parsed.header.doi,
-        "source": source_of(parsed.path),
-    }
     pair = Term(
         PAIR,
         PAIRS[general],
         Table(2, PAIR_COLUMNS, pairs),
         truncation="truncated",
         units=PAIR_UNITS,
-        **header,
+        **about(parsed),
     )
-    angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, _angle_rows(parsed)), units=UNITS, **header)
+    angle = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, _angle_rows(parsed)), units=UNITS, **about(parsed))
     return ForceField.of(parsed.path.name, pair, angle)
 
 
-def _pair_rows(parsed: SWFile) -> dict[Key, Row]:
-    """Parameters of phi2 by pair, each pair once."""
-    rows: dict[Key, Row] = {}
-    for (i, j, k), entry in parsed.entries.items():
-        if j == k:
-            row = _pair_row(entry)
-            _agree(parsed, (i, j, j), (j, i, i), row, rows.get((j, i), row))
-            if (j, i) not in rows:
-                rows[i, j] = row
-    return rows
-
-
 def _pair_row(entry: SWEntry) -> Row:
+    """Parameters of phi2."""
     strength = entry.A * entry.epsilon
     return {
         "repulsion": strength * entry.B,
@@ -137,10 +128,7 @@ def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
     """Parameters of phi3 by (i, j, k): strength and angle are those of (i, k, j), too, the others of i, j."""
     rows: dict[Key, Row] = {}
     for (i, j, k), entry in parsed.entries.items():
-        other = parsed.entries.get((i, k, j), entry)
-        one, two = ({"strength": e.lam * e.epsilon, "costheta0": e.costheta0} for e in (entry, other))
-        _agree(parsed, (i, j, k), (i, k, j), one, two)
-        mean = {name: 0.5 * (one[name] + two[name]) for name in one}
+        mean = mean_of_angle(parsed, (i, j, k), _angle_row, _agree)
         # An entry without its pairs is never used: their absence is what a structure of i, j, k is told.
         side = parsed.entries.get((i, j, j), entry)
         rows[i, j, k] = {
@@ -152,6 +140,10 @@ def _angle_rows(parsed: SWFile) -> dict[Key, Row]:
             "cutoff": _cutoff(side, mean["strength"]),
         }
     return rows
+
+
+def _angle_row(entry: SWEntry) -> Row:
+    return {"strength": entry.lam * entry.epsilon, "costheta0": entry.costheta0}
 
 
 def _agree(parsed: SWFile, first: Key, second: Key, one: Row, two: Row) -> None:

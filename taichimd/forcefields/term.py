@@ -39,6 +39,13 @@ def source_of(path: str | os.PathLike[str] | None) -> Source | None:
     return None if path is None else Source(os.fspath(path), digest(path))
 
 
+def about(file: Any) -> dict[str, Any]:
+    """What the terms of a parameter file that was read say of it: name, citation, doi and source."""
+    header = file.header
+    source = source_of(file.path)
+    return {"name": file.path.name, "citation": header.citation, "doi": header.doi, "source": source}
+
+
 def digest(path: str | os.PathLike[str]) -> str | None:
     """SHA-256 of a file's bytes; None of what is no file."""
     file = Path(path)

@@ -8,35 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 MOMENTS = 10
-"""Sums over the neighbours of one kind that an `AngleTerm` needs: sum of w e_a e_b, of w e_a, and of w."""
+"""Sums over the neighbours of one kind that an angle needs: sum of w e_a e_b, of w e_a, and of w."""
 
 
 @dataclass(frozen=True)
-class PairTerm:
-    """`function(r2, p) -> (u, u'/r)`, with p.cutoff (angstrom) among the columns."""
+class Compiled:
+    """What a term computes (see `Terms`), and the names of its parameters."""
 
     function: Any
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class TripletTerm:
-    """`function(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k)."""
-
-    function: Any
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class AngleTerm:
-    """p.strength w_ij w_ik (cos - p.costheta0)^2 of a centre i and two neighbours j, k, p of their kinds.
-
-    Attributes:
-        weight: `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the kinds (i, j, j); called for r_ij < q.range.
-        columns: names of the parameters, strength (eV), costheta0, range (angstrom) among them.
-    """
-
-    weight: Any
     columns: tuple[str, ...]
 
 
@@ -55,14 +34,6 @@ class BondOrder:
     weight: Any
     zeta: Any
     bond: Any
-
-
-@dataclass(frozen=True)
-class BondOrderTerm:
-    """A bond order with the names of its parameters, p.cutoff (angstrom) among them."""
-
-    functions: BondOrder
-    columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -102,14 +73,6 @@ class Passes:
 
 
 @dataclass(frozen=True)
-class PassesTerm:
-    """Passes with the names of their parameters, p.cutoff (angstrom) among them."""
-
-    program: Passes
-    columns: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Triples:
     """A sum over triples of atoms whose sides are short enough, for what asks how it changes with one atom.
 
@@ -143,18 +106,27 @@ class ByTuple:
 class Terms:
     """The terms of one force field on a number of species.
 
+    Parameters p of a pair, a bond order and passes have the cutoff (angstrom) among them.
+
     Attributes:
+        pair: `(r2, p) -> (u, u'/r)`.
+        triplet: `(r_ij, r_ik, cos, p) -> (h, dh/dr_ij, dh/dr_ik, dh/dcos)`, p of the kinds (i, j, k).
+        bond_order: a `BondOrder`.
+        angle: p.strength w_ij w_ik (cos - p.costheta0)^2 of a centre i and two neighbours j, k, p of their
+            kinds, p.strength in eV. The function is the weight `(r_ij, q) -> (w_ij, dw_ij/dr_ij)`, q of the
+            kinds (i, j, j), called for r_ij < q.range (angstrom).
+        passes: `Passes`.
         short_body: the three-body term ends so much before the pair term that each has a list of its own.
         queued: forces are found by kernels that the host queues before those of a step.
     """
 
-    pair: PairTerm | None
-    triplet: TripletTerm | None
-    bond_order: BondOrderTerm | None
+    pair: Compiled | None
+    triplet: Compiled | None
+    bond_order: Compiled | None
     n_kinds: int
-    angle: AngleTerm | None = None
+    angle: Compiled | None = None
     short_body: bool = False
-    passes: PassesTerm | None = None
+    passes: Compiled | None = None
     queued: bool = False
 
     @property
@@ -169,7 +141,7 @@ class Terms:
         return self.n_kinds == 1
 
     @property
-    def body(self) -> TripletTerm | BondOrderTerm | AngleTerm | None:
+    def body(self) -> Compiled | None:
         """The three-body term."""
         return self.triplet or self.bond_order or self.angle
 

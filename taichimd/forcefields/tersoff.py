@@ -22,7 +22,7 @@ from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.formats.tersoff import read_tersoff
 from taichimd.forcefields.table import Key, Row, Table
-from taichimd.forcefields.term import BOND_ORDER, Term, source_of
+from taichimd.forcefields.term import BOND_ORDER, Term, about
 from taichimd.forcefields.terms import BondOrder
 
 COLUMNS = (
@@ -128,10 +128,7 @@ def Tersoff(file: str | Path) -> ForceField:  # noqa: N802 - reads as the force 
         BOND_ORDER,
         FUNCTIONS[with_lambda3],
         Table(3, COLUMNS, rows),
-        parsed.path.name,
-        citation=parsed.header.citation,
-        doi=parsed.header.doi,
-        source=source_of(parsed.path),
         units={name: UNITS.get(name, "1") for name in COLUMNS},
+        **about(parsed),
     )
     return ForceField.of(parsed.path.name, term)

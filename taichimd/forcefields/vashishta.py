@@ -8,7 +8,7 @@
 V has steric repulsion, screened Coulomb, screened charge-dipole and van der Waals terms; energy and force
 end at zero. U2 takes its parameters from the entry (i, j, j); U3 takes B, C, cos theta0 from (i, j, k),
 gamma and r0 from (i, j, j) and (i, k, k). Angles end at r0; where no float64 could show them (`NEGLIGIBLE`)
-they are left out. Those of a file with C = 0 are quadratic in the cosine (`AngleTerm`).
+they are left out. Those of a file with C = 0 are quadratic in the cosine (`Terms.angle`).
 
 P. Vashishta, R. K. Kalia, J. P. Rino, I. Ebbsjo, Phys. Rev. B 41, 12197 (1990),
 doi:10.1103/PhysRevB.41.12197; with C and W: P. Vashishta, R. K. Kalia, A. Nakano, J. P. Rino, J. Appl.
@@ -16,19 +16,28 @@ Phys. 101, 103515 (2007), doi:10.1063/1.2724570; several elements as in the LAMM
 vashishta.
 """
 
+from functools import partial
 from itertools import product
 from math import log
 from pathlib import Path
-from typing import Any
 
 from taichimd.core.math import exp, power
 from taichimd.core.runtime import ti
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.formats.vashishta import VashishtaEntry, VashishtaFile, read_vashishta
-from taichimd.forcefields.screening import GAP, NEGLIGIBLE, NOWHERE, UNITS, agree, weight
+from taichimd.forcefields.screening import (
+    GAP,
+    NEGLIGIBLE,
+    NOWHERE,
+    UNITS,
+    agree,
+    mean_of_angle,
+    pair_rows,
+    weight,
+)
 from taichimd.forcefields.table import Key, Row, Table
-from taichimd.forcefields.term import ANGLE, PAIR, TRIPLET, Term, source_of
+from taichimd.forcefields.term import ANGLE, PAIR, TRIPLET, Term, about
 
 COULOMB = 14.399645
 """e^2/(4 pi epsilon_0) in eV angstrom: that of LAMMPS's metal units, in which the files are written."""
@@ -117,46 +126,31 @@ def Vashishta(file: str | Path) -> ForceField:  # noqa: N802 - reads as the forc
             contradict each other.
     """
     parsed = read_vashishta(library.find(file))
-    pairs = _pair_rows(parsed)
+    pairs = pair_rows(parsed, _pair_row, _agree)
     whole = all(row["eta"] in range(MOST_POWER + 1) for row in pairs.values())
     disperses = any(row["W"] for row in pairs.values())
     angles = _angle_rows(parsed)
     quadratic = not any(row["C"] for row in angles.values())
-    header: dict[str, Any] = {
-        "name": parsed.path.name,
-        "citation": parsed.header.citation,
-        "doi": parsed.header.doi,
-        "source": source_of(parsed.path),
-    }
     pair = Term(
         PAIR,
         PAIRS[whole, disperses],
         Table(2, PAIR_COLUMNS, pairs),
         truncation="force-shifted",
         units=PAIR_UNITS,
-        **header,
+        **about(parsed),
     )
     if quadratic:
-        body = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angles), units=UNITS, **header)
+        body = Term(ANGLE, weight, Table(3, ANGLE_COLUMNS, angles), units=UNITS, **about(parsed))
     else:
-        body = Term(TRIPLET, triplet, Table(3, TRIPLET_COLUMNS, angles), units=TRIPLET_UNITS, **header)
+        body = Term(TRIPLET, triplet, Table(3, TRIPLET_COLUMNS, angles), units=TRIPLET_UNITS, **about(parsed))
     return ForceField.of(parsed.path.name, pair, body)
 
 
-def _pair_rows(parsed: VashishtaFile) -> dict[Key, Row]:
-    """Parameters of U2 by pair, each pair once."""
-    rows: dict[Key, Row] = {}
-    for (i, j, k), entry in parsed.entries.items():
-        if j == k:
-            row = _pair_row(entry)
-            agree(parsed, (i, j, j), (j, i, i), row, rows.get((j, i), row), NAMES)
-            if (j, i) not in rows:
-                rows[i, j] = row
-    return rows
+_agree = partial(agree, names=NAMES)
 
 
 def _pair_row(entry: VashishtaEntry) -> Row:
-    """Numbers of what does not act are zero, whatever the file says."""
+    """Parameters of U2; numbers of what does not act are zero, whatever the file says."""
     charges = COULOMB * entry.Zi * entry.Zj
     return {
         "H": entry.H,
@@ -174,10 +168,7 @@ def _angle_rows(parsed: VashishtaFile) -> dict[Key, Row]:
     """Parameters of U3 by (i, j, k), for either form."""
     rows: dict[Key, Row] = {}
     for (i, j, k), entry in parsed.entries.items():
-        other = parsed.entries.get((i, k, j), entry)
-        one, two = (_angle_row(e) for e in (entry, other))
-        agree(parsed, (i, j, k), (i, k, j), one, two, NAMES)
-        mean = {name: 0.5 * (one[name] + two[name]) for name in one}
+        mean = mean_of_angle(parsed, (i, j, k), _angle_row, _agree)
         # An entry without its pairs is never used: their absence is what a structure of i, j, k is told.
         side, far = (parsed.entries.get((i, end, end), entry) for end in (j, k))
         rows[i, j, k] = {

@@ -16,18 +16,21 @@ Format: the docstring of `ase.io.ulm`.
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array, EngineLike, ThermoLike
 from taichimd.core.errors import OutputError
 from taichimd.io.files import writing
 from taichimd.io.trajectory import MOMENTA_UNIT
+from taichimd.program.results import Array, Thermo
 from taichimd.system.constraints import fix
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
 
 DESCRIPTION = {
     "program": "taichimd",
@@ -88,8 +91,8 @@ class BinaryTrajectoryWriter:
 
     def write(
         self,
-        engine: EngineLike,
-        thermo: ThermoLike,
+        engine: "Engine",
+        thermo: Thermo,
         time_ps: float | None,
         terms: Mapping[str, float] | None = None,
     ) -> None:

@@ -12,10 +12,10 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.core.errors import CheckpointError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE
 from taichimd.io.files import write_atomically
+from taichimd.program.results import Array
 from taichimd.system.constraints import fix, fixed_atoms
 
 FORMAT = 1

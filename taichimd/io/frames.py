@@ -9,10 +9,10 @@ import numpy as np
 from ase.constraints import FixAtoms
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.app.setting_types import NONE
 from taichimd.core.errors import StructureError
 from taichimd.io.report import read_report
+from taichimd.program.results import Array
 
 
 @dataclass(frozen=True)

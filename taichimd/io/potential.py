@@ -1,34 +1,12 @@
 """The records of two potentials, one of a file and the present one: are they the same, and what differs?"""
 
-import hashlib
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 Record = Mapping[str, Any]
 """Of `ForceField.describe(species)`: terms with bound parameters and code, and their fingerprint."""
 _SHOWN = 3
 _OURS = "taichimd."
-
-
-def earlier_hash(record: Record, spec: Any) -> str | None:
-    """What an earlier version would have kept of this potential: name and bytes of a file or two.
-
-    Args:
-        record: of the present potential.
-        spec: what the user gave; of "file.py:name" that file counted, and a parameter file in it. Earlier
-            versions knew no several.
-
-    Returns:
-        Sixteen digits; None where it kept no bytes, as nothing came from a file.
-    """
-    files = [Path(spec.rpartition(":")[0])] if isinstance(spec, str) and ".py:" in spec else []
-    named = [term["source"] for term in record.get("terms", ()) if term["source"]]
-    files += [Path(source) for source in named if not source.endswith(".py")][:1]
-    contents = [file.read_bytes() for file in files if file.is_file()]
-    if not contents:
-        return None
-    return hashlib.sha256(b"\0".join([str(record["name"]).encode(), *contents])).hexdigest()[:16]
 
 
 def differences(before: Record, now: Record) -> str:

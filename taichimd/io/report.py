@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.app.protocols import Array
 from taichimd.io.files import write_atomically
+from taichimd.program.results import Array
 
 _PACKAGES = ("numpy", "ase", "taichi", "quadrants")
 
@@ -33,7 +33,9 @@ def versions() -> dict[str, str]:
 
 def host() -> dict[str, Any]:
     """The machine, without its name."""
-    return {"system": platform.platform(), "cpu": _cpu_model(), "cpu_count": os.cpu_count()}
+    from taichimd.core.runtime import cpu_name
+
+    return {"system": platform.platform(), "cpu": cpu_name(), "cpu_count": os.cpu_count()}
 
 
 def circumstances(started: float) -> dict[str, Any]:
@@ -42,15 +44,6 @@ def circumstances(started: float) -> dict[str, Any]:
 
     begun = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started))
     return {"started": begun, "versions": versions(), "runtime": info(), "host": host()}
-
-
-def _cpu_model() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return platform.processor() or platform.machine()
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.machine()
 
 
 def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float | None] | None:
@@ -102,13 +95,9 @@ def segments(earlier: Mapping[str, Any], report: Mapping[str, Any]) -> list[dict
         report: of the present run.
     """
     own = {key: report[key] for key in _OF_SEGMENT if key in report}
-    # Earlier versions kept less of each run.
-    before = earlier.get("segments") or [
-        *earlier.get("previous_runs", []), {key: earlier[key] for key in _OF_SEGMENT if key in earlier},
-    ]  # fmt: skip
     step, ps = report["first_step"], report.get("first_ps")
     kept = []
-    for one in before if earlier else []:
+    for one in earlier.get("segments", []):
         first, last = one.get("first_step", 0), one.get("last_step", 0)
         if first < step:
             killed = one.get("exit_reason") == "running"

@@ -11,8 +11,8 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.data import chemical_symbols
 
-from taichimd.app.protocols import Array
 from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.program.results import Array
 from taichimd.system.constraints import moving_fixed
 
 UNUSED = ("vel", "velo", "velocities")

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 from ase.cell import Cell
 
-from taichimd.app.protocols import Array, ThermoLike
 from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile, writing
+from taichimd.program.results import Array, Thermo
 
 COLUMNS = (
     "step",
@@ -86,7 +86,7 @@ class ThermoWriter(AppendedFile):
 
     def write(
         self,
-        thermo: ThermoLike,
+        thermo: Thermo,
         time_ps: float,
         cell: Array | None = None,
         pressures: Array | None = None,

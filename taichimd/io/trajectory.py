@@ -18,14 +18,18 @@ Format: https://github.com/libAtoms/extxyz
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array, EngineLike, ThermoLike
 from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile
+from taichimd.program.results import Array, Thermo
+
+if TYPE_CHECKING:
+    from taichimd.program.engine import Engine
 
 _PROPERTIES = "species:S:1:pos:R:3:momenta:R:3:forces:R:3"
 _MOMENTA = "momenta:R:3:"
@@ -71,8 +75,8 @@ class TrajectoryWriter(AppendedFile):
 
     def write(
         self,
-        engine: EngineLike,
-        thermo: ThermoLike,
+        engine: "Engine",
+        thermo: Thermo,
         time_ps: float | None,
         terms: Mapping[str, float] | None = None,
     ) -> None:

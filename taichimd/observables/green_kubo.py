@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taichimd.app.protocols import Array
 from taichimd.core.units import KB, PS
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.green_kubo import GreenKubo, growing
@@ -12,6 +11,7 @@ from taichimd.observables.estimators.series import Mean
 from taichimd.observables.numbers import band, entry, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.program.results import Array
 from taichimd.system.velocities import degrees_of_freedom
 
 if TYPE_CHECKING:

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from taichimd.app.protocols import Array
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import CM2_PER_S, PS
 from taichimd.io.analysis_files import curves
@@ -15,6 +14,7 @@ from taichimd.observables.numbers import band, entry, plus_minus
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
+from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.app.protocols import Array
 from taichimd.observables.estimators.series import Mean
+from taichimd.program.results import Array
 
 
 def plus_minus(mean: Mean) -> str:

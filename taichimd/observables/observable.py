@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.io.analysis_files import draw, write_table
+from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,7 +1,7 @@
 """What `taichimd run` observes, from settings to files; a restart that completes a run goes on with it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from ase import Atoms
 
@@ -15,7 +15,6 @@ from taichimd.system.constraints import fixed_atoms
 
 if TYPE_CHECKING:
     from taichimd.observables.live import Observations
-    from taichimd.program.engine import Engine
 
 
 def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
@@ -89,7 +88,7 @@ def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | No
         return None
     from taichimd.observables.live import Observations
 
-    observations = Observations(cast("Engine", simulation.engine), plan)
+    observations = Observations(simulation.engine, plan)
     if checkpoint is not None and saved_plan(checkpoint.observed) == plan:
         observations.load(checkpoint.observed)
     return observations

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.io.analysis_files import curves
 from taichimd.io.frames import Frames
 from taichimd.observables.estimators.series import Mean
@@ -19,6 +18,7 @@ from taichimd.observables.numbers import band, entry
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
+from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

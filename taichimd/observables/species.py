@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.molecules import count_formulas, molecules
 from taichimd.observables.numbers import entry
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.app.protocols import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import PS, THZ
 from taichimd.io.analysis_files import curves
@@ -21,6 +20,7 @@ from taichimd.observables.numbers import band, entry
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
+from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from taichimd.observables.plan import Plan

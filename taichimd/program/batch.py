@@ -22,7 +22,7 @@ from taichimd.dynamics.barostats.layout import RAN_AWAY
 from taichimd.dynamics.batch_bath import BatchBath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
+from taichimd.neighbours.control import BLOWN, NONE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
 from taichimd.program.batchable import called, listed, named
@@ -38,7 +38,7 @@ from taichimd.system.checks import (
     check_options,
     check_steps,
 )
-from taichimd.system.constraints import check_fixed
+from taichimd.system.constraints import check_fixed, of_free
 from taichimd.system.state import State
 
 
@@ -127,7 +127,7 @@ class Batch(NotCopied):
             with named(self.names[number]):
                 self._check_barostat(one, number)
         state.set("pos", np.concatenate([atoms.positions for atoms in systems]))
-        state.set("vel", _joined(_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))
+        state.set("vel", _joined(of_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))
         self._seen: dict[str, Any] = {}
         self.step = 0
         self.alive = list(range(len(systems)))
@@ -272,34 +272,13 @@ class Batch(NotCopied):
         self.forcefield.check_bounded()
         for member in self.members:
             member.ensemble.check_timestep(timestep)
-        timestep = float(timestep)
-        device, lists = self.device, self.device.lists
-        device.need_forces()
-        device.settle()
+        self.device.need_forces()
+        self.device.settle()
         self.forget()
-        first, to_do = self.step, n_steps - 1
-        device.open_step(first, to_do, timestep)
-        done = 0
-        while not device.evaluated:
-            calls = lists.batches(to_do - done) if done < to_do else 0
-            if calls:
-                device.step_batch(timestep, calls)
-            device.queue_forces(timestep)
-            seen = lists.look()
-            device.check()
-            if calls:
-                device.cell_moved()
-                lists.count(int(seen[DONE]) - done)
-            done = int(seen[DONE])
-            self.step = first + 1 + done
-            if seen[BLOWN] != NONE:
-                self._stop_those_that_failed(int(seen[BLOWN]), timestep)
-            device.forces_known = device.evaluated = (
-                done == to_do and not seen[REBUILD] and seen[BLOWN] == NONE
-            )
-            self._renew()
-        if self._bath.coupling.ends(self.step):
-            device.close_step(self._state.n, self.step, timestep)
+        for step, blown in self.device.steps(self.step, n_steps, float(timestep), self._renew):
+            self.step = step
+            if blown != NONE:
+                self._stop_those_that_failed(blown, timestep)
         self.forget()
 
     def _renew(self) -> None:
@@ -389,7 +368,3 @@ def _joined(parts: Iterable[NDArray[Any]]) -> NDArray[Any]:
 
 def _mask(fixed: NDArray[np.bool_] | None, n: int) -> NDArray[np.bool_]:
     return np.zeros(n, bool) if fixed is None else fixed
-
-
-def _free(vectors: Array, fixed: NDArray[np.bool_] | None) -> Array:
-    return vectors if fixed is None else np.where(fixed[:, None], 0.0, vectors)

@@ -1,6 +1,6 @@
 """The kernels of one system, with the arrays that they take: what `Engine` and minimisers are made of."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from math import fsum
 from typing import Any
@@ -14,7 +14,7 @@ from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
-from taichimd.neighbours.control import ANY_TIME, END, REBUILD, STEP
+from taichimd.neighbours.control import ANY_TIME, BLOWN, DONE, END, NONE, REBUILD, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
 from taichimd.program.results import Array
@@ -346,11 +346,36 @@ class Device:
 
     # Steps.
 
-    def open_step(self, step: int, to_do: int, timestep: float) -> None:
-        """Queue the first half kick and drift of a run that begins at a step."""
-        self.call(self._run.open_step, self.system(), to_do, step, timestep)
+    def steps(
+        self, first: int, number: int, timestep: float, renew: Callable[[], object]
+    ) -> Iterator[tuple[int, int]]:
+        """Do some steps, at least one, from step `first` on, with known forces and lists that are fit.
+
+        Whenever it has waited for the device, it yields the step that is reached, and `BLOWN` of the
+        control array; then it brings lists up to date by `renew`.
+        """
+        lists, to_do, done = self.lists, number - 1, 0
+        self.call(self._run.open_step, self.system(), to_do, first, timestep)
         self.forces_known = self.evaluated = False
         self.cell_moved()
+        while not self.evaluated:
+            calls = lists.batches(to_do - done) if done < to_do else 0
+            if calls:
+                self.step_batch(timestep, calls)
+            # Behind steps of which the host does not know yet whether they end the run: it waits once.
+            self.queue_forces(timestep)
+            seen = lists.look()
+            self.check()
+            if calls:
+                self.cell_moved()
+                lists.count(int(seen[DONE]) - done)
+            done, blown = int(seen[DONE]), int(seen[BLOWN])
+            # First: positions that left physics would not fit a list.
+            yield first + 1 + done, blown
+            self.forces_known = self.evaluated = done == to_do and not seen[REBUILD] and blown == NONE
+            renew()
+        if self.bath.coupling.ends(first + number):
+            self.close_step(self.state.n, first + number, timestep)
 
     def step_batch(self, timestep: float, calls: int = 1) -> None:
         """Queue some calls of `steps`."""

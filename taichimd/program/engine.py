@@ -17,7 +17,7 @@ from taichimd.dynamics.bath import Bath
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.box import make_frame
-from taichimd.neighbours.control import BLOWN, DONE, NONE, REBUILD
+from taichimd.neighbours.control import NONE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
 from taichimd.program.decomposition import by_tuple, choose
@@ -40,7 +40,7 @@ from taichimd.system.checks import (
     check_turns,
     check_vectors,
 )
-from taichimd.system.constraints import check_fixed
+from taichimd.system.constraints import check_fixed, of_free
 from taichimd.system.state import State
 
 
@@ -135,7 +135,7 @@ class Engine(NotCopied):
         kinds = np.array([species.index(s) for s in self.symbols], np.int32)
         self._state = State(kinds, self.masses, precision, self.fixed)
         self._state.set("pos", atoms.positions)
-        self._state.set("vel", self._of_free(atoms.get_velocities()))
+        self._state.set("vel", of_free(atoms.get_velocities(), self.fixed))
         self.device = Device(
             self._state,
             Choice(
@@ -155,11 +155,7 @@ class Engine(NotCopied):
 
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit (ASE's)."""
-        return self._of_free(self._state.get("vel"))
-
-    def _of_free(self, vectors: Array) -> Array:
-        """Vectors of atoms, 0 for fixed ones, whose velocity may be -0 on the device."""
-        return vectors if self.fixed is None else np.where(self.fixed[:, None], 0.0, vectors)
+        return of_free(self._state.get("vel"), self.fixed)
 
     def forces(self) -> Array:
         """(n, 3) eV/angstrom at the present positions, of fixed atoms, too."""
@@ -219,7 +215,7 @@ class Engine(NotCopied):
             device.moved()
         if velocities is not None:
             check_vectors(np.asarray(velocities, float), self.n_atoms, "velocity", "velocities")
-            self._state.set("vel", self._of_free(np.asarray(velocities, float)))
+            self._state.set("vel", of_free(np.asarray(velocities, float), self.fixed))
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             self._state.set("force", np.asarray(forces, float))
@@ -339,7 +335,9 @@ class Engine(NotCopied):
     # Time.
 
     def advance(self, n_steps: int, timestep: float) -> None:
-        """Velocity Verlet, with thermostat and barostat of the ensemble.
+        """Velocity Verlet, with thermostat and barostat of the ensemble; waits until the device has finished.
+
+        The result does not depend on how a number of steps is split into calls.
 
         Args:
             n_steps: how many steps.
@@ -354,39 +352,19 @@ class Engine(NotCopied):
             return
         self.forcefield.check_bounded()
         self.ensemble.check_timestep(timestep)
-        timestep = float(timestep)
-        device, lists = self.device, self.device.lists
+        device = self.device
         device.need_forces()
         device.settle()
-        first, to_do = self.step, n_steps - 1
-        device.open_step(first, to_do, timestep)
-        done = 0
         try:
-            while not device.evaluated:
-                calls = lists.batches(to_do - done) if done < to_do else 0
-                if calls:
-                    device.step_batch(timestep, calls)
-                # Behind steps of which the host does not know yet whether they end the run: it waits once.
-                device.queue_forces(timestep)
-                seen = lists.look()
-                device.check()
-                if calls:
-                    device.cell_moved()
-                    lists.count(int(seen[DONE]) - done)
-                done = int(seen[DONE])
-                self.step = first + 1 + done
-                # First: positions that left physics would not fit a list.
-                if seen[BLOWN] != NONE:
+            for step, blown in device.steps(self.step, n_steps, float(timestep), device.renew):
+                self.step = step
+                if blown != NONE:
                     device.explode()
-                    raise explosion.of_step(self, int(seen[BLOWN]), device.reach.most_step2**0.5)
-                device.forces_known = device.evaluated = done == to_do and not seen[REBUILD]
-                device.renew()
-            if self._bath.coupling.ends(self.step):
-                device.close_step(self.n_atoms, self.step, timestep)
+                    raise explosion.of_step(self, blown, device.reach.most_step2**0.5)
         except StructureError as error:
             device.explode()
             told = str(error).split(";")[0]
-            raise explosion.exploded(self.step, told, lists.atom_too_close()) from error
+            raise explosion.exploded(self.step, told, device.lists.atom_too_close()) from error
 
     def warm_up(self) -> float:
         """Compile what a run needs without changing the state; returns the seconds it took."""

@@ -214,7 +214,7 @@ def reach_of(bound: Bound) -> float:
     """How far from a local atom its forces need ghosts, angstrom."""
     terms = bound.terms
     if terms.passes is not None:
-        program = terms.passes.program
+        program = terms.passes.function
         if program.state:
             raise SettingsError(
                 f"{bound.name}: its atoms keep {', '.join(program.state)} from step to step, which does not "

@@ -113,7 +113,7 @@ def _own(state: State, bound: Bound) -> tuple[Any, ...]:
     """Arrays of a term of passes."""
     if bound.terms.passes is None:
         return ()
-    program = bound.terms.passes.program
+    program = bound.terms.passes.function
     return tuple(
         state.carry(f"{bound.name}_{name}") if name in program.state else ti.ndarray(state.real, state.n)
         for name in program.arrays

@@ -19,6 +19,7 @@ from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.system.batch_cell import MemberCell
 from taichimd.system.checks import check_positions, check_shape, check_turns, check_vectors
+from taichimd.system.constraints import of_free
 from taichimd.system.state import State
 
 if TYPE_CHECKING:
@@ -85,8 +86,7 @@ class Member(NotCopied):
 
     def velocities(self) -> Array:
         """(n, 3) angstrom per internal time unit."""
-        velocities = self._vectors("vel")
-        return velocities if self.fixed is None else np.where(self.fixed[:, None], 0.0, velocities)
+        return of_free(self._vectors("vel"), self.fixed)
 
     def forces(self) -> Array:
         """(n, 3) eV/angstrom at the present positions."""
@@ -134,9 +134,7 @@ class Member(NotCopied):
         if velocities is not None:
             velocities = np.asarray(velocities, float)
             check_vectors(velocities, self.n_atoms, "velocity", "velocities")
-            if self.fixed is not None:
-                velocities = np.where(self.fixed[:, None], 0.0, velocities)
-            self.batch.set_vectors("vel", {self.number: velocities})
+            self.batch.set_vectors("vel", {self.number: of_free(velocities, self.fixed)})
         if forces is not None:
             check_shape(np.asarray(forces), self.n_atoms, "forces")
             # Known only if all systems are told theirs: they are computed anew, with the same bits.

@@ -6,7 +6,6 @@ in every step, by nine numbers of the virial; positions stay on the device, the 
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +14,6 @@ from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.neighbours.control import REBUILD
 from taichimd.program.batch import Batch
-from taichimd.program.device import Device
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation import kernels as k
@@ -46,101 +44,66 @@ class Look:
     volume: float | None
 
 
-class Systems(Protocol):
-    """What is minimised: an engine's system, or those of a batch.
+class OneSystem:
+    """What is minimised: the system of an engine.
 
     Attributes:
-        device: of all. sizes: atoms of each.
+        device: of all systems. members: each system, as an engine has it.
     """
 
-    device: Device
-    sizes: list[int]
+    def __init__(self, engine: Engine) -> None:
+        self.device, self.members = engine.device, [engine]
 
     def totals(self) -> list[tuple[float, Array]]:
         """Energy (eV) and virial (3, 3) (eV) of each, as the last forces have left them."""
-
-    def volume(self, number: int) -> float | None:
-        """angstrom^3 of a system."""
-
-    def symbols(self, number: int) -> list[str]:
-        """Of the atoms of a system."""
-
-    def set_cells(self, cells: dict[int, Array]) -> None:
-        """Other cells (3, 3), angstrom, of some systems."""
-
-    def put_aside(self, number: int) -> None:
-        """Bring a system to a place that makes sense, where it stays."""
-
-    def culprit(self) -> int | None:
-        """The system whose atoms are on top of each other; None where it is the only one."""
-
-
-class OneSystem:
-    """That of an engine."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine, self.device, self.sizes = engine, engine.device, [engine.n_atoms]
-
-    def totals(self) -> list[tuple[float, Array]]:
-        """See `Systems`."""
         energy, _, virial = self.device.totals()
         return [(energy, virial)]
 
-    def volume(self, number: int) -> float | None:
-        """See `Systems`."""
-        return self._engine.volume
-
-    def symbols(self, number: int) -> list[str]:
-        """See `Systems`."""
-        return self._engine.symbols
-
     def set_cells(self, cells: dict[int, Array]) -> None:
-        """See `Systems`."""
-        for cell in cells.values():
-            self._engine.set_state(cell=cell)
+        """Other cells (3, 3), angstrom, of some systems."""
+        for number, cell in cells.items():
+            self.members[number].set_state(cell=cell)
 
     def put_aside(self, number: int) -> None:
-        """Nothing: there is no other system that goes on."""
+        """Bring a system to a place that makes sense, where it stays, if others go on."""
 
-    def culprit(self) -> int | None:
-        """See `Systems`."""
-        return None
+    def culprit(self) -> int:
+        """The system whose atoms are on top of each other."""
+        return 0
+
+    def forget(self) -> None:
+        """The state has changed."""
 
 
-class SystemsOfBatch:
+class SystemsOfBatch(OneSystem):
     """Those of a batch."""
 
     def __init__(self, batch: Batch) -> None:
-        self._batch, self.device = batch, batch.device
-        self.sizes = [member.n_atoms for member in batch.members]
+        self._batch, self.device, self.members = batch, batch.device, batch.members  # type: ignore[assignment]
         self._sane = [(member.positions(), member.cell) for member in batch.members]
 
     def totals(self) -> list[tuple[float, Array]]:
-        """See `Systems`."""
+        """As of one system."""
         return [(float(row[0]), row[2:].reshape(3, 3)) for row in self._batch.present("totals")]
 
-    def volume(self, number: int) -> float | None:
-        """See `Systems`."""
-        return self._batch.members[number].volume
-
-    def symbols(self, number: int) -> list[str]:
-        """See `Systems`."""
-        return self._batch.members[number].symbols
-
     def set_cells(self, cells: dict[int, Array]) -> None:
-        """See `Systems`."""
+        """All at once."""
         if cells:
             self._batch.set_cells(cells)
 
     def put_aside(self, number: int) -> None:
-        """See `Systems`."""
+        """Where it began."""
         positions, cell = self._sane[number]
         self._batch.set_cells({number: cell})
         self._batch.set_vectors("pos", {number: positions})
 
-    def culprit(self) -> int | None:
-        """See `Systems`."""
+    def culprit(self) -> int:
+        """By the atom that lists have found."""
         return self._batch.system_of(self.device.lists.atom_too_close())
+
+    def forget(self) -> None:
+        """The batch reads the device again."""
+        self._batch.forget()
 
 
 class Fire:
@@ -162,7 +125,7 @@ class Fire:
 
     def __init__(
         self,
-        systems: Systems,
+        systems: OneSystem,
         *,
         fmax: float,
         steps: int,
@@ -171,9 +134,9 @@ class Fire:
     ) -> None:
         self._systems, self._device, self._cells = systems, systems.device, cells
         self._free = [~np.asarray(held, bool) for held in fixed]
-        self._firsts = np.cumsum(systems.sizes) - systems.sizes
-        state, n, count = self._device.state, self._device.state.n, len(systems.sizes)
-        parts, pieces, groups = k.parts_of(systems.sizes)
+        sizes = [member.n_atoms for member in systems.members]
+        state, n, count = self._device.state, self._device.state.n, len(sizes)
+        parts, pieces, groups = k.parts_of(sizes)
         self._arrays = arrays = k.Minimisation(
             count, pieces, groups, steps, fmax**2, ti.ndarray(ti.i32, parts.size), state.sorted_of,
             whose=ti.ndarray(ti.i32, n), deform=ti.ndarray(ti.f64, k.DEFORM_SIZE * count),
@@ -181,7 +144,7 @@ class Fire:
             tally=ti.ndarray(ti.i32, k.TALLY_SIZE * count),
         )  # fmt: skip
         arrays.parts.from_numpy(parts.ravel())
-        whose = np.repeat(np.arange(count, dtype=np.int32), systems.sizes)
+        whose = np.repeat(np.arange(count, dtype=np.int32), sizes)
         arrays.whose.from_numpy(np.where(np.concatenate(self._free), whose, -1 - whose))
         self._deform = np.tile([*np.tile(np.eye(3).ravel(), 3), 0.0, 0.0, 0.0, 1.0], (count, 1))
         arrays.deform.from_numpy(self._deform.ravel())
@@ -220,7 +183,7 @@ class Fire:
             try:
                 return self._batch() if self._cells is None else self._step_with_cells(self._cells)
             except StructureError as error:
-                number = self._systems.culprit() or 0
+                number = self._systems.culprit()
                 failed = RelaxationError(
                     f"the relaxation failed after {self.steps[number]} steps: {error}; start from a better "
                     "structure"
@@ -314,18 +277,19 @@ class Fire:
         # A step that was done has led away from what was evaluated.
         done = self.steps - (self.status == k.RUNNING)
         return [
-            Look(int(done[number]), energy, float(self._force[number]), virial, self._systems.volume(number))
-            for number, (energy, virial) in enumerate(totals)
+            Look(int(step), energy, float(force), virial, member.volume)
+            for step, force, member, (energy, virial) in zip(
+                done, self._force, self._systems.members, totals, strict=True
+            )
         ]
 
     def _not_finite(self, number: int, energy: float) -> TaichimdError:
         """What is wrong with a system."""
-        first = self._firsts[number]
-        forces = self._device.state.get("force")[first : first + self._systems.sizes[number]]
+        member, free = self._systems.members[number], self._free[number]
+        first = sum(one.n_atoms for one in self._systems.members[:number])
+        forces = self._device.state.get("force")[first : first + member.n_atoms]
         try:
-            require_finite(
-                energy, np.where(self._free[number][:, None], forces, 0.0), self._systems.symbols(number)
-            )
+            require_finite(energy, np.where(free[:, None], forces, 0.0), member.symbols)
         except TaichimdError as error:
             return error
         return RelaxationError(

@@ -1,8 +1,10 @@
-"""The job behind `taichimd relax`: a relaxation with its folder, its log and what the terminal shows."""
+"""The job behind `taichimd relax`: relaxations with their folders, logs and what the terminal shows."""
 
 import io
 import signal
 import time
+from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,22 +13,25 @@ import ase.io
 from ase import Atoms
 from rich.console import Console
 from rich.live import Live
+from rich.table import Table
 from rich.text import Text
 
 from taichimd.app.progress import PLAIN_SECONDS
 from taichimd.app.summary import print_rows
 from taichimd.core.errors import OutputError, TaichimdError
 from taichimd.core.signals import StopRequest
-from taichimd.io.files import write_atomically, writing
+from taichimd.io.files import AppendedFile, write_atomically, writing
 from taichimd.io.lock import locked
-from taichimd.io.relax_log import RelaxLog
 from taichimd.io.report import circumstances, write_report
-from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax
+from taichimd.io.structures import read_structure
+from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax, relax_many
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.system.constraints import fixed_atoms
 
 NOT_CONVERGED = 1
 """Exit code of a relaxation that ran out of steps."""
+COLUMNS = ("step", "energy_eV", "fmax_eV_per_A", "pressure_GPa", "volume_A3")
+"""Of relax.csv: a row for each look, at full precision; what is not defined is an empty field."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,31 @@ class RelaxJob:
         """The results by kind."""
         names = {"structure": "relaxed.extxyz", "log": "relax.csv", "report": "relax.json"}
         return {kind: self.folder / name for kind, name in names.items()}
+
+
+def jobs_of(
+    structures: Sequence[str],
+    potential: str | list[str],
+    settings: RelaxSettings,
+    folder: Path,
+    overwrite: bool,
+) -> list[RelaxJob]:
+    """A job for each structure; of several, in a folder named by its number and file.
+
+    Args:
+        structures: files.
+        potential: of all, as typed.
+        settings: of all.
+        folder: for the results, or of the folders.
+        overwrite: whether earlier results may be replaced.
+    """
+    return [
+        RelaxJob(
+            structure, potential, read_structure(structure), settings,
+            folder / f"{number:03d}-{Path(structure).stem}" if len(structures) > 1 else folder, overwrite,
+        )
+        for number, structure in enumerate(structures)
+    ]  # fmt: skip
 
 
 class Display:
@@ -88,27 +118,6 @@ class Display:
             self._print(f"{row.step:>7} {row.energy:>20.8f} {row.fmax:>12.3e} {pressure:>10} {volume:>12}")
 
 
-def run_relax_job(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
-    """Relax, write the files, show how it goes.
-
-    Args:
-        job: what to do.
-        console: where to show it.
-
-    Returns:
-        Exit code: 0 if converged, 1 if out of steps, 130, 143 or 129 when stopped by a signal; and the
-        content of relax.json.
-
-    Raises:
-        TaichimdError: anything that stops it.
-    """
-    # Before anything of an earlier relaxation is replaced.
-    fixed_atoms(job.atoms, "relax")
-    cell_freedom(job.atoms, job.settings)
-    with locked(job.folder):
-        return _relax_in_folder(job, console)
-
-
 class Results:
     """The files of a relaxation; earlier ones go with the first row of the log.
 
@@ -118,7 +127,7 @@ class Results:
 
     def __init__(self, job: RelaxJob) -> None:
         self.job, self._started = job, time.time()
-        self._log: RelaxLog | None = None
+        self._log: AppendedFile | None = None
 
     def on_row(self, row: Row) -> None:
         """Write a row of the log."""
@@ -126,8 +135,10 @@ class Results:
             for file in self.job.files.values():
                 with writing(file):
                     file.unlink(missing_ok=True)
-            self._log = RelaxLog(self.job.files["log"])
-        self._log.write(row)
+            self._log = AppendedFile(self.job.files["log"], None, ",".join(COLUMNS) + "\n")
+        values = (row.energy, row.fmax, row.pressure, row.volume)
+        fields = ["" if value is None else repr(float(value)) for value in values]
+        self._log.append(",".join([str(row.step), *fields]) + "\n")
 
     def close(self) -> None:
         """Close the log."""
@@ -158,34 +169,63 @@ class Results:
         return report
 
 
-def _relax_in_folder(job: RelaxJob, console: Console) -> tuple[int, dict[str, Any]]:
-    """`run_relax_job` in a folder that is ours."""
-    check_folder(job)
-    results = Results(job)
+def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, list[dict[str, Any]]]:
+    """Relax all structures together, write the files of each, show how it goes.
+
+    Args:
+        jobs: of `jobs_of`.
+        console: where to show it.
+
+    Returns:
+        Exit code: 0 if all have converged, 1 if not, 130, 143 or 129 when stopped by a signal; and the
+        contents of the files relax.json.
+
+    Raises:
+        TaichimdError: anything that stops all of them; of several, the message names the folder of a
+            structure that is at fault.
+    """
+    if len(jobs) == 1:
+        # Before anything is shown or made; of several, each is named.
+        fixed_atoms(jobs[0].atoms, "relax")
+        cell_freedom(jobs[0].atoms, jobs[0].settings)
+    names, first, settings = [job.folder.name for job in jobs], jobs[0], asdict(jobs[0].settings)
+    results = [Results(job) for job in jobs]
+    latest: dict[int, Row] = {}
 
     def on_row(row: Row) -> None:
-        results.on_row(row)
-        display.show(row)
+        results[row.system].on_row(row)
+        latest[row.system] = row
+        display.show(row if len(jobs) == 1 else _of_all(list(latest.values())))
 
-    try:
-        with StopRequest() as stop, Display(console) as display:
-            result = relax(
-                job.atoms,
-                job.potential,
-                **asdict(job.settings),
-                on_row=on_row,
-                should_stop=stop,
-            )
-    except TaichimdError as error:
-        results.fail(error)
-        raise
-    finally:
-        results.close()
-    report = results.write(result, stop.received)
-    _print_summary(console, job, report)
-    if result.converged:
-        return 0, report
-    return (NOT_CONVERGED if stop.received is None else 128 + stop.received), report
+    with ExitStack() as stack:
+        for job in jobs:
+            stack.enter_context(locked(job.folder))
+            check_folder(job)
+        try:
+            with StopRequest() as stop, Display(console) as display:
+                if len(jobs) == 1:
+                    found = [relax(first.atoms, first.potential, **settings, on_row=on_row, should_stop=stop)]
+                else:
+                    compute = {key: settings[key] for key in ("backend", "precision", "decomposition")}
+                    found = relax_many(
+                        [job.atoms for job in jobs], first.potential, first.settings, on_row, stop, names,
+                        **compute,
+                    )  # fmt: skip
+        except TaichimdError as error:
+            for one in results:
+                one.fail(error)
+            raise
+        finally:
+            for one in results:
+                one.close()
+        reports = [one.write(result, stop.received) for one, result in zip(results, found, strict=True)]
+    if len(jobs) == 1:
+        _print_summary(console, first, reports[0])
+    else:
+        _print_table(console, names, reports)
+    if all(report["converged"] for report in reports):
+        return 0, reports
+    return (NOT_CONVERGED if stop.received is None else 128 + stop.received), reports
 
 
 def check_folder(job: RelaxJob) -> None:
@@ -238,3 +278,29 @@ def _print_summary(console: Console, job: RelaxJob, report: dict[str, Any]) -> N
     rows.append(("files", " ".join(str(file) for file in job.files.values())))
     console.print()
     print_rows(console, rows)
+
+
+def _of_all(rows: Sequence[Row]) -> Row:
+    """What is shown of all: the most steps, the sum of the energies, the largest force."""
+    return Row(
+        max(row.step for row in rows),
+        sum(row.energy for row in rows),
+        max(row.fmax for row in rows),
+        None,
+        None,
+    )
+
+
+def _print_table(console: Console, names: Sequence[str], reports: Sequence[dict[str, Any]]) -> None:
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for name in ("structure", "atoms", "steps", "energy (eV)", "fmax (eV/Å)", "P (GPa)", "end"):
+        table.add_column(name, justify="left" if name in ("structure", "end") else "right", overflow="fold")
+    for name, report in zip(names, reports, strict=True):
+        pressure = report["pressure_GPa"]
+        table.add_row(
+            name, f"{report['n_atoms']:,}", f"{report['steps']:,}", f"{report['energy_eV']:.6f}",
+            f"{report['fmax_eV_per_A']:.2e}", "-" if pressure is None else f"{pressure:.4g}",
+            report["exit_reason"],
+        )  # fmt: skip
+    console.print()
+    console.print(table)

@@ -8,7 +8,7 @@ print(result.converged, result.energy, result.atoms.cell)
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
@@ -136,19 +136,14 @@ def relax(
     if isinstance(atoms, list | tuple):
         return relax_many(atoms, potential, settings, on_row, should_stop, **compute)  # type: ignore[return-value]
     require_atoms(atoms)
-    fixed = fixed_atoms(atoms, "relax")
+    fixed_atoms(atoms, "relax")
     started = time.perf_counter()
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
-    freedom = cell_freedom(atoms, settings)
-    engine = Engine(atoms, forcefield, **compute | _skin(compute, freedom, forcefield))
-    # Said of the structure as it is, before anything moves.
-    first = engine.evaluate()
-    require_finite(first.energy, first.forces, engine.symbols)
-    cells = None if freedom is None else [freedom]
-    fire = Fire(OneSystem(engine), fmax=settings.fmax, steps=int(settings.steps), fixed=[fixed], cells=cells)
-    told = _run(fire, on_row, should_stop, started)
-    return _result(atoms, engine, fire, 0, told, on_row)
+    freedoms = [one] if (one := cell_freedom(atoms, settings)) else []
+    engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
+    _check(engine)
+    return _minimised(OneSystem(engine), [atoms], freedoms, settings, on_row, should_stop, started)[0]
 
 
 def relax_many(
@@ -181,12 +176,12 @@ def relax_many(
     """
     started = time.perf_counter()
     names = [called(number) for number in range(len(systems))] if names is None else names
-    fixed, freedoms = [], []
+    freedoms = []
     for number, atoms in enumerate(systems):
         with named(names[number]):
             require_atoms(atoms)
-            fixed.append(fixed_atoms(atoms, "relax"))
-            freedoms.append(cell_freedom(atoms, settings))
+            fixed_atoms(atoms, "relax")
+            freedoms += [one] if (one := cell_freedom(atoms, settings)) else []
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     if why_alone(forcefield) is not None:
@@ -200,41 +195,37 @@ def relax_many(
             with named(names[number]):
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
-    cells = [one for one in freedoms if one is not None]
-    freedom = cells[0] if cells else None
-    batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedom, forcefield))
+    batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedoms, forcefield))
     for number, member in enumerate(batch.members):
         with named(names[number]):
-            first = member.evaluate()
-            require_finite(first.energy, first.forces, member.symbols)
-    fire = Fire(
-        SystemsOfBatch(batch), fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cells=cells or None
-    )
-    told = _run(fire, on_row, should_stop, started)
-    batch.forget()
-    return [
-        _result(atoms, member, fire, number, told, on_row)
-        for number, (atoms, member) in enumerate(zip(systems, batch.members, strict=True))
-    ]
+            _check(member)
+    return _minimised(SystemsOfBatch(batch), systems, freedoms, settings, on_row, should_stop, started)
 
 
-def _skin(compute: Mapping[str, Any], freedom: CellFreedom | None, forcefield: Any) -> "EngineOptions":
+def _skin(compute: Mapping[str, Any], freedoms: Sequence[CellFreedom], forcefield: Any) -> "EngineOptions":
     """The skin of a list that lasts one step, unless another was given."""
     given = compute.get("skin") is not None
-    return {} if given or freedom is None else {"skin": CELL_SKIN * forcefield.list_cutoff}
+    return {} if given or not freedoms else {"skin": CELL_SKIN * forcefield.list_cutoff}
 
 
-class _Told(NamedTuple):
-    """The last row of each system, whether it was stopped, when it started, seconds to the first step."""
-
-    rows: list[Row]
-    stopped: bool
-    started: float
-    first_seconds: float
+def _check(engine: Any) -> None:
+    """Raise an EvaluationError about the structure as it is, before anything moves."""
+    first = engine.evaluate()
+    require_finite(first.energy, first.forces, engine.symbols)
 
 
-def _run(fire: Fire, on_row: Callable[[Row], None], should_stop: Callable[[], bool], started: float) -> _Told:
+def _minimised(
+    systems: OneSystem,
+    given: Sequence[Atoms],
+    freedoms: Sequence[CellFreedom],
+    settings: RelaxSettings,
+    on_row: Callable[[Row], None],
+    should_stop: Callable[[], bool],
+    started: float,
+) -> list[Relaxation]:
     """Step until all have ended; a system that has ended before is not told of again."""
+    fixed = [fixed_atoms(atoms, "relax") for atoms in given]
+    fire = Fire(systems, fmax=settings.fmax, steps=int(settings.steps), fixed=fixed, cells=freedoms or None)
     rows: list[Row] = []
     first_seconds, stopped = 0.0, False
     while fire.running and not stopped:
@@ -245,35 +236,33 @@ def _run(fire: Fire, on_row: Callable[[Row], None], should_stop: Callable[[], bo
                 on_row(row)
         first_seconds = first_seconds or time.perf_counter() - started
         stopped = fire.running and should_stop()
-    return _Told(rows, stopped, started, first_seconds)
-
-
-def _result(
-    atoms: Atoms, engine: Any, fire: Fire, number: int, told: _Told, on_row: Callable[[Row], None]
-) -> Relaxation:
-    """What came of one system, whose engine, or member of a batch, is given."""
-    last = engine.evaluate()
-    free = ~fixed_atoms(atoms, "relax")
-    found = float(np.sqrt((last.forces[free] ** 2).sum(axis=1).max(initial=0.0)))
-    steps, error = int(fire.steps[number]), fire.errors.get(number)
-    end = _row(Look(steps, last.energy, found, last.virials.sum(axis=0), engine.volume), number)
-    if not told.rows or end.step != told.rows[number].step:
-        on_row(end)
-    converged = bool(fire.converged[number])
-    going = fire.status[number] == RUNNING
-    return Relaxation(
-        atoms=_relaxed(atoms, engine, last),
-        converged=converged,
-        reason="converged" if converged else str(error) if error else "stopped" if going else "out of steps",
-        steps=steps,
-        energy=last.energy,
-        fmax=found,
-        pressure=end.pressure,
-        volume=end.volume,
-        seconds=time.perf_counter() - told.started,
-        first_seconds=told.first_seconds,
-        statistics=engine.statistics(),
-    )
+    systems.forget()
+    found = []
+    for number, (atoms, member, held) in enumerate(zip(given, systems.members, fixed, strict=True)):
+        last, steps, error = member.evaluate(), int(fire.steps[number]), fire.errors.get(number)
+        force = float(np.sqrt((last.forces[~held] ** 2).sum(axis=1).max(initial=0.0)))
+        end = _row(Look(steps, last.energy, force, last.virials.sum(axis=0), member.volume), number)
+        if not rows or end.step != rows[number].step:
+            on_row(end)
+        converged = bool(fire.converged[number])
+        going = fire.status[number] == RUNNING
+        reason = "converged" if converged else str(error) if error else "stopped" if going else "out of steps"
+        found.append(
+            Relaxation(
+                atoms=_relaxed(atoms, member, last),
+                converged=converged,
+                reason=reason,
+                steps=steps,
+                energy=last.energy,
+                fmax=force,
+                pressure=end.pressure,
+                volume=end.volume,
+                seconds=time.perf_counter() - started,
+                first_seconds=first_seconds,
+                statistics=member.statistics(),
+            )
+        )
+    return found
 
 
 def cell_freedom(atoms: Atoms, settings: RelaxSettings) -> CellFreedom | None:

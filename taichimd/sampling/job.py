@@ -16,7 +16,7 @@ from taichimd.app.outputs import OutputFolder
 from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.app.summary import print_stopped
-from taichimd.app.supervised import to_the_end
+from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
@@ -233,4 +233,5 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
         for one in chains:
             one.write_report(reason)
 
-    return to_the_end(simulation, together, together, console, step=step, finish=finish, failed=failed)  # type: ignore[arg-type]
+    run = Supervised(simulation, together, together, finish, failed)  # type: ignore[arg-type]
+    return to_the_end([run], console, step)

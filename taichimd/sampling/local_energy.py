@@ -16,7 +16,7 @@ from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.forcefields.bound import Bound
-from taichimd.forcefields.terms import PairTerm, Triples
+from taichimd.forcefields.terms import Compiled, Triples
 from taichimd.neighbours.rows import slot
 from taichimd.sampling.batch import FIRST, LAST
 
@@ -30,7 +30,7 @@ class Local:
         everywhere: whether all triples count, whatever their sides (`batch`); then `triple` is a `TripletFunction`.
     """
 
-    pair: PairTerm | None = None
+    pair: Compiled | None = None
     triple: Any = None
     everywhere: bool = False
 

@@ -57,6 +57,11 @@ def check_fixed(fixed: Any, n: int) -> NDArray[np.bool_] | None:
     return mask.copy() if mask.any() else None
 
 
+def of_free(vectors: NDArray[np.float64], fixed: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+    """Velocities of atoms (n, 3), 0 for fixed ones, for which it may be -0 on the device."""
+    return vectors if fixed is None else np.where(fixed[:, None], 0.0, vectors)
+
+
 def _refused(constraint: object, detail: str, what: str) -> SettingsError:
     return SettingsError(
         f"the structure has a constraint {type(constraint).__name__}{detail}: {what} cannot keep it, it "

@@ -1,4 +1,4 @@
-"""What `app.protocols` promises of an engine, kept by the engine and by its stand-in for tests."""
+"""What a simulation may expect of an engine, kept by the engine and by its stand-in for tests."""
 
 import inspect
 import json
@@ -9,7 +9,6 @@ from ase import Atoms
 from ase.build import bulk
 from fake_engine import FakeEngine, FakeForceField
 
-from taichimd.app.protocols import EngineLike, ThermoLike
 from taichimd.core.errors import BlowUpError, SettingsError, StructureError
 from taichimd.core.units import FS, GPA, KB
 from taichimd.forcefields.lennard_jones import LennardJones
@@ -50,15 +49,12 @@ def same(one, other):
     return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
-def test_it_has_all_that_is_promised(make):
-    engine = make(crystal())
-    names = [name for name in (*EngineLike.__annotations__, *vars(EngineLike)) if not name.startswith("_")]
-    assert len(names) > 20
-    assert [name for name in names if not hasattr(engine, name)] == []
-    for name, promised in inspect.getmembers(EngineLike, inspect.isfunction):
-        if not name.startswith("_"):
-            has = inspect.signature(getattr(engine, name)).parameters
-            assert set(inspect.signature(promised).parameters) - {"self"} <= set(has), name
+def test_the_stand_in_has_nothing_that_the_engine_lacks():
+    methods = [name for name, _ in inspect.getmembers(FakeEngine, inspect.isfunction) if name[0] != "_"]
+    assert len(methods) > 12
+    for name in methods:
+        has = inspect.signature(getattr(Engine, name)).parameters
+        assert set(inspect.signature(getattr(FakeEngine, name)).parameters) <= set(has), name
 
 
 def test_a_new_engine_has_what_the_atoms_have(make):
@@ -155,7 +151,6 @@ def test_totals_are_those_of_the_atoms(make):
     engine = make(crystal())
     engine.advance(5, STEP)
     thermo, found = engine.thermo(), engine.evaluate()
-    assert [name for name in vars(ThermoLike) if not name.startswith("_") and not hasattr(thermo, name)] == []
     kinetic = 0.5 * (engine.masses[:, None] * engine.velocities() ** 2).sum()
     assert thermo.step == 5
     assert thermo.potential == found.energy == pytest.approx(found.energies.sum(), rel=1e-12)

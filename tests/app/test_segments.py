@@ -52,8 +52,6 @@ def test_a_segment_that_broke_off_ends_where_the_next_begins():
     killed = {"segments": [{"first_step": 0, "last_step": 0, "exit_reason": "running"}]}
     now = {"first_step": 7, "first_ps": 0.007, "planned_last_step": 9}
     assert segments(killed, now)[0]["last_step"] == 7
-    # Of an earlier version.
-    assert len(segments({"first_step": 3, "last_step": 7, "previous_runs": [{"last_step": 3}]}, now)) == 3
 
 
 @pytest.mark.parametrize(

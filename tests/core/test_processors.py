@@ -20,7 +20,7 @@ import hashlib
 import numpy as np
 from taichimd import testing
 from taichimd import Simulation, load_forcefield, relax
-from taichimd.observables.transport.kappa import sample_run, supercell
+from taichimd.observables.transport.kappa import sample_runs, supercell
 from taichimd.observables.transport.settings import KappaSettings
 
 def tell(*arrays):
@@ -28,7 +28,7 @@ def tell(*arrays):
 
 argon, sheared = load_forcefield("Ar.lj"), testing.argon_256()
 settings = KappaSettings(40.0, equilibrate=20, time=200, every=2, backend="cpu")
-tell(sample_run(supercell(sheared, settings), argon, settings, 0).current)
+tell(sample_runs(supercell(sheared, settings), argon, settings, [0])[0].current)
 for vectors in (sheared.positions, sheared.cell.array):  # in place, number by number
     vectors[:, 0] *= 1.03
     vectors[:, 1] += 0.04 * vectors[:, 0]

@@ -12,9 +12,8 @@ from ase.constraints import FixAtoms, FixBondLengths
 from rich.console import Console
 
 from taichimd import LennardJones, TaichiMD
-from taichimd.io.relax_log import COLUMNS
 from taichimd.relaxation.fire import Fire
-from taichimd.relaxation.job import RelaxJob, run_relax_job
+from taichimd.relaxation.job import COLUMNS, RelaxJob, run_relax_jobs
 from taichimd.relaxation.settings import RelaxSettings
 
 pytestmark = pytest.mark.runtime("taichi")
@@ -143,7 +142,7 @@ def test_terminal_shows_a_live_line(tmp_path):
     atoms = ase.io.read("ar.extxyz")
     screen = Console(force_terminal=True, width=80, file=open(tmp_path / "screen", "w"))
     job = RelaxJob("ar", "own.py:argon", atoms, RelaxSettings(), tmp_path / "o", False)
-    assert run_relax_job(job, screen)[0] == 0
+    assert run_relax_jobs([job], screen)[0] == 0
     screen.file.close()
     assert "fmax" in (tmp_path / "screen").read_text()
 

@@ -9,6 +9,7 @@ from ase import Atoms
 from ase.build import bulk
 from bits import elsewhere, here, needs_other_runtime
 from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
+from random_draws import normals
 from scipy import stats
 
 from taichimd import testing
@@ -233,7 +234,7 @@ def test_langevin_draws_the_numbers_that_it_should():
     x = engine.positions()
     for step in range(2**33, 2**33 + 5):
         words = philox.blocks(seed, np.arange(27), step, streams.LANGEVIN, 0, 2)
-        new = c * v + widths * philox.normals(words).reshape(27, 4)[:, :3]
+        new = c * v + widths * normals(words).reshape(27, 4)[:, :3]
         x += 0.5 * dt * units.FS * (v + new)
         v = new
     engine.advance(5, dt * units.FS)
@@ -250,7 +251,7 @@ def test_bussi_follows_its_equation():
 
         def draw(block, step=step):
             words = philox.blocks(seed, philox.GLOBAL, step, streams.VELOCITY_RESCALING, block, 1)[0]
-            return philox.normals(words)[0], philox.uniforms(words)[0]
+            return normals(words)[0], philox.uniforms(words)[0]
 
         d = 0.5 * (freedom - 1) - 1 / 3
         for k in range(60):

@@ -6,6 +6,7 @@ from ase import Atoms
 from ase.build import bulk
 from barostat_engines import SHEAR, argon, made
 from bits import elsewhere, here, needs_other_runtime
+from random_draws import normals
 from scipy.linalg import expm, logm
 
 from taichimd import testing
@@ -37,7 +38,7 @@ def gas(kind, control, **options):
 
 def noise(seed, step):
     """The symmetric matrix of normals that the barostats draw."""
-    n = [philox.normals(philox.blocks(seed, philox.GLOBAL, step, streams.CELL, k, 1)[0]) for k in range(3)]
+    n = [normals(philox.blocks(seed, philox.GLOBAL, step, streams.CELL, k, 1)[0]) for k in range(3)]
     diagonal, beside = (n[0][0], n[0][1], n[1][0]), (n[1][1], n[2][0], n[2][1])
     found = np.diag(diagonal)
     for (a, b), value in zip(((1, 2), (0, 2), (0, 1)), beside, strict=True):

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import reader, refused
 
+from taichimd import load_forcefield
 from taichimd.core.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.formats.header import read_header
 from taichimd.forcefields.formats.lj import read_lj
@@ -115,7 +116,7 @@ def test_tersoff_values_by_name(tersoff):
     assert file.path == tersoff.path
     found = file.entries["Si", "Si", "Si"]
     assert {field: getattr(found, field) for field in FIELDS} == {k: float(v) for k, v in NUMBERS.items()}
-    assert file.cutoff() == file.cutoff(["Si"]) == 3.2
+    assert found.cutoff == 3.2
 
 
 @pytest.mark.parametrize(
@@ -240,35 +241,6 @@ def test_damaged_files_give_a_value_or_our_error(tmp_path_factory, start, length
             assert "\n" not in str(error)  # noqa: PT017
 
 
-# Tersoff: what a structure needs
-
-
-def test_tersoff_require_returns_the_triples_of_the_elements(tersoff):
-    file = tersoff(entry() + entry("C C C", R="2") + entry("Si C C"))
-    assert list(file.require(["Si", "Si"])) == [("Si", "Si", "Si")]
-    assert file.cutoff(["C"]) == 2.2
-    assert file.cutoff() == 3.2
-
-
-def test_tersoff_require_lists_missing_and_defined_triples(tersoff):
-    file = tersoff(entry() + entry("C C C") + entry("Si C C") + entry("Si Si C"))
-    with pytest.raises(MissingParameterError) as caught:
-        file.require(["Si", "C"])
-    assert str(caught.value) == (
-        f"{tersoff.path} has no entry for (C, C, Si), (C, Si, C), (C, Si, Si), (Si, C, Si); "
-        "it defines (Si, Si, Si), (C, C, C), (Si, C, C), (Si, Si, C); a structure of C, Si needs every "
-        "triple of its elements (i j k: centre, bond partner, third body): choose another file or add the "
-        "entries"
-    )
-
-
-def test_tersoff_long_lists_are_cut(tersoff):
-    with pytest.raises(
-        MissingParameterError, match=r"\(C, Si, Ge\), .* and 14 more; it defines \(Si, Si, Si\); a"
-    ):
-        tersoff(entry()).require(["Si", "C", "Ge"])
-
-
 # Lennard-Jones
 
 ARGON = "truncation truncated\nAr Ar 0.01 3.0 8.0\n"
@@ -278,14 +250,7 @@ def test_lj_reads_directives_and_rows(lj):
     file = lj("# UNITS: metal\nmixing none # c\n" + ARGON + "Kr Ar 0.02 3.5 9\n")
     assert (file.mixing, file.truncation, file.elements) == ("none", "truncated", ("Ar", "Kr"))
     assert list(file.pairs) == [("Ar", "Ar"), ("Ar", "Kr")]
-    assert file.pair("Kr", "Ar") == file.pair("Ar", "Kr") == file.pairs["Ar", "Kr"]
-    assert (file.pair("Ar", "Ar").epsilon, file.pair("Ar", "Ar").sigma, file.pair("Ar", "Ar").cutoff) == (
-        0.01,
-        3,
-        8,
-    )
-    assert file.cutoff() == 9.0
-    assert file.cutoff(["Ar"]) == 8.0
+    assert vars(file.pairs["Ar", "Ar"]) == {"epsilon": 0.01, "sigma": 3.0, "cutoff": 8.0}
 
 
 @pytest.mark.parametrize(
@@ -293,29 +258,17 @@ def test_lj_reads_directives_and_rows(lj):
 )
 def test_lj_mixes_unlike_pairs_without_a_row(lj, mixing, sigma, cutoff):
     rows = "Ar Ar 0.01 3.0 8.0\nKr Kr 0.04 12.0 18.0\n"
-    file = lj(f"mixing {mixing}\ntruncation force-shifted\n{rows}")
-    mixed = file.require(["Kr", "Ar", "Ar"])["Ar", "Kr"]
-    assert (mixed.epsilon, mixed.sigma, mixed.cutoff) == pytest.approx((0.02, sigma, cutoff), rel=1e-15)
-    assert list(file.require(["Kr", "Ar"])) == [("Ar", "Ar"), ("Ar", "Kr"), ("Kr", "Kr")]
-    assert ("Ar", "Kr") not in file.pairs
-    explicit = lj(f"mixing {mixing}\ntruncation force-shifted\n{rows}Ar Kr 1 2 3\n")
-    assert explicit.pair("Kr", "Ar").epsilon == 1.0
+    assert ("Ar", "Kr") not in lj(f"mixing {mixing}\ntruncation force-shifted\n{rows}").pairs
+    mixed = load_forcefield(lj.path).terms[0].table.row(("Kr", "Ar"))
+    assert mixed == pytest.approx({"epsilon": 0.02, "sigma": sigma, "cutoff": cutoff}, rel=1e-15)
+    lj(f"mixing {mixing}\ntruncation force-shifted\n{rows}Ar Kr 1 2 3\n")
+    assert load_forcefield(lj.path).terms[0].table.row(("Kr", "Ar"))["epsilon"] == 1.0
 
 
 def test_lj_missing_pair_without_a_rule(lj):
-    file = lj(ARGON + "Kr Kr 0.02 3.5 9\n")
-    assert file.mixing == "none"
-    with pytest.raises(MissingParameterError) as caught:
-        file.require(["Ar", "Kr", "Xe"])
-    assert str(caught.value) == (
-        f"{lj.path} has no row for Ar-Kr, Ar-Xe, Kr-Xe, Xe-Xe; it defines Ar-Ar, Kr-Kr with mixing none: "
-        "add the rows, or a mixing rule for unlike pairs"
-    )
-    mixing = lj("mixing geometric\n" + ARGON)
-    with pytest.raises(
-        MissingParameterError, match="no row for Ar-Xe; it defines Ar-Ar with mixing geometric"
-    ):
-        mixing.pair("Xe", "Ar")
+    assert lj(ARGON + "Kr Kr 0.02 3.5 9\n").mixing == "none"
+    with pytest.raises(MissingParameterError, match=r"Ar\.lj has no pair \(Ar, Kr\), \(Kr, Ar\); it defines"):
+        load_forcefield(lj.path).bind(["Ar", "Kr"])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reading import reader, refused
 
-from taichimd.core.errors import MissingParameterError, ParameterFileError, UnitsMismatchError
+from taichimd.core.errors import ParameterFileError, UnitsMismatchError
 from taichimd.forcefields.formats.vashishta import FIELDS, SIGNED, read_vashishta
 
 pytestmark = pytest.mark.runtime("taichi")
@@ -28,7 +28,7 @@ def test_values_by_name(vashishta):
     file = vashishta("# DATE: 2026-11-21 UNITS: metal CITATION: x\n" + entry())
     found = file.entries["Si", "Si", "Si"]
     assert [getattr(found, field) for field in FIELDS] == [float(word) for word in TEXT.split()]
-    assert (file.elements, file.header.date, file.cutoff()) == (("Si",), "2026-11-21", 10.0)
+    assert (file.elements, file.header.date) == (("Si",), "2026-11-21")
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,8 @@ def test_layouts_mean_the_same(vashishta, text):
 def test_unused_numbers_may_be_zero(vashishta):
     nothing = dict.fromkeys(FIELDS, "0")
     for elements in ("Si O Si", "Si O O"):
-        assert vashishta(entry(elements, **nothing)).cutoff() == 0.0
+        (found,) = vashishta(entry(elements, **nothing)).entries.values()
+        assert found.rc == found.r0 == 0.0
     angle = nothing | {"B": "3", "costheta0": "-0.5"}
     assert vashishta(entry("Si O Si", **angle)).entries["Si", "O", "Si"].B == 3.0
     # Screening lengths of terms without strength.
@@ -115,19 +116,6 @@ def test_impossible_values(vashishta, changes, field, expected):
 def test_other_units_are_refused(vashishta):
     text = "# UNITS: real\n" + entry()
     assert refused(vashishta, text, UnitsMismatchError).startswith("line 1 says UNITS: real")
-
-
-def test_require_lists_missing_and_defined_triples(vashishta):
-    file = vashishta(entry() + entry("C C C") + entry("Si C C") + entry("C Si Si"))
-    with pytest.raises(MissingParameterError) as caught:
-        file.require(["Si", "C"])
-    assert (
-        str(caught.value)
-        .split("Si.vashishta", 1)[1]
-        .startswith(
-            " has no entry for (C, C, Si), (C, Si, C), (Si, C, Si), (Si, Si, C); it defines (Si, Si, Si), "
-        )
-    )
 
 
 @settings(max_examples=200, deadline=None, derandomize=True)

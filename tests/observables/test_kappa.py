@@ -24,7 +24,7 @@ from taichimd.observables.transport.job import _notes
 from taichimd.observables.transport.kappa import (
     Kappa,
     conductivity,
-    sample_run,
+    sample_runs,
     supercell,
     thermal_conductivity,
 )
@@ -83,8 +83,8 @@ def test_a_seed_decides_a_run():
     system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")
     moving = ARGON.copy()
     moving.set_velocities(np.ones((8, 3)))
-    first = sample_run(system, potential, settings, 1)
-    again = sample_run(supercell(moving, settings), potential, KappaSettings(**SHORT, seed=6), 0)
+    first = sample_runs(system, potential, settings, [1])[0]
+    again = sample_runs(supercell(moving, settings), potential, KappaSettings(**SHORT, seed=6), [0])[0]
     np.testing.assert_array_equal(first.current, again.current)
     assert first.current.shape == (21, 6)
 
@@ -95,13 +95,13 @@ def test_finished_runs_are_not_repeated(folder, monkeypatch):
         return thermal_conductivity(ARGON, "Ar.lj", KappaSettings(**options), folder=folder)
 
     first = go()
-    numbers, plain = [], kappa.sample_run
+    numbers, plain = [], kappa.sample_runs
 
     def counted(*args):
-        numbers.append(args[3])
+        numbers.extend(args[3])
         return plain(*args)
 
-    monkeypatch.setattr(kappa, "sample_run", counted)
+    monkeypatch.setattr(kappa, "sample_runs", counted)
     assert go().mean == first.mean
     assert numbers == []
     assert go(runs=3).runs == 3
@@ -169,7 +169,7 @@ def test_a_run_under_way_goes_on_with_the_same_bits(folder, method, monkeypatch)
     options = {**SHORT, "method": method, "runs": 1, "window": 10.0}
     monkeypatch.setattr("taichimd.app.loop._MAX_GROWTH", 6)
     system, potential = supercell(ARGON, KappaSettings(**options)), load_forcefield("Ar.lj")
-    whole = sample_run(system, potential, KappaSettings(**options), 0)
+    whole = sample_runs(system, potential, KappaSettings(**options), [0])[0]
     stages = []
     part = folder / "run-01.part.npz"
     for _ in range(100):
@@ -206,7 +206,7 @@ def test_one_finished_run_of_several_is_enough_to_say_so(tmp_path, folder):
     """Its fifths are too short for the window: no error, but no failure."""
     settings = KappaSettings(**SHORT, runs=3, window=50.0)
     system = supercell(ARGON, settings)
-    run = sample_run(system, load_forcefield("Ar.lj"), settings, 0)
+    run = sample_runs(system, load_forcefield("Ar.lj"), settings, [0])[0]
     found = conductivity([run], settings, system.cell.volume, len(system))
     assert found.runs == 1
     assert np.isfinite(found.mean.value)
@@ -259,7 +259,7 @@ def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
 def test_hnemd_is_the_mean_current_over_the_force():
     settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=2, window=20.0)
     system, potential = supercell(ARGON, settings), load_forcefield("Ar.lj")
-    runs = [sample_run(system, potential, settings, k) for k in range(2)]
+    runs = [sample_runs(system, potential, settings, [k])[0] for k in range(2)]
     found = conductivity(runs, settings, system.cell.volume, len(system))
     mean = np.mean([run.current[-17:, 1].mean() for run in runs])
     size = mean / (found.temperature.value * system.cell.volume * 1e-3)

@@ -71,7 +71,7 @@ LAYERS = [
         "sampling.tally",
     ],
     ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
-    ["app.protocols", "app.config", "system", "io"],
+    ["app.config", "system", "io"],
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
         "app.outputs",

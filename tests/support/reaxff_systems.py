@@ -9,7 +9,7 @@ from taichimd.core.runtime import start, ti
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
-from taichimd.forcefields.reaxff.options import COUPLING
+from taichimd.forcefields.reaxff.options import COUPLING, Constants
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
 from taichimd.neighbours.rows import NearRows, places_of, row_layout, row_width
 from taichimd.system.state import State
@@ -163,8 +163,7 @@ class NonbondedBench(Bench):
             form,
             EXPONENT,
             "cpu",
-            coulomb=CONSTANT,
-            polarisation=FACTOR,
+            Constants(CONSTANT, FACTOR),
             intervals=intervals,
         )
 

@@ -103,24 +103,21 @@ def of_kappa(n: int) -> dict[str, Any]:
     """Samples of the heat current."""
     from taichimd import load_forcefield
     from taichimd.observables.transport.kappa import supercell
-    from taichimd.observables.transport.sampling import sample_run, sample_together
+    from taichimd.observables.transport.sampling import sample_runs
     from taichimd.observables.transport.settings import KappaSettings
 
     settings = KappaSettings(temperature=600.0, equilibrate="1ps", time="4ps", supercell=(1, 1, 1))
     system, potential = supercell(displaced(0), settings), load_forcefield("Si.sw")
 
     def together(count: int) -> list[np.ndarray]:
-        found = sample_together(
-            system, potential, settings, range(count), lambda: False, lambda *told: None, {},
-            lambda *kept: None,
-        )  # fmt: skip
+        found = sample_runs(system, potential, settings, range(count))
         assert found is not None
         return [one.current for one in found]
 
     def alone(number: int) -> np.ndarray:
-        found = sample_run(system, potential, settings, number)
+        found = sample_runs(system, potential, settings, [number])
         assert found is not None
-        return found.current
+        return found[0].current
 
     return compared(n, together, alone)
 

@@ -31,7 +31,7 @@ def main() -> None:
     options = parser.parse_args()
 
     from taichimd import load_forcefield
-    from taichimd.observables.transport.kappa import sample_run, supercell
+    from taichimd.observables.transport.kappa import sample_runs, supercell
     from taichimd.observables.transport.settings import KappaSettings
 
     material = MATERIALS[options.material]
@@ -45,8 +45,9 @@ def main() -> None:
     })  # fmt: skip
     system = supercell(material.cell(options.lattice), settings)
     number = int(options.run.stem.split("-")[-1]) - 1
-    found = sample_run(system, load_forcefield(material.potential), settings, number)
-    assert found is not None
+    runs = sample_runs(system, load_forcefield(material.potential), settings, [number])
+    assert runs is not None
+    (found,) = runs
     report: dict[str, Any] = {
         **common.provenance(), "material": options.material, "atoms": len(system), "run": identity,
         "equilibrate_ps": settings.equilibrate / 1000, "time_ps": options.time,

@@ -11,20 +11,18 @@ epsilon always as sqrt(e1 e2), and sigma and the cutoff alike
     lorentz-berthelot   (s1 + s2) / 2
     geometric           sqrt(s1 s2)
 
-as LAMMPS's pair_modify mix does. With `mixing none` such a pair is missing, which is an error when a
-structure needs it.
+as LAMMPS's pair_modify mix does (`forcefields.lennard_jones`). With `mixing none` such a pair is missing,
+which is an error when a structure needs it.
 
 Source: M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids, 2nd ed. (2017), section 1.3.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
-from itertools import combinations_with_replacement
 from pathlib import Path
 
-from taichimd.core.errors import MissingParameterError, ParameterFileError
+from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
     Word,
@@ -78,65 +76,6 @@ class LJFile:
     pairs: dict[Pair, LJEntry]
     mixing: str
     truncation: str
-
-    def pair(self, first: str, second: str) -> LJEntry:
-        """Parameters of one pair, from its row or by mixing.
-
-        Raises:
-            MissingParameterError: neither a row nor a rule gives it.
-        """
-        pair = _key(first, second)
-        entry = self._lookup(pair)
-        if entry is None:
-            raise self._missing([pair])
-        return entry
-
-    def require(self, symbols: Iterable[str]) -> dict[Pair, LJEntry]:
-        """Return the parameters of every pair that a structure of these elements needs.
-
-        Args:
-            symbols: chemical symbols, repeated or not, in any order.
-
-        Returns:
-            Entries keyed by the two elements in sorted order, like ones included.
-
-        Raises:
-            MissingParameterError: some pair has neither a row nor a rule; the message lists what there is.
-        """
-        elements = sorted(set(symbols))
-        found = {pair: self._lookup(pair) for pair in combinations_with_replacement(elements, 2)}
-        missing = [pair for pair, entry in found.items() if entry is None]
-        if missing:
-            raise self._missing(missing)
-        return {pair: entry for pair, entry in found.items() if entry is not None}
-
-    def cutoff(self, symbols: Iterable[str] | None = None) -> float:
-        """Largest cutoff (angstrom) among the pairs of these elements, or among all rows.
-
-        Raises:
-            MissingParameterError: some pair of the elements has neither a row nor a rule.
-        """
-        pairs = self.pairs if symbols is None else self.require(symbols)
-        return max(entry.cutoff for entry in pairs.values())
-
-    def _missing(self, pairs: list[Pair]) -> MissingParameterError:
-        return MissingParameterError(
-            f"{self.path} has no row for {_listing(pairs)}; it defines {_listing(self.pairs)} with "
-            f"mixing {self.mixing}: add the rows, or a mixing rule for unlike pairs"
-        )
-
-    def _lookup(self, pair: Pair) -> LJEntry | None:
-        if pair in self.pairs:
-            return self.pairs[pair]
-        first, second = self.pairs.get((pair[0], pair[0])), self.pairs.get((pair[1], pair[1]))
-        if self.mixing == "none" or first is None or second is None:
-            return None
-        epsilon = math.sqrt(first.epsilon * second.epsilon)
-        if self.mixing == "geometric":
-            return LJEntry(
-                epsilon, math.sqrt(first.sigma * second.sigma), math.sqrt(first.cutoff * second.cutoff)
-            )
-        return LJEntry(epsilon, 0.5 * (first.sigma + second.sigma), 0.5 * (first.cutoff + second.cutoff))
 
 
 def read_lj(path: str | Path) -> LJFile:
@@ -218,17 +157,10 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
                 f"{path} line {line}: field '{field}' is {getattr(entry, field):g}, expected a positive "
                 "distance in angstrom"
             )
-    return _key(words[0].text, words[1].text), entry
-
-
-def _key(first: str, second: str) -> Pair:
-    return (first, second) if first <= second else (second, first)
+    first, second = sorted(word.text for word in words[:2])
+    return (first, second), entry
 
 
 def _or(choices: Iterable[str]) -> str:
     *others, last = choices
     return f"{', '.join(others)} or {last}"
-
-
-def _listing(pairs: Iterable[Pair]) -> str:
-    return ", ".join("-".join(pair) for pair in pairs)

@@ -20,9 +20,8 @@ looking where the energy of two atoms becomes zero in LAMMPS (22 Jul 2025).
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from pathlib import Path
 
-from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile, read_triples
+from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = ("epsilon", "sigma", "a", "lambda", "gamma", "costheta0", "A", "B", "p", "q", "tol")
 """The numbers of an entry, in the file's order."""
@@ -80,19 +79,6 @@ class SWEntry:
 SWFile = TripleFile[SWEntry]
 
 
-def read_sw(path: str | Path) -> SWFile:
-    """Read a LAMMPS `.sw` file.
-
-    Args:
-        path: the file. It may define more elements than a structure needs.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
-    return read_triples(path, _LAYOUT)
-
-
 def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     """Numbers that make no Stillinger-Weber potential."""
     for field in FIELDS:
@@ -108,11 +94,12 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     return None
 
 
-_LAYOUT = Layout(
+read_sw = Layout(
     kind="sw",
     roles=("centre", "first neighbour", "second neighbour"),
     fields=FIELDS,
     make=SWEntry,
     mistake=_mistake,
     others="is the last number of an entry, tol, there twice, or is this no sw file?",
-)
+).read
+"""Read a LAMMPS `.sw` file; see `Layout.read`."""

@@ -24,9 +24,8 @@ Sources: J. Tersoff, Phys. Rev. B 37, 6991 (1988), doi:10.1103/PhysRevB.37.6991;
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile, read_triples
+from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
     "m", "gamma", "lambda3", "c", "d", "costheta0", "n",
@@ -84,19 +83,6 @@ class TersoffEntry:
 TersoffFile = TripleFile[TersoffEntry]
 
 
-def read_tersoff(path: str | Path) -> TersoffFile:
-    """Read a LAMMPS `.tersoff` file.
-
-    Args:
-        path: the file. It may define more elements than a structure needs.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
-    return read_triples(path, _LAYOUT)
-
-
 def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     """Numbers for which the energy is undefined or not a Tersoff potential."""
     if of["m"] not in (1.0, 3.0):
@@ -114,11 +100,12 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     return None
 
 
-_LAYOUT = Layout(
+read_tersoff = Layout(
     kind="tersoff",
     roles=("centre", "bond partner", "third body"),
     fields=FIELDS,
     make=TersoffEntry,
     mistake=_mistake,
     others="tersoff/mod and tersoff/zbl files have other columns and are not read",
-)
+).read
+"""Read a LAMMPS `.tersoff` file; see `Layout.read`."""

@@ -5,29 +5,19 @@ The first element is the atom that the triple is centred on. A structure of N el
 entries; a file may define more than that, also for labels that are no chemical symbols.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-from taichimd.core.errors import MissingParameterError, ParameterFileError
+from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
 
 Triple = tuple[str, str, str]
-_LISTED = 12
 
 
-class Entry(Protocol):
-    """What every format's entries can say."""
-
-    @property
-    def cutoff(self) -> float:
-        """Longest distance of the entry (angstrom)."""
-
-
-E = TypeVar("E", bound=Entry)
+E = TypeVar("E")
 
 
 @dataclass(frozen=True)
@@ -56,6 +46,35 @@ class Layout(Generic[E]):
         i, j, k = self.roles
         return (f"element i ({i})", f"element j ({j})", f"element k ({k})", *self.fields)
 
+    def read(self, path: str | Path) -> "TripleFile[E]":
+        """Read a file, which may define more elements than a structure needs.
+
+        Raises:
+            ParameterFileError: unreadable or malformed; the message names file, line and field.
+            UnitsMismatchError: its header states other units than "metal".
+        """
+        path = Path(path)
+        lines = read_lines(path)
+        header = parse_header(lines, path)
+        entries: dict[Triple, E] = {}
+        first_line: dict[Triple, int] = {}
+        for words in _entries(lines, self, path):
+            triple, entry = _parse_entry(words, self, path)
+            if triple in entries:
+                raise ParameterFileError(
+                    f"{path} line {words[0].line}: second entry for {name_of(triple)}, the first is on line "
+                    f"{first_line[triple]}; keep one of them"
+                )
+            entries[triple] = entry
+            first_line[triple] = words[0].line
+        if not entries:
+            raise ParameterFileError(
+                f"{path} has no entry, expected LAMMPS's {self.kind} format: three elements and "
+                f"{len(self.fields)} numbers"
+            )
+        elements = tuple(sorted({element for triple in entries for element in triple}))
+        return TripleFile(path, header, elements, entries)
+
 
 @dataclass(frozen=True)
 class TripleFile(Generic[E]):
@@ -66,73 +85,12 @@ class TripleFile(Generic[E]):
         header: what it says about itself.
         elements: every element that occurs in an entry, sorted.
         entries: the entries by (i, j, k), i the centre.
-        roles: what i, j and k are.
     """
 
     path: Path
     header: Header
     elements: tuple[str, ...]
     entries: dict[Triple, E]
-    roles: Triple
-
-    def require(self, symbols: Iterable[str]) -> dict[Triple, E]:
-        """Return the entries that a structure of these elements needs: all triples of them.
-
-        Args:
-            symbols: chemical symbols, repeated or not, in any order.
-
-        Raises:
-            MissingParameterError: the file lacks some triple; both lists are in the message.
-        """
-        elements = sorted(set(symbols))
-        needed: list[Triple] = [(i, j, k) for i, j, k in product(elements, repeat=3)]
-        missing = [triple for triple in needed if triple not in self.entries]
-        if missing:
-            raise MissingParameterError(
-                f"{self.path} has no entry for {_listing(missing)}; it defines {_listing(self.entries)}; "
-                f"a structure of {', '.join(elements)} needs every triple of its elements (i j k: "
-                f"{', '.join(self.roles)}): choose another file or add the entries"
-            )
-        return {triple: self.entries[triple] for triple in needed}
-
-    def cutoff(self, symbols: Iterable[str] | None = None) -> float:
-        """Largest cutoff (angstrom) among the entries of these elements, or among all entries.
-
-        Raises:
-            MissingParameterError: the file lacks some triple of the elements.
-        """
-        entries = self.entries if symbols is None else self.require(symbols)
-        return max(entry.cutoff for entry in entries.values())
-
-
-def read_triples(path: str | Path, layout: Layout[E]) -> TripleFile[E]:
-    """Read a file of this layout.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
-    path = Path(path)
-    lines = read_lines(path)
-    header = parse_header(lines, path)
-    entries: dict[Triple, E] = {}
-    first_line: dict[Triple, int] = {}
-    for words in _entries(lines, layout, path):
-        triple, entry = _parse_entry(words, layout, path)
-        if triple in entries:
-            raise ParameterFileError(
-                f"{path} line {words[0].line}: second entry for {name_of(triple)}, the first is on line "
-                f"{first_line[triple]}; keep one of them"
-            )
-        entries[triple] = entry
-        first_line[triple] = words[0].line
-    if not entries:
-        raise ParameterFileError(
-            f"{path} has no entry, expected LAMMPS's {layout.kind} format: three elements and "
-            f"{len(layout.fields)} numbers"
-        )
-    elements = tuple(sorted({element for triple in entries for element in triple}))
-    return TripleFile(path, header, elements, entries, layout.roles)
 
 
 def name_of(triple: tuple[str, ...]) -> str:
@@ -190,9 +148,3 @@ def _parse_entry(words: list[Word], layout: Layout[E], path: Path) -> tuple[Trip
             f"{numbers[at]:g}, expected {expected}"
         )
     return triple, layout.make(*numbers)
-
-
-def _listing(triples: Iterable[Triple]) -> str:
-    names = [name_of(triple) for triple in triples]
-    more = len(names) - _LISTED
-    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")

@@ -18,9 +18,8 @@ H. Tsuzuki, J. Phys.: Condens. Matter 21, 095002 (2009), doi:10.1088/0953-8984/2
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
-from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile, read_triples
+from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
     "H", "eta", "Zi", "Zj", "lambda1", "D", "lambda4", "W", "rc", "B", "gamma", "r0", "C", "costheta0",
@@ -68,30 +67,12 @@ class VashishtaEntry:
     costheta0: float
 
     @property
-    def cutoff(self) -> float:
-        """Longest distance of the entry (angstrom)."""
-        return max(self.rc, self.r0)
-
-    @property
     def has_pair(self) -> bool:
         """Whether there is a two-body term."""
         return bool(self.H or self.Zi * self.Zj or self.D or self.W)
 
 
 VashishtaFile = TripleFile[VashishtaEntry]
-
-
-def read_vashishta(path: str | Path) -> VashishtaFile:
-    """Read a LAMMPS `.vashishta` file.
-
-    Args:
-        path: the file. It may define more elements than a structure needs.
-
-    Raises:
-        ParameterFileError: unreadable or malformed; the message names file, line and field.
-        UnitsMismatchError: its header states other units than "metal".
-    """
-    return read_triples(path, _LAYOUT)
 
 
 def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
@@ -116,11 +97,12 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     return None
 
 
-_LAYOUT = Layout(
+read_vashishta = Layout(
     kind="vashishta",
     roles=("centre", "first neighbour", "second neighbour"),
     fields=FIELDS,
     make=VashishtaEntry,
     mistake=_mistake,
     others="is this a file of another format?",
-)
+).read
+"""Read a LAMMPS `.vashishta` file; see `Layout.read`."""

@@ -123,11 +123,10 @@ class ReaxEvaluator(Evaluator):
             extended=options.charges == "extended-lagrangian",
         )
         form = Form(parameters.shielded, parameters.wall, parameters.lg)
-        exponent, constants = general["p_vdW1"], CONSTANTS[options.constants]
+        exponent = general["p_vdW1"]
         self._nonbonded = Nonbonded(
             state, self.charges, pair_table(pair, form, exponent), form, exponent, backend,
-            coulomb=constants.coulomb, polarisation=constants.polarisation,
-            intervals=INTERVALS if options.tables else None,
+            CONSTANTS[options.constants], intervals=INTERVALS if options.tables else None,
         )  # fmt: skip
         results = self._nonbonded.results
         outputs[1].force, outputs[1].virial = results.force, results.virial

@@ -18,6 +18,7 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE, empty_sums, with_ter
 from taichimd.enumerate.row_sums import LANES, across, threads_of_row, whole_chunks
 from taichimd.forcefields.reaxff.charges import Charges
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening, types_with_pairs
+from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pair_tables import COLUMNS, Look, fill_kernel, look_up, pairs_of
 from taichimd.forcefields.reaxff.pairs import LEAST_R2, Form, Shapes, Values, pair_function
 from taichimd.forcefields.reaxff.solver import CHARGE, ELEMENTS, SHIFTS, SOLVED, STATUS, Progress, loop_ends
@@ -27,13 +28,6 @@ from taichimd.system.state import Atoms, State
 LEAST_INTERVALS = 100
 NUMBERS = 14
 """Of an atom: force 3, energies 2, virial 9."""
-
-
-class Constants(Bundle):
-    """Of the energies that charges have."""
-
-    coulomb: Any = Number("f64", "of the Coulomb energy, eV angstrom/e^2")
-    polarisation: Any = Number("f64", "of the polarisation energy, eV of energy for each eV of chi and eta")
 
 
 class Given(Bundle):
@@ -156,8 +150,7 @@ class Nonbonded:
         form: parts of the van der Waals energy.
         exponent: p of the shielding.
         backend: "cuda" or "cpu".
-        coulomb: constant of the Coulomb energy, eV angstrom/e^2.
-        polarisation: factor of the polarisation energy, which chi and eta give in eV.
+        constants: of the charges' energy.
         intervals: of look-up tables, for each pair of kinds; None: pairs are computed.
 
     Raises:
@@ -175,9 +168,7 @@ class Nonbonded:
         form: Form,
         exponent: float,
         backend: str,
-        *,
-        coulomb: float,
-        polarisation: float = 1.0,
+        constants: Constants,
         intervals: int | None = None,
     ) -> None:
         if form.shielded and not exponent > 0.0:
@@ -211,7 +202,7 @@ class Nonbonded:
             with literals(ti.f64):
                 fill_kernel(form)(n_kinds, look, self._shapes, charges.screening)
             self._shapes = look
-        self.constants = Constants(coulomb=float(coulomb), polarisation=float(polarisation))
+        self.constants = constants
         lengths = {"n": state.n, "9n": 9 * state.n}
         self.results = Results(
             *(ti.ndarray(state.types[f.type], lengths[f.length]) for f in Results.fields.values())

@@ -2,7 +2,9 @@
 
 from dataclasses import dataclass
 from math import isfinite
+from typing import Any
 
+from taichimd.core.arguments import Bundle, Number
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import KCAL_PER_MOL
 
@@ -34,17 +36,11 @@ def check_tolerance(tolerance: float) -> None:
         raise SettingsError(f"charge_tolerance is {tolerance}, expected {LEAST_TOLERANCE} to 1; try 1e-6")
 
 
-@dataclass(frozen=True)
-class Constants:
-    """Constants of the charges' energy.
+class Constants(Bundle):
+    """Of the energies that charges have."""
 
-    Attributes:
-        coulomb: of the Coulomb energy, eV angstrom/e^2.
-        polarisation: eV of energy for 1 eV of chi and eta.
-    """
-
-    coulomb: float
-    polarisation: float
+    coulomb: Any = Number("f64", "of the Coulomb energy, eV angstrom/e^2")
+    polarisation: Any = Number("f64", "of the polarisation energy, eV of energy for each eV of chi and eta")
 
 
 CONSTANTS = {

@@ -22,7 +22,6 @@ from taichimd.observables.green_kubo import growth_notes
 from taichimd.observables.job import Outcome
 from taichimd.observables.transport import files
 from taichimd.observables.transport.kappa import Kappa, supercell, thermal_conductivity
-from taichimd.observables.transport.runs import EarlierRuns
 from taichimd.observables.transport.settings import KappaSettings
 
 _OFF = 0.05
@@ -87,9 +86,8 @@ def _run_in_folder(
             found = thermal_conductivity(
                 atoms, forcefield, settings, folder=paths[0].parent, should_stop=stop, progress=tell
             )
-    earlier = list(dict.fromkeys(str(w.message) for w in caught if issubclass(w.category, EarlierRuns)))
-    for other in (w for w in caught if not (console.quiet or issubclass(w.category, EarlierRuns))):
-        warnings.showwarning(other.message, other.category, other.filename, other.lineno)
+    for one in [] if console.quiet else caught:
+        warnings.showwarning(one.message, one.category, one.filename, one.lineno)
     if found is not None:
         result = files.write(
             paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title
@@ -100,8 +98,7 @@ def _run_in_folder(
             ("decomposition", ", ".join(sorted(set(found.decompositions)))),
             ("error", files.error_is(found)),
         ]
-        notes = earlier + _notes(found, system, settings)
-        print_analysis(console, Outcome(rows, notes, paths))
+        print_analysis(console, Outcome(rows, _notes(found, system, settings), paths))
     if stop.received is None:
         return 0
     kept = 0 if found is None else found.runs

@@ -16,7 +16,6 @@ give equal samples.
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -30,15 +29,8 @@ from taichimd.io.structures import UNUSED
 from taichimd.observables.estimators.green_kubo import GreenKubo
 from taichimd.observables.estimators.series import Mean, mean_of
 from taichimd.observables.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.observables.transport.runs import (
-    RunSamples,
-    RunUnderWay,
-    read_run,
-    read_under_way,
-    write_run,
-    write_under_way,
-)
-from taichimd.observables.transport.sampling import Progress, sample_run, sample_together
+from taichimd.observables.transport.runs import RunSamples, RunUnderWay, read_run, write_run
+from taichimd.observables.transport.sampling import Progress, sample_runs
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.batchable import why_alone
 from taichimd.system.checks import require_atoms
@@ -121,22 +113,15 @@ def thermal_conductivity(
     found = {number: one for number in range(settings.runs) if (one := runs.finished(number)) is not None}
     missing = [number for number in range(settings.runs) if number not in found]
     for group in _groups(missing, runs, potential, settings, len(system)):
-        if len(group) > 1:
-            places = {number: place for number in group if (place := runs.begun(number)) is not None}
-            several = sample_together(
-                system, potential, settings, group, should_stop, progress, places, runs.keep
-            )
-        else:
-            keep, begun = partial(runs.keep, group[0]), runs.begun(group[0])
-            single = sample_run(system, potential, settings, group[0], should_stop, progress, begun, keep)
-            several = None if single is None else [single]
-        if several is None:
+        begun = {number: place for number in group if (place := runs.begun(number)) is not None}
+        ended = sample_runs(system, potential, settings, group, should_stop, progress, begun, runs.keep)
+        if ended is None:
             break
-        for number, samples in zip(group, several, strict=True):
+        for number, samples in zip(group, ended, strict=True):
             runs.finish(number, samples)
             found[number] = samples
-    ended = [found[number] for number in sorted(found)]
-    return conductivity(ended, settings, volume_of(system, settings), len(system)) if ended else None
+    all_of = [found[number] for number in sorted(found)]
+    return conductivity(all_of, settings, volume_of(system, settings), len(system)) if all_of else None
 
 
 class _Runs:
@@ -155,16 +140,18 @@ class _Runs:
 
     def finished(self, number: int) -> RunSamples | None:
         """Samples of a run that has ended; None if it has not."""
-        return None if self._folder is None else read_run(self._file(number, ".npz"), *self._of)
+        return None if self._folder is None else read_run(RunSamples, self._file(number, ".npz"), *self._of)
 
     def begun(self, number: int) -> RunUnderWay | None:
         """A run under way; None if it has not begun."""
-        return None if self._folder is None else read_under_way(self._file(number, ".part.npz"), *self._of)
+        if self._folder is None:
+            return None
+        return read_run(RunUnderWay, self._file(number, ".part.npz"), *self._of)
 
     def keep(self, number: int, run: RunUnderWay) -> None:
         """Keep a run under way."""
         if self._folder is not None:
-            write_under_way(self._file(number, ".part.npz"), *self._of, run)
+            write_run(self._file(number, ".part.npz"), *self._of, run)
 
     def finish(self, number: int, samples: RunSamples) -> None:
         """Keep a run that has ended."""

@@ -1,26 +1,20 @@
 """Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
 
 import json
-import warnings
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from taichimd.core.errors import OutputError
-from taichimd.forcefields.fingerprint import is_fingerprint
 from taichimd.io.files import write_atomically
-from taichimd.io.potential import differences, earlier_hash
+from taichimd.io.potential import differences
 from taichimd.observables.estimators.series import Array
 from taichimd.program.decomposition import PARTICLE
 
-_ARRAYS = ("positions", "velocities", "forces", "start", "rows")
-
-
-class EarlierRuns(UserWarning):
-    """Runs of an earlier version are used, which recorded less of their potential."""
+_ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows")
 
 
 @dataclass(frozen=True)
@@ -31,8 +25,7 @@ class RunSamples:
         current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
         temperature: K, mean over the run.
         decomposition: of the engine that ran it.
-        moved: angstrom, root mean square displacement from the run's first to its last step; NaN of a run of
-            an earlier version.
+        moved: angstrom, root mean square displacement from the run's first to its last step.
     """
 
     current: Array
@@ -66,61 +59,31 @@ class RunUnderWay:
     rows: Array
 
 
-def write_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunUnderWay) -> None:
-    """Keep a run under way, with what it is of.
+Run = TypeVar("Run", RunSamples, RunUnderWay)
+_TOLD = {
+    RunSamples: ("a finished run", "is run again"),
+    RunUnderWay: ("a run under way", "begins anew"),
+}
+
+
+def write_run(
+    file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunSamples | RunUnderWay
+) -> None:
+    """Keep a run with what it is of.
 
     Raises:
         OutputError: it cannot be written.
     """
-    words = {
-        "identity": identity,
-        "potential": record,
-        "bath": run.bath,
-        "stage": run.stage,
-        "step": run.step,
-    }
-    arrays: dict[str, Any] = {name: np.array(json.dumps(value)) for name, value in words.items()}
-    arrays |= {name: getattr(run, name) for name in _ARRAYS}
-    write_atomically(file, lambda handle: np.savez(handle, **arrays))
+    kept = {"identity": identity, "potential": record, **vars(run)}
+    texts = {name: np.array(json.dumps(value)) for name, value in kept.items() if name not in _ARRAYS}
+    write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts}))
 
 
-def read_under_way(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> RunUnderWay | None:
-    """A run under way; None if there is none. Arguments and errors are those of `read_run`."""
-    if not file.exists():
-        return None
-    try:
-        with np.load(file, allow_pickle=False) as saved:
-            words = {k: json.loads(str(saved[k])) for k in ("identity", "potential", "bath", "stage", "step")}
-            arrays = {name: saved[name] for name in _ARRAYS}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        raise OutputError(
-            f"{file} cannot be read as a run under way; remove it, and it begins anew"
-        ) from None
-    _check_identity(file, words.pop("identity"), words.pop("potential"), identity, record)
-    return RunUnderWay(**words, **arrays)
-
-
-def write_run(file: Path, identity: dict[str, Any], record: dict[str, Any], samples: RunSamples) -> None:
-    """Write a finished run, with what it is of.
-
-    Raises:
-        OutputError: it cannot be written.
-    """
-    arrays: dict[str, Any] = {
-        "identity": np.array(json.dumps(identity)),
-        "potential": np.array(json.dumps(record)),
-        "current": samples.current,
-        "temperature": np.array(samples.temperature),
-        "decomposition": np.array(samples.decomposition),
-        "moved": np.array(samples.moved),
-    }
-    write_atomically(file, lambda handle: np.savez(handle, **arrays))
-
-
-def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> RunSamples | None:
-    """A finished run; None if there is none.
+def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Run | None:
+    """A run, finished or under way; None if there is none.
 
     Args:
+        kind: which of the two.
         file: of the run.
         identity: settings, system and potential, as they are now.
         record: of the present potential (`ForceField.describe`), to say what differs.
@@ -130,20 +93,15 @@ def read_run(file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Ru
     """
     if not file.exists():
         return None
+    names = "identity", "potential", *(one.name for one in fields(kind))
     try:
         with np.load(file, allow_pickle=False) as saved:
-            own = json.loads(str(saved["identity"]))
-            before = json.loads(str(saved["potential"])) if "potential" in saved else {}
-            # Runs of earlier versions do not say: they knew only this one.
-            decomposition = str(saved["decomposition"]) if "decomposition" in saved else PARTICLE
-            moved = float(saved["moved"]) if "moved" in saved else float("nan")
-            samples = RunSamples(saved["current"], float(saved["temperature"]), decomposition, moved)
-    except (OSError, ValueError, KeyError):
-        raise OutputError(
-            f"{file} cannot be read as a finished run; remove it, and it is run again"
-        ) from None
-    _check_identity(file, own, before, identity, record)
-    return samples
+            kept = {k: saved[k] if k in _ARRAYS else json.loads(str(saved[k])) for k in names}
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        what, then = _TOLD[kind]
+        raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then}") from None
+    _check_identity(file, kept.pop("identity"), kept.pop("potential"), identity, record)
+    return kind(**kept)
 
 
 def _check_identity(
@@ -155,33 +113,5 @@ def _check_identity(
         if own.get(key) == value:
             continue
         if key == "potential":
-            _check_potential(file, str(own.get(key)), before, record, advice)
-            continue
+            raise OutputError(f"{file} is of another potential: {differences(before, record)}; {advice}")
         raise OutputError(f"{file} is of another {key} ({own.get(key)}, now {value}); {advice}")
-
-
-def _check_potential(file: Path, mark: str, before: dict[str, Any], now: dict[str, Any], advice: str) -> None:
-    """Refuse a run of another potential; one of an earlier version, unless its file tells all.
-
-    Raises:
-        OutputError: with what differs, or why that cannot be told.
-    """
-    if is_fingerprint(mark):
-        raise OutputError(f"{file} is of another potential: {differences(before, now)}; {advice}")
-    known = earlier_hash(now, None)
-    if known is None or now["source"].endswith(".py") or "; " in now["source"]:
-        raise OutputError(
-            f"{file} is of an earlier version, which recorded too little of this potential to tell "
-            f"whether it is the same; {advice}"
-        )
-    if known != mark:
-        raise OutputError(
-            f"{file} is of another potential: an earlier version recorded the bytes of its file, and those "
-            f"of {now['source']} are others; {advice}"
-        )
-    warnings.warn(
-        f"runs in {file.parent} are of an earlier version, which recorded of the potential the bytes of its "
-        "file only: they are as they were",
-        EarlierRuns,
-        stacklevel=4,
-    )

@@ -20,6 +20,7 @@ from reaxff_systems import (
 from taichimd.core.errors import SettingsError
 from taichimd.enumerate.reproducible_sum import FORCE
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded
+from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pairs import pair_table
 
 pytestmark = pytest.mark.runtime("quadrants")
@@ -166,7 +167,7 @@ def test_an_exponent_of_zero_is_refused():
     bench = NonbondedBench(box())
     table = pair_table(PAIRS, WHOLE, 1.0)
     with pytest.raises(SettingsError, match=r"p_vdW1.*is 0.0, expected more than 0"):
-        Nonbonded(bench.state, bench.charges, table, WHOLE, 0.0, "cpu", coulomb=14.4)
+        Nonbonded(bench.state, bench.charges, table, WHOLE, 0.0, "cpu", Constants(14.4, 1.0))
 
 
 @needs_other_runtime
