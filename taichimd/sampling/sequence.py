@@ -213,7 +213,7 @@ def sequence_kernels(
             batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
-            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, size, system, g.tally)
+            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, system, g.tally)
             if tallies.accepts(chance, change, up, down, trials.beta[system]) == 1:
                 # All threads write the same: each finds it in the next move.
                 moved |= 1 << s

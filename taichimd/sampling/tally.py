@@ -11,7 +11,7 @@ from taichimd.core.warps import sum_of
 from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE
 from taichimd.enumerate.row_sums import from_first
 from taichimd.neighbours.rows import WARP
-from taichimd.sampling.batch import ENTRIES, entry_of
+from taichimd.sampling.batch import BATCH, ENTRIES, entry_of
 
 SLOTS = 32
 """Places where threads add up each sum, so that not all wait for one."""
@@ -71,15 +71,13 @@ def tally_functions(warps: bool) -> Any:
             ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
 
     @in_double
-    def found(high, low, lane, s, moved, size, system, tally: ti.template()):
+    def found(high, low, lane, s, moved, system, tally: ti.template()):
         """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
-        for t in range(size):
-            entry = s
-            if t != s:
-                entry = entry_of(s, t, (moved >> t) & 1)
-            entry += ENTRIES * system
+        # All sums are asked for at once; those of atoms that the batch has not are 0.
+        for t in ti.static(range(BATCH)):
+            entry = ENTRIES * system + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
             slot = lane
             while slot < SLOTS:
                 above += tally.high[entry * SLOTS + slot]

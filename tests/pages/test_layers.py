@@ -25,6 +25,7 @@ LAYERS = [
         "core.cuda_driver",
     ],
     ["core.runtime"],
+    ["core.launches"],
     ["core.arguments", "core.memory", "core.math", "core.philox", "core.streams"],
     [
         "core.host_copies",

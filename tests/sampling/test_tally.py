@@ -55,7 +55,7 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
         warps._exchange("end of a loop", None)
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, own[lane])
-        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, batch.BATCH, SYSTEM, given)
+        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, SYSTEM, given)
         answers = [
             functions.accepts(np.exp(-at), change, up, down, 1.0)
             for at in (change_of + 1e-9, change_of - 1e-9)
@@ -84,7 +84,7 @@ def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expecte
         exact.with_term(sums, 1, 0, value if lane == 5 else 0.0)
         functions.leave(sums[0], sums[1], lane, SYSTEM * batch.ENTRIES + s, given)
         warps._exchange("end of a loop", None)
-        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, batch.BATCH, SYSTEM, given)
+        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, SYSTEM, given)
         return functions.accepts(0.5, change, up, down, 1.0)
 
     assert set(warps.run(decide)) == {expected}
