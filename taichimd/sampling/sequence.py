@@ -62,7 +62,12 @@ class Share(Bundle):
     first: Any = Number("i32", "place in its system of the first atom that moves")
     systems: Any = Number("i32", "how many")
     wide: Any = Number("i32", "threads of a system in the first loop, whole warps")
-    threads: Any = Number("i32", "threads of a system in the second loop, whole warps")
+    all_wide: Any = Number(
+        "i32", "threads of all systems: a loop that ends at a product costs a GPU a kernel more"
+    )
+    large: Any = Number("i32", "threads of a system in the large loop, whole warps")
+    all_large: Any = Number("i32", "likewise")
+    deciding: Any = Number("i32", "threads of all systems that decide")
     near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
     begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
     free: Any = Array("i32", "systems", "atoms with trial moves")
@@ -106,7 +111,7 @@ def sequence_kernels(
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"), share=Share.only("systems"))  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"), share=Share.only("systems", "deciding"))  # fmt: skip
     def begin(atoms, order, placed, tally, share):
         for i in range(atoms.n):
             place = order.place_of[atoms.ident[i]]
@@ -116,7 +121,7 @@ def sequence_kernels(
             tally.counts[2 * system + ACCEPTED] = 0
             tally.counts[2 * system + ROUGH] = 0
             tally.gain[system] = 0.0
-        for thread in range(share.systems * many):
+        for thread in range(share.deciding):
             tallies.forget(thread % many, thread // many, tally)
 
     @ti.func
@@ -247,17 +252,17 @@ def sequence_kernels(
             share=share, sweep=sweep,
         )  # fmt: skip
         for a in ti.static(range(UNROLL)):
-            for thread in range(share.systems * share.wide):
+            for thread in range(share.all_wide):
                 work = work_of(thread // share.wide, a, share)
                 if work[FIRST] < work[LAST]:
                     first_loop(thread % share.wide, work, g, trials)
             ti.loop_config(block_dim=BLOCK)
-            for thread in range(share.systems * share.threads):
-                work = work_of(thread // share.threads, a, share)
-                own = thread % share.threads
+            for thread in range(share.all_large):
+                work = work_of(thread // share.large, a, share)
+                own = thread % share.large
                 if work[FIRST] < work[LAST] and own < share.bulk[work[SYSTEM]]:
                     one_move(own, work, g)
-            for thread in range(share.systems * many):
+            for thread in range(share.deciding):
                 decide(thread % many, work_of(thread // many, a, share), g, trials)
 
     return begin, move
@@ -293,9 +298,15 @@ class InSequence:
         near = BATCH * TILE if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
         columns = np.cumsum([0, *sizes]), free, sides, deep, threads, parts
-        wide, self._most_free = int((sides + PAIRS * deep).max()) + near, int(free.max())
-        self._share = Share(0, systems, wide, int(threads.max()), near, *(integers(one) for one in columns))
-        self._blocks = blocks_for(systems * max(wide, int(threads.max())))
+        wide, large, self._most_free = (
+            int((sides + PAIRS * deep).max()) + near,
+            int(threads.max()),
+            int(free.max()),
+        )
+        deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
+        loops = wide, systems * wide, large, systems * large, deciding
+        self._share = Share(0, systems, *loops, near, *(integers(one) for one in columns))
+        self._blocks = blocks_for(systems * max(wide, large))
 
     def sweep(self, rows: Any, tables: Any, trials: Each, sweep: int) -> list[tuple[float | None, int]]:
         """A trial move of each free atom.

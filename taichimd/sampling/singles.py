@@ -39,6 +39,11 @@ class _Given(View):
     """What sums over neighbours read."""
 
 
+def threads_of_cell(terms: tuple[Local, ...], backend: str) -> int:
+    """Threads that have a cell together: a block, a warp, or one."""
+    return BLOCK if in_blocks(terms, backend) else WARP if backend == "cuda" and WARPS else 1
+
+
 @cache
 def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str) -> Any:
     """Kernel: a trial move of each atom in the cells of one colour. A thread, a warp, or a block has a cell at a time.
@@ -51,8 +56,7 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
         backend: "cuda" or "cpu".
     """
     layout, number = row_layout(backend), len(terms)
-    warps, shared = backend == "cuda" and WARPS, in_blocks(terms, backend)
-    many = BLOCK if shared else WARP if warps else 1
+    shared, many = in_blocks(terms, backend), threads_of_cell(terms, backend)
     changes = []
     for one in terms:
         if shared and one.triple:
@@ -87,12 +91,12 @@ def single_moves(terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, b
                 change = from_first(change)
         return change, turns
 
-    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, systems=Number("i32", "how many"), turn=Number("i32", "which of the colours"), groups=Number("i32", "of threads that have a cell of a system at a time"), trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None)  # fmt: skip
-    def move(atoms, verlet, rows, tables, board, systems, turn, groups, trials, sweep, room):
+    @kernel(types_of(real, term), atoms=taken, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, board=places, threads=Number("i32", "of all systems"), turn=Number("i32", "which of the colours"), groups=Number("i32", "of threads that have a cell of a system at a time"), trials=SINGLE_MOVES, sweep=SWEEP, room=Room if shared else None)  # fmt: skip
+    def move(atoms, verlet, rows, tables, board, threads, turn, groups, trials, sweep, room):
         g = _Given(atoms=atoms, verlet=verlet, rows=rows, tables=tables, board=board, room=room)
         if ti.static(shared):
             ti.loop_config(block_dim=BLOCK)
-        for thread in range(systems * groups * many):
+        for thread in range(threads):
             group, lane = thread // many, thread % many
             system, place, turns = group // groups, group % groups, 0
             first, size = board.layout[LAYOUT * system + TURNS + turn], board.layout[LAYOUT * system + SIZE]
@@ -140,7 +144,7 @@ class SingleMoves:
     ) -> None:
         state = device.state
         n_kinds = bounds[0].terms.n_kinds
-        self._device, self._terms, self._systems = device, terms, len(state.sizes)
+        self._device, self._terms, self._systems, self._backend = device, terms, len(state.sizes), backend
         self._sequence = InSequence(device, terms, n_kinds, backend) if np.isinf(cutoff) else None
         if self._sequence is None:
             self._boards = Boards(state, cutoff)
@@ -187,10 +191,11 @@ class SingleMoves:
         if self._shared:
             groups = min(groups, max(MOST_BLOCKS // self._systems, 1))
             self._reserve(max(one.width for one in rows), groups * self._systems)
+        threads = self._systems * groups * threads_of_cell(self._terms, self._backend)
         for turn in range(boards.turns):
             device.launch(
-                self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, self._systems, turn,
-                groups, trials, sweep, self._room,
+                self._kernel, device.state, lists.verlet, rows, self._tables, boards.board, threads, turn, groups, trials,
+                sweep, self._room,
             )  # fmt: skip
         found = boards.results()
         device.moved()

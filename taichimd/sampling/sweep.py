@@ -120,9 +120,7 @@ class Sweep:
         """Move all atoms, or one, and decide."""
         old, members = [one.energy for one in chains], systems.members
         self._propose(systems, self._kernels.displace, chains[0].step, only)
-        out = {
-            k for k, one in enumerate(chains) if one.leaves(members[k].positions, members[k].cell)
-        }  # fmt: skip
+        out = {k for k, one in enumerate(chains) if one.leaves(members[k].positions, members[k].cell)}
         new = self._trial_energies(systems, out, [None] * len(chains), {})
         accepted = [one.accepts(uniform[k], new[k][0] - old[k]) for k, one in enumerate(chains)]
         self._decide(chains, systems, accepted, new, {})

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from taichimd.core import units
+from taichimd.core.errors import CapacityError
 from taichimd.core.philox import Stream, logarithm
 from taichimd.core.streams import MC_EXCHANGE
 from taichimd.sampling.chain import MonteCarlo
@@ -21,7 +22,7 @@ from taichimd.sampling.together import Sweeps, go_together
 
 
 class Chains:
-    """Chains that go on together: in one launch where they can (`together`), else one after the other.
+    """Chains that go on together: in one launch where they can and fit (`together`), else in turn.
 
     For the rest it is the first of them.
 
@@ -62,12 +63,14 @@ class Chains:
             self._sweep(then - step)
 
     def _sweep(self, sweeps: int) -> None:
-        if self._together:
-            self._sweeps = self._sweeps or Sweeps(self.chains)
-            self._sweeps.advance(sweeps)
-            return
-        for chain in self.chains:
-            chain.advance(sweeps)
+        if self._together and self._sweeps is None:
+            try:
+                self._sweeps = Sweeps(self.chains)
+            except CapacityError:
+                # One at a time may fit.
+                self._together = False
+        for one in [self._sweeps] if self._sweeps else self.chains:
+            one.advance(sweeps)
 
 
 def exchange(ladder: Sequence[MonteCarlo], number: int) -> None:

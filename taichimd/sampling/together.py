@@ -1,4 +1,4 @@
-"""Sweeps of several chains in one launch: their systems are a batch, and a sweep has one evaluation for all.
+"""Sweeps of several chains in one launch: their systems are a batch, and kernels and evaluations are of all.
 
 Each chain decides alone, with its own random numbers, and has the bits that it has alone. Behind each call of
 `advance` the chains are what they always are: they get positions, cell and energy back.

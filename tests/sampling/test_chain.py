@@ -329,7 +329,8 @@ def test_volume_moves_with_single_moves_restart_with_the_same_bits():
 
 
 def test_bits_depend_neither_on_threads_nor_on_the_runtime():
-    for name in ("monte-carlo", "monte-carlo-all-triples", "monte-carlo-one-by-one"):
+    chains = "monte-carlo", "monte-carlo-all-triples", "monte-carlo-one-by-one", "single-moves-together"
+    for name in chains:
         assert elsewhere()[name] == here(name)
 
 

@@ -6,6 +6,7 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
+from taichimd.core.errors import CapacityError
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.sweep import Sweep
 from taichimd.sampling.tempering import Chains
@@ -326,4 +327,17 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
     chains.advance(20)
     for found, expected in zip(together, alone, strict=True):
         expected.advance(29)
+        assert_same(found, expected)
+
+
+@pytest.mark.runtime("quadrants")
+def test_chains_that_do_not_fit_together_go_on_one_after_the_other(monkeypatch):
+    def too_many(chains):
+        raise CapacityError("a batch of 3 systems does not fit")
+
+    together, alone = (ladder(argon(), ARGON) for _ in range(2))
+    monkeypatch.setattr("taichimd.sampling.tempering.Sweeps", too_many)
+    Chains(together).advance(5)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(5)
         assert_same(found, expected)
