@@ -3,8 +3,9 @@
 A pair belongs to the atom with the lower number, a pair of images of one atom to one of the two. An atom's own entries are the
 last ones of its row. The other atom has the opposite entry, which a search in its row finds.
 
-On a CPU an atom's entries are sorted as they are found. On a GPU a warp finds them, and then a thread for each counts how many
-come before it. A list of all own entries, in any order, gives each thread a pair.
+An entry's place is the number of those that come before it. On a GPU a warp finds the entries of an atom, and then a thread for
+each counts. A list of all own entries, in any order, gives each thread a pair. On a CPU `RUN` entries are computed in each turn of
+a loop, by vector instructions: the compilers make them of a loop over vectors of a function's own, not over arrays.
 """
 
 from types import SimpleNamespace
@@ -17,7 +18,12 @@ from taichimd.enumerate.queued import goes
 from taichimd.enumerate.triple_tiles import TripletFunction
 from taichimd.neighbours import rows
 from taichimd.neighbours.masks import how_many_below
-from taichimd.neighbours.rows import key_of, row_layout, slot, those
+from taichimd.neighbours.rows import CHUNK, key_of, row_layout, slot, those
+
+RUN = CHUNK
+"""Entries that a CPU computes side by side."""
+NO_KEY = 2**31 - 1
+"""Behind the last key of a row, on a CPU."""
 
 
 class Limits(Bundle):
@@ -36,19 +42,18 @@ class Sides(Bundle):
     kind: Any = Array("i32", "n width", "species")
     known: Any = Array("f64", "5 n width", "r_j - r_i, its square, `TripletFunction.pair` of that; angstrom")
     sums: Any = Array("f64", "columns n width", "over k of slope; of u, and of slope times r_k - r_i")
-    met: Any = Array("i32", "n width", "on a CPU: slots that one entry forms triangles with")
-    met_r2: Any = Array("f64", "n width", "on a CPU: their squared distances from it, angstrom^2")
-    found: Any = Array("i32", "n width", "on a GPU: keys in the order of the list")
+    found: Any = Array("i32", "n width", "keys in the order of the list")
+    vectors: Any = Array("f64", "3 n width", "on a CPU: r_j - r_i in the order of the list, angstrom")
     turn: Any = Array("i32", "n width", "on a GPU: which of its atom's own entries each of those is, or -1")
-    first: Any = Array("i32", "n", "on a GPU: where an atom's own entries begin in `pairs`")
+    first: Any = Array("i32", "n", "where own entries begin: in an atom's row, on a GPU in `pairs`")
     pairs: Any = Array("i32", "n width", "on a GPU: places of own entries in `keys`")
     total: Any = Array("i32", "1", "on a GPU: number of `pairs`")
 
 
 def sides_of(backend: str) -> Selection:
     """What a backend has of `Sides`."""
-    own = ("found", "turn", "first", "pairs", "total") if backend == "cuda" else ("met", "met_r2")
-    return Sides.only("width", "count", "keys", "kind", "known", "sums", *own)
+    own = ("turn", "pairs", "total") if backend == "cuda" else ("vectors",)
+    return Sides.only("width", "count", "keys", "kind", "known", "sums", "found", "first", *own)
 
 
 def in_warps(backend: str) -> bool:
@@ -76,6 +81,7 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
     `sort` does all for an atom; `collect` (of all threads of `threads_of_search`) and then `rank` do it for a GPU.
     """
     of_list, many, warps = row_layout(backend), threads_of_search(backend), in_warps(backend)
+    on_gpu = backend == "cuda"
 
     @ti.func
     def at(i, s, g: ti.template()):
@@ -101,42 +107,69 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
         """Place of the entry (j, i) of an entry (i, j)."""
         key = g.sides.keys[place]
         j, wanted = g.places[key >> g.verlet.shift_bits], opposite_key(i, key, g)
-        low, high = 0, g.sides.count[j] - 1
-        while low < high:
-            middle = (low + high) // 2
-            if g.sides.keys[at(j, middle, g)] < wanted:
-                low = middle + 1
-            else:
-                high = middle
-        return at(j, low, g)
+        row, low = at(j, 0, g), 0
+        if ti.static(on_gpu):
+            high = g.sides.count[j] - 1
+            while low < high:
+                middle = (low + high) // 2
+                if g.sides.keys[row + middle] < wanted:
+                    low = middle + 1
+                else:
+                    high = middle
+        else:
+            # Vector instructions, without a branch that takes a search to a new place each time.
+            for s in range(g.sides.width):
+                low += ti.cast(g.sides.keys[row + s] < wanted, ti.i32)
+        return row + low
 
     @ti.func
-    def keep(i, place, key, g: ti.template()):
-        bits = g.verlet.shift_bits
-        j = g.places[key >> bits]
-        d = vector_of((j << bits) | (key & ((1 << bits) - 1)), i, g)
-        g.sides.kind[place] = g.atoms.kind[j]
+    def keep(place, j, key, d, w, g: ti.template()):
+        g.sides.keys[place], g.sides.kind[place] = key, g.atoms.kind[j]
         for q in ti.static(range(3)):
             g.sides.known[5 * place + q] = d[q]
         g.sides.known[5 * place + 3] = d.dot(d)
-        g.sides.known[5 * place + 4] = function.pair(d.dot(d))
+        g.sides.known[5 * place + 4] = w
 
     @ti.func
     def sort(i, g: ti.template()):
-        kept = 0
+        begin, kept, others = at(i, 0, g), 0, 0
         for s in range(g.near.count[i]):
             entry = g.near.entries[slot(i, s, g.atoms.n, g.near.width, of_list)]
-            d = vector_of(entry, i, g)
-            if d.dot(d) < g.limits.side2:
-                key, t = key_of(entry, g.verlet.shift_bits, g.atoms.ident), kept
-                while t > 0 and g.sides.keys[at(i, ti.max(t - 1, 0), g)] > key:
-                    g.sides.keys[at(i, t, g)] = g.sides.keys[at(i, t - 1, g)]
-                    t -= 1
-                g.sides.keys[at(i, t, g)] = key
-                kept += 1
-        g.sides.count[i] = kept
-        for s in range(kept):
-            keep(i, at(i, s, g), g.sides.keys[at(i, s, g)], g)
+            d, place = vector_of(entry, i, g), begin + kept
+            # Without a branch: the next one overwrites one that is too far.
+            g.sides.found[place] = key_of(entry, g.verlet.shift_bits, g.atoms.ident)
+            for q in ti.static(range(3)):
+                g.sides.vectors[3 * place + q] = d[q]
+            kept += ti.cast(d.dot(d) < g.limits.side2, ti.i32)
+        for run in range((kept + RUN - 1) // RUN):
+            others += sort_run(i, begin + run * RUN, begin + kept - 1, g)
+        for place in range(begin + kept, begin + g.sides.width):
+            g.sides.keys[place] = NO_KEY
+        g.sides.count[i], g.sides.first[i] = kept, others
+
+    @ti.func
+    def found_vector(place, g: ti.template()):
+        return ti.Vector([g.sides.vectors[3 * place + q] for q in ti.static(range(3))])
+
+    @ti.func
+    def sort_run(i, first, last, g: ti.template()):
+        """Bring entries side by side to their places, the last one instead of those behind it; how many others own."""
+        begin, others, w = at(i, 0, g), 0, ti.Vector.zero(ti.f64, RUN)
+        keys, there = ti.Vector.zero(ti.i32, RUN), ti.Vector.zero(ti.i32, RUN)
+        for m in range(RUN):
+            place = ti.min(first + m, last)
+            d = found_vector(place, g)
+            keys[m], there[m], w[m] = g.sides.found[place], begin, d.dot(d)
+        for m in range(RUN):
+            w[m] = function.pair(w[m])
+            others += ti.cast(first + m <= last and not is_own(i, keys[m], g), ti.i32)
+        for t in range(begin, last + 1):
+            for m in range(RUN):
+                there[m] += ti.cast(g.sides.found[t] < keys[m], ti.i32)
+        for m in range(ti.min(RUN, last + 1 - first)):
+            j = g.places[keys[m] >> g.verlet.shift_bits]
+            keep(there[m], j, keys[m], found_vector(first + m, g), w[m], g)
+        return others
 
     @ti.func
     def collect(i, lane, g: ti.template()):
@@ -171,8 +204,10 @@ def side_functions(function: TripletFunction, backend: str) -> SimpleNamespace:
             key, there = g.sides.found[place], begin
             for s in range(count):
                 there += ti.cast(g.sides.found[begin + s] < key, ti.i32)
-            g.sides.keys[there] = key
-            keep(i, there, key, g)
+            bits = g.verlet.shift_bits
+            j = g.places[key >> bits]
+            d = vector_of((j << bits) | (key & ((1 << bits) - 1)), i, g)
+            keep(there, j, key, d, function.pair(d.dot(d)), g)
             if g.sides.turn[place] >= 0:
                 g.sides.pairs[g.sides.first[i] + g.sides.turn[place]] = there
 

@@ -2,8 +2,9 @@
 
 For an entry j of an atom's row (`near_sides`) the slope of the energy to r_ij^2 is summed over the other entries k, in the
 order of the user's numbers, so sums do not depend on how the list stands; F_i = 2 sum_j slope_ij (r_j - r_i), and energies and
-virials as in `triple_forces`. Only the atom that a pair belongs to sums, over its row, and leaves the result with both. On a CPU
-an atom goes through its pairs of entries once. On a GPU a thread has a pair.
+virials as in `triple_forces`. Only the atom that a pair belongs to sums, over its row, and leaves the result with both. On a GPU
+a thread has a pair. On a CPU a thread has several of one atom, side by side (`near_sides`), and drops what is out of range after
+it has been computed, as a branch would cost more.
 """
 
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any
 
 from taichimd.core.arguments import Array, View, kernel, types_of
 from taichimd.core.runtime import computed_in, ti
-from taichimd.enumerate.near_sides import Limits, side_functions, sides_of, threads_of_search
+from taichimd.enumerate.near_sides import RUN, Limits, side_functions, sides_of, threads_of_search
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.queued import goes
 from taichimd.enumerate.reproducible_sum import empty_sums
@@ -22,6 +23,10 @@ from taichimd.neighbours.control import CONTROL
 from taichimd.neighbours.rows import NearRows, VerletRows, row_layout, whole_warps
 from taichimd.system.state import Atoms
 
+SHARES = 8
+"""Turns of a CPU's loop for each atom, of which one is used: the runtimes give a thread 512 turns or more."""
+FEW = 4096
+"""Atoms whose rows a CPU's cache holds: up to here neighbours need not be computed one after the other."""
 PLACES = Array("i32", "n", "place of each user's number")
 
 
@@ -52,8 +57,9 @@ def near_triangle_kernel(
     """
     many, columns = threads_of_row(row_layout(backend)), 5 if everything else 1
     searchers, on_gpu = threads_of_search(backend), backend == "cuda"
+    turns_of_atom = many if on_gpu else SHARES
     outputs, terms = (Outputs, NUMBERS) if everything else (Outputs.only("force"), 3)
-    side = side_functions(function, backend)
+    side, width = side_functions(function, backend), 5 + function.width
 
     @ti.func
     def vector(j, g: ti.template()):
@@ -63,7 +69,7 @@ def near_triangle_kernel(
     def about(j, g: ti.template()):
         """What is known of an entry, and constants of it."""
         constants = function.constants(g.sides.known[5 * j + 3])
-        found = ti.Vector.zero(ti.f64, 5 + function.width)
+        found = ti.Vector.zero(ti.f64, width)
         for q in ti.static(range(5)):
             found[q] = g.sides.known[5 * j + q]
         for q in ti.static(range(function.width)):
@@ -109,8 +115,9 @@ def near_triangle_kernel(
         return ti.Vector([g.sides.sums[columns * j + q] for q in ti.static(range(columns))])
 
     @ti.func
-    def put_opposite(i, j, found, g: ti.template()):
-        """Leave the sums of entry j of atom i with the opposite entry; vectors begin there."""
+    def put_both(i, j, found, g: ti.template()):
+        """Leave the sums of entry j of atom i with it, and with the opposite entry, where vectors begin at the other atom."""
+        put(j, found, g)
         there, d = found, vector(j, g)
         if ti.static(everything):
             for q in ti.static(range(3)):
@@ -130,39 +137,49 @@ def near_triangle_kernel(
             c = o.dot(o)
             if k != j and c < side2:
                 total += terms_of(strengths, k, one, about(k, g), c, function.pair(c), g)
-        put(j, total, g)
-        put_opposite(i, j, total, g)
+        put_both(i, j, total, g)
 
     @ti.func
-    def sum_of_atom(i, g: ti.template()):
-        """The same sums in the same order, of all own entries: both entries of a pair are added to when it is met."""
-        count, first = g.sides.count[i], 0
-        while first < count and not side.is_own(i, g.sides.keys[side.at(i, ti.min(first, count - 1), g)], g):
-            first += 1
-        for s in range(first, count):
-            put(side.at(i, s, g), ti.Vector.zero(ti.f64, columns), g)
-        for s in range(count):
-            j, met = side.at(i, s, g), 0
-            d, one, total = vector(j, g), about(j, g), ti.Vector.zero(ti.f64, columns)
-            if s >= first:
-                total = got(j, g)
-            strengths = strengths_of(i, j, g)
-            # Without a branch, which half of the pairs would take.
-            for t in range(ti.max(s + 1, first), count):
-                o = vector(side.at(i, t, g), g) - d
+    def sums_of_run(i, begin, last, g: ti.template()):
+        """The same sums of entries side by side, each in the same order, of the last one instead of those behind it."""
+        one, total = ti.Matrix.zero(ti.f64, width, RUN), ti.Matrix.zero(ti.f64, columns, RUN)
+        strengths = ti.Vector.zero(ti.i32, RUN)
+        for m in range(RUN):
+            j = ti.min(begin + m, last)
+            found = about(j, g)
+            for q in ti.static(range(width)):
+                one[q, m] = found[q]
+            strengths[m] = strengths_of(i, j, g)
+        for k in range(side.at(i, 0, g), last + 1):
+            other = ti.Vector([g.sides.known[5 * k + q] for q in ti.static(range(5))])
+            for m in range(RUN):
+                own = ti.Vector([one[q, m] for q in ti.static(range(width))])
+                o = ti.Vector([other[q] - own[q] for q in ti.static(range(3))])
                 c = o.dot(o)
-                g.sides.met[side.at(i, met, g)] = t
-                g.sides.met_r2[side.at(i, met, g)] = c
-                met += ti.cast(c < g.limits.side2, ti.i32)
-            for m in range(met):
-                k, c = side.at(i, g.sides.met[side.at(i, m, g)], g), g.sides.met_r2[side.at(i, m, g)]
-                other, w_c = about(k, g), function.pair(c)
-                if s >= first:
-                    total += terms_of(strengths, k, one, other, c, w_c, g)
-                put(k, got(k, g) + terms_of(strengths_of(i, k, g), j, other, one, c, w_c, g), g)
-            if s >= first:
-                put(j, total, g)
-                put_opposite(i, j, total, g)
+                found = terms_of(strengths[m], k, own, other, c, function.pair(c), g)
+                does = c < g.limits.side2 and k != begin + m
+                for q in ti.static(range(columns)):
+                    total[q, m] += ti.select(does, found[q], 0.0)
+        for m in range(ti.min(RUN, last + 1 - begin)):
+            put_both(i, begin + m, ti.Vector([total[q, m] for q in ti.static(range(columns))]), g)
+
+    @ti.func
+    def whole(number, of):
+        return (number + of - 1) // of * of
+
+    @ti.func
+    def sums_of_turn(turn, g: ti.template()):
+        """The sums of a run, on a CPU."""
+        runs, each = whole(g.sides.width, RUN) // RUN, whole(g.atoms.n, SHARES) // SHARES
+        i = turn // runs
+        # Atoms on one side of a structure can have more own entries: few atoms are dealt to threads one by one.
+        if g.atoms.n <= FEW:
+            i = i % each * SHARES + i // each
+        if i < g.atoms.n:
+            begin = side.at(i, g.sides.first[i] + turn % runs * RUN, g)
+            last = side.at(i, g.sides.count[i] - 1, g)
+            if begin <= last:
+                sums_of_run(i, begin, last, g)
 
     @ti.func
     def add(sums: ti.template(), j, g: ti.template()):
@@ -178,7 +195,7 @@ def near_triangle_kernel(
         with_pair(sums, d, slope, u, moment, everything)
 
     @ti.func
-    def of_pairs(slots, most_pairs, g: ti.template()):
+    def of_pairs(slots, turns, most_pairs, g: ti.template()):
         if ti.static(on_gpu):
             for thread in range(g.atoms.n * searchers):
                 side.collect(thread // searchers, thread % searchers, g)
@@ -189,20 +206,24 @@ def near_triangle_kernel(
                 if number < g.sides.total[0]:
                     sum_of_pair(g.sides.pairs[number], g)
         else:
-            for i in range(g.atoms.n):
+            for turn in range(g.atoms.n * SHARES):
+                if turn % SHARES == 0 and goes(g.when, g.control) == 1:
+                    side.sort(turn // SHARES, g)
+            for turn in range(turns):
                 if goes(g.when, g.control) == 1:
-                    side.sort(i, g)
-            for i in range(g.atoms.n):
-                if goes(g.when, g.control) == 1:
-                    sum_of_atom(i, g)
+                    sums_of_turn(turn, g)
 
     @computed_in(ti.f64)
-    def of_atoms(slots, most_pairs, threads, g: ti.template(), out: ti.template()):
-        of_pairs(slots, most_pairs, g)
-        for thread in range(threads):
-            i = ti.min(thread // many, g.atoms.n - 1)
+    def of_atoms(slots, turns, most_pairs, threads, g: ti.template(), out: ti.template()):
+        of_pairs(slots, turns, most_pairs, g)
+        for turn in range(threads):
+            thread = turn
             # Threads beyond the last atom stay for the sums across a warp.
-            does = thread < g.atoms.n * many and goes(g.when, g.control) == 1
+            does = turn < g.atoms.n * many
+            if ti.static(not on_gpu):
+                thread, does = turn // SHARES, turn % SHARES == 0
+            i = ti.min(thread // many, g.atoms.n - 1)
+            does = does and goes(g.when, g.control) == 1
             sums = empty_sums(terms)
             if does:
                 j = thread % many
@@ -227,12 +248,13 @@ def near_triangle_kernel(
             when=when,
         )
         # Worked out before the loops, where that costs a GPU no kernel of its own.
-        slots, threads = atoms.n * sides.width, atoms.n * many
+        slots, threads = atoms.n * sides.width, atoms.n * turns_of_atom
         most_pairs = slots // 2
+        turns = whole(atoms.n, SHARES) * (whole(sides.width, RUN) // RUN)
         if ti.static(many > 1):
             threads = whole_warps(threads)
         if ti.static(on_gpu):
             sides.total[0] = 0
-        of_atoms(slots, most_pairs, threads, g, out)
+        of_atoms(slots, turns, most_pairs, threads, g, out)
 
     return near_triangles

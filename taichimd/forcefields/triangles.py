@@ -129,15 +129,13 @@ class TriangleEvaluator(Evaluator):
         if self._sides.width == width and self._columns >= (5 if everything else 1):
             return
         n, self._columns = self._state.n, 5 if everything else 1
-        memory.require(
-            (60 + 8 * self._columns) * n * width, 5 * n * width, "sides of triangles", memory.FEWER
-        )
-        lengths = {"1": 1, "n": n, "n width": n * width, "5 n width": 5 * n * width}
-        lengths["columns n width"] = self._columns * n * width
-        types = {"i32": ti.i32, "f64": ti.f64}
-        arrays = sides_of(self._made_for[2]).fields[1:]
+        lengths = {"1": 1, "n": n, "n width": n * width, "columns n width": self._columns * n * width}
+        lengths |= {"3 n width": 3 * n * width, "5 n width": 5 * n * width}
+        arrays = [(name, f.type, lengths[f.length]) for name, f in sides_of(self._made_for[2]).fields[1:]]
+        size = sum(memory.bytes_of_number(_TYPES[kind]) * length for _, kind, length in arrays)
+        memory.require(size, lengths["5 n width"], "sides of triangles", memory.FEWER)
         self._sides = Sides(
-            width, **{name: ti.ndarray(types[f.type], lengths[f.length]) for name, f in arrays}
+            width, **{name: ti.ndarray(_TYPES[kind], length) for name, kind, length in arrays}
         )
 
     def _column(self) -> Any:
@@ -181,6 +179,7 @@ class TriangleEvaluator(Evaluator):
         return [None if lost else in_ev(whole) for whole, lost in self._energy.found()]
 
 
+_TYPES = {"i32": ti.i32, "f64": ti.f64}
 OF_PAIRS = Tiling(32, 2, 16, 1)
 """Few pairs for each thread, which has up to five sums of each."""
 _CURE = 'use fewer atoms, a cutoff, or enumeration="direct"'

@@ -20,6 +20,7 @@ from taichimd import (
     relax,
 )
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
+from taichimd.enumerate import near_triangles
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -155,6 +156,19 @@ def test_bits_do_not_depend_on_where_atoms_stand():
         assert np.array_equal(first.forces, second.forces)
         assert np.array_equal(first.virials, second.virials)
         assert first.energy == second.energy
+
+
+def test_bits_do_not_depend_on_how_threads_share_atoms(monkeypatch):
+    """Few atoms are dealt one by one, many in pieces; a row is longer than what is computed side by side."""
+    atoms = cloud(203, 24.0, 5, symbols=["Ar", "Kr", "Xe"], least=3.0, pbc=True)
+    forcefield = AxilrodTeller(MIXED, 9.0, 7.5)
+    few = evaluated(atoms, forcefield)
+    near_triangles.near_triangle_kernel.cache_clear()
+    monkeypatch.setattr(near_triangles, "FEW", 100)
+    many = evaluated(atoms, forcefield)
+    near_triangles.near_triangle_kernel.cache_clear()
+    for name in ("forces", "energies", "virials"):
+        np.testing.assert_array_equal(getattr(few, name), getattr(many, name))
 
 
 @pytest.mark.parametrize("cutoff", [8.0, None])
