@@ -29,7 +29,7 @@ from taichimd.io.structures import UNUSED
 from taichimd.observables.estimators.green_kubo import GreenKubo
 from taichimd.observables.estimators.series import Mean, mean_of
 from taichimd.observables.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
-from taichimd.observables.transport.runs import RunSamples, RunUnderWay, read_run, write_run
+from taichimd.observables.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
 from taichimd.observables.transport.sampling import Progress, sample_runs
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.batchable import why_alone
@@ -110,15 +110,17 @@ def thermal_conductivity(
     record = potential.describe(system.get_chemical_symbols())
     identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}
     runs = _Runs(folder, identity, record)
-    found = {number: one for number in range(settings.runs) if (one := runs.finished(number)) is not None}
+    found = {
+        number: one for number in range(settings.runs) if (one := runs.read(RunSamples, number)) is not None
+    }
     missing = [number for number in range(settings.runs) if number not in found]
     for group in _groups(missing, runs, potential, settings, len(system)):
-        begun = {number: place for number in group if (place := runs.begun(number)) is not None}
+        begun = {number: place for number in group if (place := runs.read(RunUnderWay, number)) is not None}
         ended = sample_runs(system, potential, settings, group, should_stop, progress, begun, runs.keep)
         if ended is None:
             break
         for number, samples in zip(group, ended, strict=True):
-            runs.finish(number, samples)
+            runs.keep(number, samples)
             found[number] = samples
     all_of = [found[number] for number in sorted(found)]
     return conductivity(all_of, settings, volume_of(system, settings), len(system)) if all_of else None
@@ -134,30 +136,20 @@ class _Runs:
     def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
         self._folder, self._of = folder, (identity, record)
 
-    def _file(self, number: int, kind: str) -> Path:
+    def _file(self, kind: type[RunSamples | RunUnderWay], number: int) -> Path:
         assert self._folder is not None
-        return self._folder / f"run-{number + 1:02d}{kind}"
+        return self._folder / f"run-{number + 1:02d}{'' if kind is RunSamples else '.part'}.npz"
 
-    def finished(self, number: int) -> RunSamples | None:
-        """Samples of a run that has ended; None if it has not."""
-        return None if self._folder is None else read_run(RunSamples, self._file(number, ".npz"), *self._of)
+    def read(self, kind: type[Run], number: int) -> Run | None:
+        """A run, finished or under way; None if there is none."""
+        return None if self._folder is None else read_run(kind, self._file(kind, number), *self._of)
 
-    def begun(self, number: int) -> RunUnderWay | None:
-        """A run under way; None if it has not begun."""
-        if self._folder is None:
-            return None
-        return read_run(RunUnderWay, self._file(number, ".part.npz"), *self._of)
-
-    def keep(self, number: int, run: RunUnderWay) -> None:
-        """Keep a run under way."""
+    def keep(self, number: int, run: RunSamples | RunUnderWay) -> None:
+        """Keep a run; one that is finished is no longer under way."""
         if self._folder is not None:
-            write_run(self._file(number, ".part.npz"), *self._of, run)
-
-    def finish(self, number: int, samples: RunSamples) -> None:
-        """Keep a run that has ended."""
-        if self._folder is not None:
-            write_run(self._file(number, ".npz"), *self._of, samples)
-            self._file(number, ".part.npz").unlink(missing_ok=True)
+            write_run(self._file(type(run), number), *self._of, run)
+            if isinstance(run, RunSamples):
+                self._file(RunUnderWay, number).unlink(missing_ok=True)
 
 
 def _groups(
@@ -174,7 +166,7 @@ def _groups(
         most = 1
     places: dict[Any, list[int]] = {}
     for number in missing:
-        begun = runs.begun(number) if most > 1 else None
+        begun = runs.read(RunUnderWay, number) if most > 1 else None
         places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(number)
     if most == 1:
         return [[number] for number in missing]
