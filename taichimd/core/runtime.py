@@ -101,10 +101,11 @@ host."""
 
 
 def _warps() -> bool:
-    asked = os.environ.get("TAICHIMD_WARPS") or "1"
-    if asked not in ("0", "1"):
-        raise BackendError(f"TAICHIMD_WARPS is '{asked}', expected 0 or 1")
-    return asked == "1"
+    if asked := os.environ.get("TAICHIMD_WARPS"):
+        if asked not in ("0", "1"):
+            raise BackendError(f"TAICHIMD_WARPS is '{asked}', expected 0 or 1")
+        return asked == "1"
+    return NAME == "quadrants"
 
 
 WARPS = _warps()

@@ -64,9 +64,11 @@ def test_taichi_compiles_exchanges_of_each_type(numbers, dtype):
     assert (sums.to_numpy() == numbers).all()
 
 
-def test_warps_can_be_refused(monkeypatch):
+@pytest.mark.parametrize(("name", "together"), [("taichi", False), ("quadrants", True)])
+def test_warps_are_asked_for(monkeypatch, name, together):
+    monkeypatch.setattr(runtime, "NAME", name)
     monkeypatch.delenv("TAICHIMD_WARPS", raising=False)
-    assert runtime._warps() is True
+    assert runtime._warps() is together
     for asked in ("0", "1"):
         monkeypatch.setenv("TAICHIMD_WARPS", asked)
         assert runtime._warps() is (asked == "1")
