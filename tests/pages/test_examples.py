@@ -122,7 +122,8 @@ def test_native_labels_score_lower_than_shuffled_ones(script):
 
 @pytest.mark.long
 @pytest.mark.runtime("quadrants")
-def test_hydrogen_burns_to_water(script, folder):
+def test_hydrogen_burns_to_water(script, folder, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["hydrogen_combustion.py"])
     out = script("hydrogen_combustion.py")
     table = read_table(folder / "hydrogen-combustion" / "species.csv")
     assert [table[name][0] for name in ("H2", "H2O")] == [40, 0]
