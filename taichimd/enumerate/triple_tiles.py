@@ -158,7 +158,7 @@ def tile_kernels(
         return factor
 
     @ti.func
-    def join(total: ti.template(), i, j, k, end, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
+    def join(total: ti.template(), i, j, k, tiles, own, near, far, placed: ti.template(), nu: ti.template(), once: ti.template(), masked: ti.template()):  # fmt: skip
         """Add the triples of a thread's pairs with atom k; masked: those that count, where tiles are the same."""
         for m in ti.static(range(all_pairs)):
             r, s = ti.static(m // each, m % each)
@@ -182,7 +182,7 @@ def tile_kernels(
                     total[all_pairs + m] += counted(
                         function.energy(c, a, b, o, w_b, w_c), factor, does, masked
                     )
-                    d = placed.pos[k] - placed.pos[ti.min(x, end - 1)]
+                    d = placed.pos[k] - placed.pos[ti.min(x, tiles[3] - 1)]
                     for q in ti.static(range(3)):
                         total[(2 + q) * all_pairs + m] += f * d[q]
 
@@ -200,11 +200,11 @@ def tile_kernels(
 
     @ti.func
     def tile_after(item, number, span):
-        """Of the ring of tiles."""
+        """Of the ring of tiles: the three of an item, and the end of their system."""
         tile, tiles = item[2] + number, (span[1] - span[0] + side - 1) // side
         if tile >= tiles:
             tile -= tiles
-        return ti.Vector([item[0], item[1], tile])
+        return ti.Vector([item[0], item[1], tile, span[1]])
 
     @ti.func
     def shared_tiles(total: ti.template(), lane, i, j, item, own, span, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
@@ -242,7 +242,7 @@ def tile_kernels(
                             near[each + r] = near_w[t, down + r * high]
                             far[r] = far_d[t, right + r * wide]
                             far[each + r] = far_w[t, right + r * wide]
-                        join(total, i, j, at + t, end, tiles, own, near, far, placed, nu, once, masked)
+                        join(total, i, j, at + t, tiles, own, near, far, placed, nu, once, masked)
 
     @ti.func
     def own_tiles(total: ti.template(), i, j, item, own, span, placed: ti.template(), nu: ti.template(), once: ti.template()):  # fmt: skip
@@ -260,7 +260,7 @@ def tile_kernels(
                                 placed.pos[ti.min(i + r, end - 1)], placed.pos[k]
                             )
                             far[r], far[each + r] = pair_of(placed.pos[ti.min(j + r, end - 1)], placed.pos[k])
-                        join(total, i, j, k, end, tiles, own, near, far, placed, nu, once, masked)
+                        join(total, i, j, k, tiles, own, near, far, placed, nu, once, masked)
 
     @ti.func
     def span_of(item, items: ti.template(), spans: ti.template()):
