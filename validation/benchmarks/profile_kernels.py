@@ -103,8 +103,8 @@ def with_names(
     return [kernel for kernel in found if kernel["loop"] or kernel["part_of_time"] >= 0.01]
 
 
-def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
-    """The kernels of ncu's table, one line for each launch and metric."""
+def launches_of(rows: list[list[str]]) -> dict[str, list[dict[str, float]]]:
+    """Launches by the name of their kernel, of ncu's table with one line for each launch and metric."""
     header = rows[0]
     at_id, at_name, at_metric, at_unit, at_value = (
         header.index(name) for name in ("ID", "Kernel Name", "Metric Name", "Metric Unit", "Metric Value")
@@ -117,14 +117,24 @@ def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
         if len(row) == len(header) and row[at_metric] in names:
             value = float(row[at_value].replace(",", "") or "nan") * scales.get(row[at_unit], 1.0)
             launches.setdefault((row[at_name], row[at_id]), {})[names[row[at_metric]]] = value
-    total = sum(launch["us"] for launch in launches.values())
-    kernels = []
-    for name in dict.fromkeys(name for name, _ in launches):
-        mine = [launch for (kernel, _), launch in launches.items() if kernel == name]
-        part = sum(launch["us"] for launch in mine) / total
-        longest = max(mine, key=lambda launch: launch["us"])
-        kernels.append({"kernel": name, "launches": len(mine), "part_of_time": part, **longest})
-    return kernels
+    found: dict[str, list[dict[str, float]]] = {}
+    for (name, _), launch in launches.items():
+        found.setdefault(name, []).append(launch)
+    return found
+
+
+def summary(rows: list[list[str]]) -> list[dict[str, Any]]:
+    """The kernels of ncu's table: the longest launch of each, and its part of the time."""
+    launches = launches_of(rows)
+    sums = {name: sum(launch["us"] for launch in each) for name, each in launches.items()}
+    total = sum(sums.values())
+    return [
+        {
+            "kernel": name, "launches": len(each), "part_of_time": sums[name] / total,
+            **max(each, key=lambda launch: launch["us"]),
+        }
+        for name, each in launches.items()
+    ]  # fmt: skip
 
 
 def run(case: str, decomposition: str, names: str, options: argparse.Namespace) -> None:

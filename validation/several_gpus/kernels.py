@@ -1,7 +1,8 @@
 """How long do the kernels of a step of several processes take, of one process, by Nsight Compute?
 
-Run `ncu --csv --metrics gpu__time_duration.sum -s 700 -c 1500 python -m validation.several_gpus.kernels
---run`, keep what it prints in a file, then `python -m validation.several_gpus.kernels --read FILE`.
+Run `ncu --clock-control none --csv --metrics gpu__time_duration.sum -s 700 -c 1500 python -m
+validation.several_gpus.kernels --run`, keep what it prints in a file, then `python -m
+validation.several_gpus.kernels --read FILE`.
 """
 
 import argparse
@@ -10,9 +11,8 @@ import re
 import statistics
 from pathlib import Path
 
+from validation.benchmarks.profile_kernels import launches_of
 from validation.common import RESULTS, provenance, table, write_json
-
-UNITS = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}
 
 
 def main() -> None:
@@ -49,14 +49,12 @@ def run(case: str, atoms: int) -> None:
 
 
 def kernels(path: Path) -> list[dict[str, float | str]]:
-    """Parallel loops of more than a block, longest sums first."""
+    """The parallel loops, longest sums first."""
     lines = [line for line in path.read_text(errors="replace").splitlines() if line.startswith('"')]
     times: dict[str, list[float]] = {}
-    for row in csv.DictReader(lines):
-        if "duration" in row["Metric Name"]:
-            name = re.sub(r"_c\d+_\d+_kernel_(\d+)_\w+", r", loop \1", row["Kernel Name"])
-            us = float(row["Metric Value"].replace(",", "")) * UNITS[row["Metric Unit"]]
-            times.setdefault(name, []).append(us)
+    for name, launches in launches_of(list(csv.reader(lines))).items():
+        loop = re.sub(r"_c\d+_\d+_kernel_(\d+)_\w+", r", loop \1", name)
+        times.setdefault(loop, []).extend(launch["us"] for launch in launches)
     by_sum = sorted(times.items(), key=lambda item: -sum(item[1]))
     return [
         {"kernel": name, "launches": len(each), "median_us": statistics.median(each), "sum_us": sum(each)}
