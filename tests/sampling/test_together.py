@@ -13,6 +13,9 @@ from taichimd.sampling.tempering import Chains
 from taichimd.sampling.together import Sweeps, go_together
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
+PAIRS = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
+MIXED = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
+"""Of argon and krypton: of pairs, and strengths of triples."""
 TEMPERATURES = (80.0, 120.0, 300.0)
 
 
@@ -150,9 +153,7 @@ def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
     """Of several sizes, with fixed atoms, exchanges of two chains and a restart of all."""
     forcefield, sizes = ARGON + AxilrodTeller(nu=45.69), (3, 40, 40, 21)
     if mixed:
-        pairs = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
-        nu = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
-        forcefield = LennardJones(cutoff=6.0, pairs=pairs) + AxilrodTeller(nu)
+        forcefield = LennardJones(cutoff=6.0, pairs=PAIRS) + AxilrodTeller(MIXED)
 
     def made():
         for k, n in enumerate(sizes):
@@ -195,17 +196,12 @@ def mixture():
     return atoms
 
 
-MIXED = {"Ar": 45.7, "Kr": 137.6, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0}
 BOARDS = {
     "pressure": ([argon, lambda: bulk("Ar", cubic=True, a=5.5).repeat((2, 3, 5))], ARGON, {"pressure": 0.05}),
     "open": ([lambda: drop(60, 20.0), slab, argon], ARGON, {}),
     "triples": (
         [mixture, lambda: mixture().repeat((2, 1, 1))],
-        LennardJones(
-            cutoff=5.0,
-            pairs={"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}},
-        )
-        + AxilrodTeller(MIXED, cutoff=5.0, product_cutoff=4.8),
+        LennardJones(cutoff=5.0, pairs=PAIRS) + AxilrodTeller(MIXED, cutoff=5.0, product_cutoff=4.8),
         {"precision": "mixed"},
     ),
     # The first atom sees its own image, and has a full evaluation for each move.
