@@ -13,8 +13,8 @@ NVT at 300 K. The hash of a state covers positions, velocities, forces and charg
 the term which differs most, over the standard deviation of the term through the run. Of 300 atoms of water,
 300 K, the files that a run with `--terms --observe bonds,species` leaves (table, frames, bonds, molecules)
 are the same byte by byte on both (`reaxff_observed_h100.json`). Under Taichi CPU and GPU round differently.
-There 300 atoms of water with the settings of today are 5e-6 Å apart after 1,000 steps (`reaxff_taichi.json`):
-a solve that stops at 1e-6 may do an iteration more on one of them."""
+There 300 atoms of water are 2e-11 Å apart after 1,000 steps at the paper's settings, and 5e-6 Å with those of
+today (`reaxff_taichi.json`): a solve that stops at 1e-6 may do an iteration more on one of them."""
 CONSERVED = """\
 The thermostat is stochastic velocity rescaling with a coupling time of 0.1 ps. The conserved quantity is the
 total energy and what the bath has received. With the constants of LAMMPS the energy is not stationary in the
