@@ -101,11 +101,10 @@ host."""
 
 
 def _warps() -> bool:
-    if asked := os.environ.get("TAICHIMD_WARPS"):
-        if asked not in ("0", "1"):
-            raise BackendError(f"TAICHIMD_WARPS is '{asked}', expected 0 or 1")
-        return asked == "1"
-    return NAME == "quadrants"
+    asked = os.environ.get("TAICHIMD_WARPS") or "1"
+    if asked not in ("0", "1"):
+        raise BackendError(f"TAICHIMD_WARPS is '{asked}', expected 0 or 1")
+    return asked == "1"
 
 
 WARPS = _warps()

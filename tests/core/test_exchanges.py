@@ -64,11 +64,9 @@ def test_taichi_compiles_exchanges_of_each_type(numbers, dtype):
     assert (sums.to_numpy() == numbers).all()
 
 
-@pytest.mark.parametrize(("name", "together"), [("taichi", False), ("quadrants", True)])
-def test_warps_are_asked_for(monkeypatch, name, together):
-    monkeypatch.setattr(runtime, "NAME", name)
+def test_threads_of_a_warp_work_together_unless_told_not_to(monkeypatch):
     monkeypatch.delenv("TAICHIMD_WARPS", raising=False)
-    assert runtime._warps() is together
+    assert runtime._warps()
     for asked in ("0", "1"):
         monkeypatch.setenv("TAICHIMD_WARPS", asked)
         assert runtime._warps() is (asked == "1")

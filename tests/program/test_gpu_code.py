@@ -35,7 +35,7 @@ def test_the_code_of_a_gpu_has_the_bits_of_the_cpu():
     """Rows in chunks, threads that share atoms or have a pair, kicks; lists; a barostat in registers."""
     names = NAMES[runtime.NAME]
     command = [sys.executable, str(Path(bits.__file__).with_name("gpu_code.py")), *names]
-    environment = {**os.environ, "TAICHIMD_RUNTIME": runtime.NAME, "TAICHIMD_WARPS": "1"}
+    environment = {**os.environ, "TAICHIMD_RUNTIME": runtime.NAME}
     output = subprocess.run(command, env=environment, capture_output=True, text=True)
     assert output.returncode == 0, output.stderr
     assert "Warning" not in output.stderr

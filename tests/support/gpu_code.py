@@ -1,6 +1,6 @@
 """The code that only a GPU compiles, run on a CPU: its warps have one thread, its chunks of rows one entry.
 
-Run as a script, with TAICHIMD_WARPS=1 under Taichi, it prints {name: hash} as `bits` does, and how often
+Run as a script, it prints {name: hash} as `bits` does, and how often
 warps were asked for.
 What threads of a warp tell each other is not seen (`warps` has it), nor shared memory of several warps.
 """
