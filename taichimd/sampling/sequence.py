@@ -137,7 +137,7 @@ def sequence_kernels(
         """Of the atom at a place: where it is in memory, where it is, where it is to go, and the number that decides."""
         atom, system = g.order.number_at[place], work[SYSTEM]
         i = g.order.sorted_of[atom]
-        x = g.atoms.pos[i]
+        x = ti.cast(g.placed.pos[place], real)
         y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom - work[BEGIN], g.sweep)
         return i, x, y, chance
 
@@ -202,7 +202,7 @@ def sequence_kernels(
                 for m in ti.static(everywhere):
                     with_term(sums, 1, 0, wholes[m].inside(first + s, j, k, x, y, g, m))
             else:
-                d = g.atoms.pos[g.order.sorted_of[g.order.number_at[j]]] - x
+                d = ti.cast(g.placed.pos[j], real) - x
                 a, b = g.placed.kind[first + s], g.placed.kind[j]
                 for m in ti.static(paired):
                     pair_changes[m](sums, d, d - (y - x), a, b, g.tables[m])
@@ -214,12 +214,12 @@ def sequence_kernels(
         system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
         for s in range(size):
             i, x, y, chance = trial(first + s, work, g, trials)
-            sums = empty_sums(1)
+            log_chance, sums = tallies.log_of(chance), empty_sums(1)
             batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
             change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, system, g.tally)
-            if tallies.accepts(chance, change, up, down, trials.beta[system]) == 1:
+            if tallies.accepts(log_chance, change, up, down, trials.beta[system]) == 1:
                 # All threads write the same: each finds it in the next move.
                 moved |= 1 << s
                 g.atoms.pos[i] = y

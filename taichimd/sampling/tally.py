@@ -35,7 +35,7 @@ class Tally(Bundle):
 
 @cache
 def tally_functions(warps: bool) -> Any:
-    """Device functions `leave`, `found`, `accepts` and `forget`.
+    """Device functions `leave`, `found`, `log_of`, `accepts` and `forget`.
 
     Args:
         warps: whether the threads of a warp work together; else one decides.
@@ -53,6 +53,11 @@ def tally_functions(warps: bool) -> Any:
         if up + down > 0:
             coarse, fine = ti.cast(0.0, ti.f64), ti.cast(0.0, ti.f64)
         return coarse, fine, up, down
+
+    @ti.func
+    def _entry(s, t, moved, system):
+        """The part of move s with atom t, or of s alone where they are the same."""
+        return ENTRIES * system + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
 
     @in_double
     def leave(high, low, thread, entry, tally: ti.template()):
@@ -75,17 +80,17 @@ def tally_functions(warps: bool) -> Any:
         """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
-        # All sums are asked for at once; those of atoms that the batch has not are 0.
+        # Without a branch, all sums are asked for at once; those of atoms that the batch has not are 0.
         for t in ti.static(range(BATCH)):
-            entry = ENTRIES * system + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
-            slot = lane
-            while slot < SLOTS:
-                above += tally.high[entry * SLOTS + slot]
-                below += tally.low[entry * SLOTS + slot]
-                slot += many
-            if lane == 0:
-                up += tally.marks[2 * entry + UP]
-                down += tally.marks[2 * entry + DOWN]
+            entry = _entry(s, t, moved, system)
+            for slot in ti.static(range(0, SLOTS, many)):
+                above += tally.high[entry * SLOTS + slot + lane]
+                below += tally.low[entry * SLOTS + slot + lane]
+        for t in ti.static(range(0, BATCH, many)):
+            mine = ti.min(t + lane, BATCH - 1)
+            entry, counted = _entry(s, mine, moved, system), ti.select(t + lane < BATCH, 1, 0)
+            up += counted * tally.marks[2 * entry + UP]
+            down += counted * tally.marks[2 * entry + DOWN]
         if ti.static(warps):
             above = sum_of(above, 5)
             below = sum_of(below, 5)
@@ -94,10 +99,14 @@ def tally_functions(warps: bool) -> Any:
         return ti.cast(above, ti.f64) * 2.0**-BITS + ti.cast(below, ti.f64) * 2.0 ** (-2 * BITS), up, down
 
     @in_double
-    def accepts(chance, change, up, down, beta):
-        """Whether a move is accepted: 1 or 0."""
+    def log_of(chance):
+        return log(ti.cast(chance, ti.f64))
+
+    @in_double
+    def accepts(log_chance, change, up, down, beta):
+        """Whether a move is accepted: 1 or 0; log_chance: logarithm of a random number between 0 and 1."""
         answer = 0
-        if up == 0 and (down > 0 or log(ti.cast(chance, ti.f64)) < -beta * change):
+        if up == 0 and (down > 0 or log_chance < -beta * change):
             answer = 1
         if ti.static(warps):
             answer = from_first(answer)
@@ -114,4 +123,4 @@ def tally_functions(warps: bool) -> Any:
                 tally.marks[2 * first + k] = 0
             k += many
 
-    return SimpleNamespace(leave=leave, found=found, accepts=accepts, forget=forget)
+    return SimpleNamespace(leave=leave, found=found, log_of=log_of, accepts=accepts, forget=forget)

@@ -32,9 +32,7 @@ def entries_of(s):
 
 
 @pytest.fixture
-def functions(monkeypatch):
-    # Warps decide by this logarithm.
-    monkeypatch.setattr(tally, "log", np.log)
+def functions():
     return tally.tally_functions.__wrapped__(True)
 
 
@@ -57,7 +55,7 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
         exact.with_term(sums, 1, 0, own[lane])
         change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, SYSTEM, given)
         answers = [
-            functions.accepts(np.exp(-at), change, up, down, 1.0)
+            functions.accepts(-at, change, up, down, 1.0)
             for at in (change_of + 1e-9, change_of - 1e-9)
         ]
         warps._exchange("end of a loop", None)
@@ -85,6 +83,6 @@ def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expecte
         functions.leave(sums[0], sums[1], lane, SYSTEM * batch.ENTRIES + s, given)
         warps._exchange("end of a loop", None)
         change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, SYSTEM, given)
-        return functions.accepts(0.5, change, up, down, 1.0)
+        return functions.accepts(np.log(0.5), change, up, down, 1.0)
 
     assert set(warps.run(decide)) == {expected}
