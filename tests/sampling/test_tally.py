@@ -55,8 +55,7 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
         exact.with_term(sums, 1, 0, own[lane])
         change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, SYSTEM, given)
         answers = [
-            functions.accepts(-at, change, up, down, 1.0)
-            for at in (change_of + 1e-9, change_of - 1e-9)
+            functions.accepts(-at, change, up, down, 1.0) for at in (change_of + 1e-9, change_of - 1e-9)
         ]
         warps._exchange("end of a loop", None)
         functions.forget(lane, SYSTEM, given)
