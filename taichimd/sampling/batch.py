@@ -4,10 +4,10 @@ Moves come one after the other, but most of what they change does not depend on 
 the triples of a moving atom with two others that are not in the batch. So a thread goes through pairs of these others once for
 the whole batch. What the two atoms of such a pair share is computed once.
 
-Places of all atoms are cut into tiles of `TILE`, on a ring of an odd number of tiles. Threads side by side have the atoms j of a
-tile, and meet the same third atoms k: those behind j in the own tile, then those of the next tiles, to half of the ring. Each
+Places of all atoms are cut into tiles of `TILE`, on a ring of an odd number of tiles. Each thread of a warp has `EACH` atoms j of
+a tile. All meet the same third atoms k: those behind j in the own tile, then those of the next tiles, to half of the ring. Each
 pair comes once. The way round is cut into equal parts, which are summed in order. What a part is depends on the number of atoms
-alone.
+alone. What belongs to j and a moving atom is taken out of the sum over k.
 
 Triples with two moving atoms are summed apart for each of the states that the two may be in. Those with three moving atoms are
 so few that they wait for the decision.
@@ -21,6 +21,7 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import with_term
 from taichimd.enumerate.triple_tiles import TripletFunction
+from taichimd.neighbours.rows import WARP
 
 BATCH = 8
 """Moves of a batch."""
@@ -30,8 +31,10 @@ ENTRIES = BATCH + 3 * PAIRS
 """Sums: one for each move, then three for each pair (s, t) with s < t: s moves, t has not; t moves, s has not; t moves, s has."""
 WIDTH = 4 * BATCH + 3
 """Numbers that are kept of each atom: of each moving atom r^2 from it and what that gives, before and behind its move; x, y, z."""
-TILE = 32
-FULL = 66_000
+EACH = 2
+"""Atoms j of a thread."""
+TILE = WARP * EACH
+FULL = 33_700
 """Threads that a large GPU has at a time, with many registers."""
 SHORTEST = 16
 """Third atoms that a thread meets, at least."""
@@ -67,13 +70,13 @@ def shares(n: int) -> tuple[int, int]:
     """Parts that the way round the ring of n atoms has; threads of all parts."""
     tiles = -(-n // TILE)
     tiles += 1 - tiles % 2
-    parts = max(1, min(FULL // (TILE * tiles), TILE * ((tiles + 1) // 2) // SHORTEST))
-    return parts, parts * TILE * tiles
+    parts = max(1, min(FULL // (WARP * tiles), TILE * ((tiles + 1) // 2) // SHORTEST))
+    return parts, parts * WARP * tiles
 
 
 def depth(n: int) -> int:
     """Threads, in whole warps, for third atoms of a pair of moving ones."""
-    return -(-n // (DEEP * TILE)) * TILE
+    return -(-n // (DEEP * WARP)) * WARP
 
 
 @cache
@@ -118,38 +121,54 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
 
     @computed_in(ti.f64)
     def bulk(thread, parts, work, g: ti.template(), term: ti.template()):
-        """Changes by all moves with the pairs of a thread, and whether its atom is none of the batch."""
+        """Changes by all moves with the pairs of a thread."""
         begin, end, first, last = work[BEGIN], work[END], work[FIRST], work[LAST]
         tiles = ring_tiles(end - begin)
-        lane, tile, part = thread % TILE, thread // TILE % tiles, thread // TILE // tiles
+        lane, tile, part = thread % WARP, thread // WARP % tiles, thread // WARP // tiles
         j, steps = begin + tile * TILE + lane, TILE * ((tiles + 1) // 2)
-        x = g.placed.pos[ti.min(j, end - 1)]
-        own, run = ti.Matrix.zero(ti.f64, 2 * BATCH, 2), ti.Vector.zero(ti.f64, BATCH)
-        for m in ti.static(range(2 * BATCH)):
-            at = 6 * BATCH * work[SYSTEM] + 3 * m
-            a, w_a = of_pair(ti.Vector([g.tally.ends[at + v] for v in ti.static(range(3))]), x)
-            own[m, 0] = a
-            own[m, 1] = w_a
+        x = ti.Matrix.zero(ti.f64, EACH, 3)
+        own, sums = ti.Matrix.zero(ti.f64, EACH, 2 * BATCH), ti.Matrix.zero(ti.f64, EACH, 2 * BATCH)
+        for e in ti.static(range(EACH)):
+            at = ti.min(j + e * WARP, end - 1)
+            for v in ti.static(range(3)):
+                x[e, v] = g.placed.pos[at][v]
+            for m in ti.static(range(2 * BATCH)):
+                own[e, m] = g.tally.sides[at * WIDTH + 2 * m]
         for t in range(part * steps // parts, (part + 1) * steps // parts):
             k = begin + later(tile * TILE, t, tiles * TILE)
-            if k < end and (k < first or k >= last) and t > ti.select(t < TILE, lane, 0):
+            if k < end and (k < first or k >= last):
                 at = k * WIDTH
                 z = ti.Vector([g.tally.sides[at + 4 * BATCH + v] for v in ti.static(range(3))])
-                c, w_c = of_pair(x, z)
-                shared, factor = function.constants(c), function.energy_factor(c, w_c)
+                c, factor = ti.Vector.zero(ti.f64, EACH), ti.Vector.zero(ti.f64, EACH)
+                shared = ti.Matrix.zero(ti.f64, EACH, function.width)
+                for e in ti.static(range(EACH)):
+                    c2, w_c = of_pair(ti.Vector([x[e, v] for v in ti.static(range(3))]), z)
+                    counts = t > ti.select(t < TILE, lane + e * WARP, 0)
+                    # A pair that does not count may be an atom with itself.
+                    c[e] = ti.select(counts, c2, 1.0)
+                    factor[e] = ti.select(counts, function.energy_factor(c2, w_c), 0.0)
+                    constants = function.constants(c[e])
+                    for v in ti.static(range(function.width)):
+                        shared[e, v] = constants[v]
+                for m in ti.static(range(2 * BATCH)):
+                    b, w_b = g.tally.sides[at + 2 * m], g.tally.sides[at + 2 * m + 1]
+                    for e in ti.static(range(EACH)):
+                        constants = ti.Vector([shared[e, v] for v in ti.static(range(function.width))])
+                        f = function.energy(constants, c[e], own[e, m], b, factor[e], w_b)
+                        if ti.static(n_kinds > 1):
+                            moving, own_atom = first + m // 2, j + e * WARP
+                            f *= strength(ti.min(moving, end - 1), ti.min(own_atom, end - 1), k, g, term)
+                        sums[e, m] += f
+        run = ti.Vector.zero(ti.f64, BATCH)
+        for e in ti.static(range(EACH)):
+            i = j + e * WARP
+            if i < end and (i < first or i >= last):
                 for s in ti.static(range(BATCH)):
-                    energies = ti.Vector.zero(ti.f64, 2)
-                    for v in ti.static(range(2)):
-                        b, w_b = g.tally.sides[at + 4 * s + 2 * v], g.tally.sides[at + 4 * s + 2 * v + 1]
-                        a, w_a = own[2 * s + v, 0], own[2 * s + v, 1]
-                        energies[v] = function.energy(shared, c, a, b, w_a, w_b)
-                    change = energies[1] - energies[0]
-                    if ti.static(n_kinds > 1):
-                        change *= strength(ti.min(first + s, end - 1), ti.min(j, end - 1), k, g, term)
-                    run[s] += factor * change
+                    at = i * WIDTH + 4 * s + 1
+                    run[s] += g.tally.sides[at + 2] * sums[e, 2 * s + 1] - g.tally.sides[at] * sums[e, 2 * s]
         if ti.static(n_kinds == 1):
             run *= g.tables[term][2]
-        return run, j < end and (j < first or j >= last)
+        return run
 
     @computed_in(ti.f64)
     def between(sums: ti.template(), i, j, lane, many, ends, work, g: ti.template(), term: ti.template()):

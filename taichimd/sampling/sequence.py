@@ -31,7 +31,6 @@ from taichimd.sampling.batch import (
     LAST,
     PAIRS,
     SYSTEM,
-    TILE,
     WIDTH,
     batch_functions,
     depth,
@@ -171,22 +170,21 @@ def sequence_kernels(
     @ti.func
     def near_pairs(thread, work, g: ti.template(), trials: ti.template()):
         """Pairs within a cutoff, with atoms that are not in the batch."""
-        s, sums = thread // TILE, empty_sums(1)
+        s, sums = thread // WARP, empty_sums(1)
         if work[FIRST] + s < work[LAST]:
             i, x, y, _ = trial(work[FIRST] + s, work, g, trials)
             for k in ti.static(paired):
-                changes[k](sums, i, thread % TILE, TILE, x, y, work, g, k)
+                changes[k](sums, i, thread % WARP, WARP, x, y, work, g, k)
         tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
 
     @ti.func
     def one_move(thread, work, g: ti.template()):
         """Triples with two atoms that are not in the batch."""
         for k in ti.static(everywhere):
-            run, counts = wholes[k].bulk(thread, g.share.parts[work[SYSTEM]], work, g, k)
+            run = wholes[k].bulk(thread, g.share.parts[work[SYSTEM]], work, g, k)
             for s in ti.static(range(BATCH)):
                 sums = empty_sums(1)
-                if counts:
-                    with_term(sums, 1, 0, run[s])
+                with_term(sums, 1, 0, run[s])
                 tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
 
     @ti.func
@@ -295,7 +293,7 @@ class InSequence:
         parts, threads = np.transpose([shares(size) for size in sizes])
         sides = np.array([-(-2 * BATCH * size // WARP) * WARP for size in sizes])
         deep = np.array([depth(size) for size in sizes])
-        near = BATCH * TILE if any(one.pair for one in terms) else 0
+        near = BATCH * WARP if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
         columns = np.cumsum([0, *sizes]), free, sides, deep, threads, parts
         wide, large, self._most_free = (
