@@ -16,6 +16,7 @@ import numpy as np
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
 from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_double, literals, ti
+from taichimd.core.warps import shuffle
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.triple_tiles import Placed
@@ -207,12 +208,29 @@ def sequence_kernels(
             p += many
 
     @ti.func
+    def end_of(m, system, g: ti.template()):
+        """Where an atom of the batch is before its move (m even), or behind it."""
+        at = 6 * BATCH * system + 3 * m
+        return ti.Vector([ti.cast(g.tally.ends[at + v], real) for v in ti.static(range(3))])
+
+    @ti.func
     def decide(lane, work, g: ti.template(), trials: ti.template()):
         """All moves of a batch, one after the other; forgets their sums."""
         system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
+        known, known_place = ti.cast(0.0, ti.f64), 0
+        if ti.static(many > 1):
+            # Lanes find what belongs to each move side by side.
+            if size > 0:
+                place, _, _, chance = trial(first + ti.min(lane % BATCH, size - 1), work, g, trials)
+                known, known_place = tallies.log_of(chance), place
         for s in range(size):
-            i, x, y, chance = trial(first + s, work, g, trials)
-            log_chance, sums = tallies.log_of(chance), empty_sums(1)
+            i, log_chance, sums = known_place, known, empty_sums(1)
+            if ti.static(many > 1):
+                i, log_chance = shuffle(known_place, s), shuffle(known, s)
+            else:
+                place, _, _, chance = trial(first + s, work, g, trials)
+                i, log_chance = place, tallies.log_of(chance)
+            x, y = end_of(2 * s, system, g), end_of(2 * s + 1, system, g)
             batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
