@@ -16,7 +16,7 @@ from taichimd.neighbours import rows
 from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.skins import Skins
-from taichimd.neighbours.verlet_list import LARGEST_ERROR, VerletList
+from taichimd.neighbours.verlet_list import LARGEST_ERROR, MOST_IMAGES, VerletList
 from taichimd.program.engine import Engine
 from taichimd.system.state import State
 
@@ -201,17 +201,39 @@ def test_atoms_whole_cells_apart_whose_turns_have_one_code():
 @given(data=st.data())
 def test_random_cells(data):
     seed = data.draw(st.integers(0, 2**32 - 1), label="seed")
-    rng = np.random.default_rng(seed)
     pbc = ALL_PBC[data.draw(st.integers(0, 7), label="pbc")]
     n = data.draw(st.integers(1, 9), label="atoms")
     radius = data.draw(st.floats(1.0, 6.0), label="radius")
-    cell = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-0.2, 1.2, (3, 1))
-    frame = make_frame(np.eye(3) if not pbc.any() else cell, pbc)
-    assume(not pbc.any() or frame.heights[pbc].min() > 0.4)
-    positions = rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-0.5, 1.5)
+    positions, cell = random_cell(seed, n)
+    assume(not pbc.any() or make_frame(cell, pbc).heights[pbc].min() > 0.4)
     sure, _ = brute_force(positions, cell, pbc, 0.03)
     assume(not sure)
-    assert_complete(positions, cell, pbc, radius)
+    assert_complete_or_refused(positions, cell, pbc, radius)
+
+
+def test_a_random_cell_of_too_many_images_is_refused():
+    pbc = np.ones(3, bool)
+    positions, cell = random_cell(28127, 7)
+    assert not assert_complete_or_refused(positions, cell, pbc, 1.0)
+
+
+def random_cell(seed, n):
+    """Positions and a cell; positions may be many cells away."""
+    rng = np.random.default_rng(seed)
+    cell = rng.normal(size=(3, 3)) * 10.0 ** rng.uniform(-0.2, 1.2, (3, 1))
+    return rng.normal(size=(n, 3)) * 10.0 ** rng.uniform(-0.5, 1.5), cell
+
+
+def assert_complete_or_refused(positions, cell, pbc, radius):
+    """A list is complete, or refused since entries cannot name so many images. Returns whether it is there."""
+    entries = np.array([entry[2:] for part in brute_force(positions, cell, pbc, radius) for entry in part])
+    fits = not len(entries) or np.prod(2 * np.abs(entries).max(0) + 1) <= MOST_IMAGES
+    if fits:
+        assert_complete(positions, cell, pbc, radius)
+    else:
+        with pytest.raises(CapacityError, match="wrap the positions into the cell"):
+            build(positions, cell, pbc, radius)
+    return fits
 
 
 def test_rows_grow_past_a_thousand_neighbours():
