@@ -214,22 +214,26 @@ def sequence_kernels(
         return ti.Vector([ti.cast(g.tally.ends[at + v], real) for v in ti.static(range(3))])
 
     @ti.func
+    def chance_of(place, work, g: ti.template(), trials: ti.template()):
+        """Of the atom at a place: where it is in memory, and the logarithm of the number that decides."""
+        i, _, _, chance = trial(place, work, g, trials)
+        return i, tallies.log_of(chance)
+
+    @ti.func
     def decide(lane, work, g: ti.template(), trials: ti.template()):
         """All moves of a batch, one after the other; forgets their sums."""
         system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
-        known, known_place = ti.cast(0.0, ti.f64), 0
+        own, own_chance = 0, ti.cast(0.0, ti.f64)
         if ti.static(many > 1):
             # Lanes find what belongs to each move side by side.
-            if size > 0:
-                place, _, _, chance = trial(first + ti.min(lane % BATCH, size - 1), work, g, trials)
-                known, known_place = tallies.log_of(chance), place
+            if lane < size:
+                own, own_chance = chance_of(first + lane, work, g, trials)
         for s in range(size):
-            i, log_chance, sums = known_place, known, empty_sums(1)
+            i, log_chance, sums = own, own_chance, empty_sums(1)
             if ti.static(many > 1):
-                i, log_chance = shuffle(known_place, s), shuffle(known, s)
+                i, log_chance = shuffle(own, s), shuffle(own_chance, s)
             else:
-                place, _, _, chance = trial(first + s, work, g, trials)
-                i, log_chance = place, tallies.log_of(chance)
+                i, log_chance = chance_of(first + s, work, g, trials)
             x, y = end_of(2 * s, system, g), end_of(2 * s + 1, system, g)
             batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
