@@ -225,7 +225,7 @@ def random_cell(seed, n):
 
 
 def assert_complete_or_refused(positions, cell, pbc, radius):
-    """A list is complete, or refused since entries cannot name so many images. Returns whether it is there."""
+    """A list is complete, or refused for more images than entries can name. Returns whether it is there."""
     entries = np.array([entry[2:] for part in brute_force(positions, cell, pbc, radius) for entry in part])
     fits = not len(entries) or np.prod(2 * np.abs(entries).max(0) + 1) <= MOST_IMAGES
     if fits:
