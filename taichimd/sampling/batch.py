@@ -9,6 +9,9 @@ a tile. All meet the same third atoms k: those behind j in the own tile, then th
 pair comes once. The way round is cut into equal parts, which are summed in order. What a part is depends on the number of atoms
 alone. What belongs to j and a moving atom is taken out of the sum over k.
 
+All this is summed while the batch before is decided. So triples with an atom of that one are left out; they are added when its
+atoms have their places.
+
 Triples with two moving atoms are summed apart for each of the states that the two may be in. Those with three moving atoms are
 so few that they wait for the decision.
 """
@@ -39,14 +42,21 @@ FULL = 33_700
 SHORTEST = 16
 """Third atoms that a thread meets, at least."""
 DEEP = 8
-"""Third atoms that a thread meets where two atoms move."""
+"""Third atoms that a thread meets where two atoms are given."""
 
 
-SYSTEM, BEGIN, END, FIRST, LAST = range(5)
-"""What a thread works for, a vector: its system, the places at which that begins and ends, and those of the batch.
+SYSTEM, BEGIN, END, FIRST, LAST, KEPT = range(6)
+"""What a thread works for, a vector: its system, the places at which that begins and ends, those of the batch, and where in the
+tally it is kept: each system has room for two batches.
 
 On a board (`board`) FIRST and LAST are the cells of a colour.
 """
+
+
+@ti.func
+def side_of(j, work):
+    """Where an atom's numbers for a batch begin among those that are kept."""
+    return (2 * j + work[KEPT] % 2) * WIDTH
 
 
 @ti.func
@@ -75,7 +85,7 @@ def shares(n: int) -> tuple[int, int]:
 
 
 def depth(n: int) -> int:
-    """Threads, in whole warps, for third atoms of a pair of moving ones."""
+    """Threads, in whole warps, for third atoms of a pair."""
     return -(-n // (DEEP * WARP)) * WARP
 
 
@@ -111,18 +121,20 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
         """What atom j gives to triples with a moving atom; m: its number, twice, and 1 more behind its move."""
         x, z = ti.cast(x_real, ti.f64), placed.pos[j]
         d2, w = of_pair(x, z)
-        tally.sides[j * WIDTH + 2 * m] = d2
-        tally.sides[j * WIDTH + 2 * m + 1] = w
+        at = side_of(j, work)
+        tally.sides[at + 2 * m] = d2
+        tally.sides[at + 2 * m + 1] = w
         for v in ti.static(range(3)):
             if m == 0:
-                tally.sides[j * WIDTH + 4 * BATCH + v] = z[v]
+                tally.sides[at + 4 * BATCH + v] = z[v]
             if j == work[BEGIN]:
-                tally.ends[6 * BATCH * work[SYSTEM] + 3 * m + v] = x[v]
+                tally.ends[6 * BATCH * work[KEPT] + 3 * m + v] = x[v]
 
     @computed_in(ti.f64)
     def bulk(thread, parts, work, g: ti.template(), term: ti.template()):
-        """Changes by all moves with the pairs of a thread."""
+        """Changes by all moves with the pairs of a thread, of atoms that are neither in this batch nor in the one before."""
         begin, end, first, last = work[BEGIN], work[END], work[FIRST], work[LAST]
+        left_out = first - BATCH
         tiles = ring_tiles(end - begin)
         lane, tile, part = thread % WARP, thread // WARP % tiles, thread // WARP // tiles
         j, steps = begin + tile * TILE + lane, TILE * ((tiles + 1) // 2)
@@ -133,11 +145,11 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
             for v in ti.static(range(3)):
                 x[e, v] = g.placed.pos[at][v]
             for m in ti.static(range(2 * BATCH)):
-                own[e, m] = g.tally.sides[at * WIDTH + 2 * m]
+                own[e, m] = g.tally.sides[side_of(at, work) + 2 * m]
         for t in range(part * steps // parts, (part + 1) * steps // parts):
             k = begin + later(tile * TILE, t, tiles * TILE)
-            if k < end and (k < first or k >= last):
-                at = k * WIDTH
+            if k < end and (k < left_out or k >= last):
+                at = side_of(k, work)
                 z = ti.Vector([g.tally.sides[at + 4 * BATCH + v] for v in ti.static(range(3))])
                 c, factor = ti.Vector.zero(ti.f64, EACH), ti.Vector.zero(ti.f64, EACH)
                 shared = ti.Matrix.zero(ti.f64, EACH, function.width)
@@ -162,47 +174,67 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
         run = ti.Vector.zero(ti.f64, BATCH)
         for e in ti.static(range(EACH)):
             i = j + e * WARP
-            if i < end and (i < first or i >= last):
+            if i < end and (i < left_out or i >= last):
                 for s in ti.static(range(BATCH)):
-                    at = i * WIDTH + 4 * s + 1
+                    at = side_of(i, work) + 4 * s + 1
                     run[s] += g.tally.sides[at + 2] * sums[e, 2 * s + 1] - g.tally.sides[at] * sums[e, 2 * s]
         if ti.static(n_kinds == 1):
             run *= g.tables[term][2]
         return run
 
     @computed_in(ti.f64)
-    def between(sums: ti.template(), i, j, lane, many, ends, work, g: ti.template(), term: ti.template()):
-        """Three sums of triples of atoms i and j of the batch, `ends` their positions: those of `ENTRIES`."""
-        shared, factor = ti.Matrix.zero(ti.f64, 4, function.width + 1), ti.Vector.zero(ti.f64, 4)
-        for m in ti.static(range(4)):
+    def between(
+        sums: ti.template(),
+        i,
+        j,
+        lane,
+        many,
+        ends,
+        states: ti.template(),
+        work,
+        g: ti.template(),
+        term: ti.template(),
+    ):
+        """Triples of atom i, which moves, and atom j. `ends` are positions of i before and behind its move, then those of j.
+
+        With two `states` atom j is in the batch, too, and sums are three of `ENTRIES`. With one it is in the batch before.
+        """
+        both = ti.static(2 * states)
+        shared, factor = ti.Matrix.zero(ti.f64, both, function.width + 1), ti.Vector.zero(ti.f64, both)
+        for m in ti.static(range(both)):
             c, w_c = of_pair(
-                ti.Vector([ends[m // 2, v] for v in ti.static(range(3))]),
-                ti.Vector([ends[2 + m % 2, v] for v in ti.static(range(3))]),
+                ti.Vector([ends[m // states, v] for v in ti.static(range(3))]),
+                ti.Vector([ends[2 + m % states, v] for v in ti.static(range(3))]),
             )
             constants = function.constants(c)
             for v in ti.static(range(function.width)):
                 shared[m, v] = constants[v]
             shared[m, function.width] = c
             factor[m] = function.energy_factor(c, w_c)
+        first, left_out = work[FIRST], work[FIRST] - BATCH * (2 - states)
         k = work[BEGIN] + lane
         while k < work[END]:
-            if k < work[FIRST] or k >= work[LAST]:
-                z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, 4)
-                sides = ti.Matrix.zero(ti.f64, 4, 2)
-                for m in ti.static(range(4)):
+            # Two atoms of the batch before are a pair once.
+            if k < left_out or (j < k and k < first) or k >= work[LAST]:
+                z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, both)
+                sides = ti.Matrix.zero(ti.f64, 2 + states, 2)
+                for m in ti.static(range(2 + states)):
                     d2, w = of_pair(ti.Vector([ends[m, v] for v in ti.static(range(3))]), z)
                     sides[m, 0] = d2
                     sides[m, 1] = w
                 nu = strength(i, j, k, g, term)
-                for m in ti.static(range(4)):
+                for m in ti.static(range(both)):
                     constants = ti.Vector([shared[m, v] for v in ti.static(range(function.width))])
-                    a, w_a = sides[m // 2, 0], sides[m // 2, 1]
-                    b, w_b = sides[2 + m % 2, 0], sides[2 + m % 2, 1]
+                    a, w_a = sides[m // states, 0], sides[m // states, 1]
+                    b, w_b = sides[2 + m % states, 0], sides[2 + m % states, 1]
                     f = function.energy(constants, shared[m, function.width], a, b, w_a, w_b)
                     u[m] = nu * (factor[m] * f)
-                with_term(sums, 3, 0, u[2] - u[0])
-                with_term(sums, 3, 1, u[1] - u[0])
-                with_term(sums, 3, 2, u[3] - u[2])
+                if ti.static(states == 1):
+                    with_term(sums, 1, 0, u[1] - u[0])
+                else:
+                    with_term(sums, 3, 0, u[2] - u[0])
+                    with_term(sums, 3, 1, u[1] - u[0])
+                    with_term(sums, 3, 2, u[3] - u[2])
             k += many
 
     @computed_in(ti.f64)

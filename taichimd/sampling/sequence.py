@@ -1,9 +1,10 @@
 """Trial moves of single atoms, one after the other, in batches: for energies without a cutoff, of one system or several.
 
-A batch has three parallel loops. The first one keeps what atoms give to triples with moving ones, and finds what is between two
-moving atoms and what moves change of pairs with atoms of no batch; the second one goes through all other triples (`batch`). In
-the third one a warp decides on the moves, one after the other. It adds those parts that belong to what has moved by then, and
-computes what moving atoms do to each other.
+There are two parallel loops, in turn. In the long one a warp decides on the moves of a batch, one after the other: it adds
+those parts that belong to what has moved by then, and computes what moving atoms do to each other. Meanwhile the other threads
+go through the triples of the next batch that do not wait for this (`batch`). In the short one threads find what the next batch
+lacks: triples with atoms of the batch before, or with two moving atoms; pairs. They also keep what atoms give to triples of
+the batch behind that. So the tally has room for two batches of each system.
 
 Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they have no order. What a
 part is depends on the number of atoms alone. Systems do the same at the same time, each with threads and sums of its own.
@@ -29,6 +30,7 @@ from taichimd.sampling.batch import (
     END,
     ENTRIES,
     FIRST,
+    KEPT,
     LAST,
     PAIRS,
     SYSTEM,
@@ -45,7 +47,7 @@ from taichimd.system.state import Atoms
 UNROLL = 1 if QUICK_COMPILE else 2
 """Batches of one call."""
 BLOCK = 128
-"""Threads of a block of the large loop."""
+"""Threads of a block of the long loop."""
 
 
 class Order(Bundle):
@@ -59,20 +61,19 @@ class Order(Bundle):
 class Share(Bundle):
     """What a call does, and how threads share it."""
 
-    first: Any = Number("i32", "place in its system of the first atom that moves")
+    batch: Any = Number("i32", "number of the first batch of a call; -1 comes before the first one")
     systems: Any = Number("i32", "how many")
-    wide: Any = Number("i32", "threads of a system in the first loop, whole warps")
+    wide: Any = Number("i32", "threads of a system in the short loop, whole warps")
     all_wide: Any = Number(
         "i32", "threads of all systems: a loop that ends at a product costs a GPU a kernel more"
     )
-    large: Any = Number("i32", "threads of a system in the large loop, whole warps")
-    all_large: Any = Number("i32", "likewise")
+    large: Any = Number("i32", "threads of a system in the long loop, whole warps")
+    all_large: Any = Number("i32", "likewise, and those that decide, which come first")
     deciding: Any = Number("i32", "threads of all systems that decide")
     near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
     begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
     free: Any = Array("i32", "systems", "atoms with trial moves")
-    sides: Any = Array("i32", "systems", "threads, whole warps: for each atom and each position of a batch")
-    depth: Any = Array("i32", "systems", "threads, whole warps, of each pair of a batch")
+    depth: Any = Array("i32", "systems", "threads, whole warps, of each pair of given atoms")
     bulk: Any = Array("i32", "systems", "threads, whole warps, of triples with one moving atom")
     parts: Any = Array("i32", "systems", "of each of their atoms")
 
@@ -111,7 +112,7 @@ def sequence_kernels(
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("high", "low", "marks", "counts", "gain"), share=Share.only("systems", "deciding"))  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("counts", "gain"), share=Share.only("systems"))  # fmt: skip
     def begin(atoms, order, placed, tally, share):
         for i in range(atoms.n):
             place = order.place_of[atoms.ident[i]]
@@ -121,37 +122,53 @@ def sequence_kernels(
             tally.counts[2 * system + ACCEPTED] = 0
             tally.counts[2 * system + ROUGH] = 0
             tally.gain[system] = 0.0
-        for thread in range(share.deciding):
-            tallies.forget(thread % many, thread // many, tally)
 
     @ti.func
     def work_of(system, a: ti.template(), share: ti.template()):
-        """What threads of a system work for, in batch a of a call; an empty batch behind its last one."""
-        begin = share.begins[system]
-        first = begin + share.first + a * BATCH
-        last = ti.min(first + BATCH, begin + share.free[system])
-        return ti.Vector([system, begin, share.begins[system + 1], first, last])
+        """What threads of a system work for, in batch a of a call; an empty batch before its first one, or behind the last."""
+        begin, batch = share.begins[system], share.batch + a
+        first = begin + batch * BATCH
+        last = ti.select(batch < 0, first, ti.min(first + BATCH, begin + share.free[system]))
+        return ti.Vector([system, begin, share.begins[system + 1], first, last, 2 * system + batch % 2])
+
+    @ti.func
+    def memory_of(place, g: ti.template()):
+        """Where the atom at a place is in memory."""
+        return g.order.sorted_of[g.order.number_at[place]]
 
     @ti.func
     def trial(place, work, g: ti.template(), trials: ti.template()):
-        """Of the atom at a place: where it is in memory, where it is, where it is to go, and the number that decides."""
+        """Of the atom at a place: where it is, where it is to go, and the number that decides."""
         atom, system = g.order.number_at[place], work[SYSTEM]
-        i = g.order.sorted_of[atom]
         x = ti.cast(g.placed.pos[place], real)
         y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom - work[BEGIN], g.sweep)
-        return i, x, y, chance
+        return x, y, chance
+
+    @ti.func
+    def end_of(m, work, g: ti.template()):
+        """Where an atom of the batch is before its move (m even), or behind it."""
+        at = 6 * BATCH * work[KEPT] + 3 * m
+        return ti.Vector([ti.cast(g.tally.ends[at + v], real) for v in ti.static(range(3))])
 
     @ti.func
     def keep(thread, work, g: ti.template(), trials: ti.template()):
         """What one atom gives to triples with a moving one."""
         j, m = work[BEGIN] + thread // (2 * BATCH), thread % (2 * BATCH)
         if j < work[END]:
-            _, x, y, _ = trial(ti.min(work[FIRST] + m // 2, work[LAST] - 1), work, g, trials)
+            x, y, _ = trial(ti.min(work[FIRST] + m // 2, work[LAST] - 1), work, g, trials)
             for store in ti.static(stores):
                 store(j, m, ti.select(m % 2 == 1, y, x), work, g.tally, g.placed)
 
+    @ti.func
+    def ends_of(work, wanted, g: ti.template()):
+        """Positions of a batch as rows: `wanted` are places in it, twice, and 1 more behind a move."""
+        ends = ti.Matrix.zero(ti.f64, 4, 3)
+        for m, v in ti.static(ti.ndrange(4, 3)):
+            ends[m, v] = g.tally.ends[6 * BATCH * work[KEPT] + 3 * wanted[m] + v]
+        return ends
+
     @in_double
-    def two_moves(thread, deep, work, g: ti.template(), trials: ti.template()):
+    def two_moves(thread, deep, work, g: ti.template()):
         """Triples with a third atom, of two of a batch; `deep` threads have a pair."""
         pair, first, t = thread // deep, work[FIRST], 1
         while t * (t + 1) // 2 <= pair:
@@ -159,24 +176,35 @@ def sequence_kernels(
         s = pair - t * (t - 1) // 2
         sums = empty_sums(3)
         if first + t < work[LAST]:
-            _, x, y, _ = trial(first + s, work, g, trials)
-            _, u, v, _ = trial(first + t, work, g, trials)
-            ends = ti.Matrix.rows([ti.cast(end, ti.f64) for end in ti.static((x, y, u, v))])
+            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 2 * t, 2 * t + 1]), g)
             for k in ti.static(everywhere):
-                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, work, g, k)
+                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, 2, work, g, k)
         for k in ti.static(range(3)):
-            entry = ENTRIES * work[SYSTEM] + BATCH + 3 * pair + k
+            entry = ENTRIES * work[KEPT] + BATCH + 3 * pair + k
             tallies.leave(sums[k], sums[3 + k], thread, entry, g.tally)
 
+    @in_double
+    def with_decided(thread, deep, work, g: ti.template()):
+        """Triples with an atom of the batch before; `deep` threads have a move and such an atom."""
+        pair, first, sums = thread // deep, work[FIRST], empty_sums(1)
+        s, j = pair % BATCH, first - BATCH + pair // BATCH
+        if first + s < work[LAST] and j >= work[BEGIN]:
+            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 0, 0]), g)
+            for v in ti.static(range(3)):
+                ends[2, v] = g.placed.pos[j][v]
+            for k in ti.static(everywhere):
+                wholes[k].between(sums, first + s, j, thread % deep, deep, ends, 1, work, g, k)
+        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+
     @ti.func
-    def near_pairs(thread, work, g: ti.template(), trials: ti.template()):
+    def near_pairs(thread, work, g: ti.template()):
         """Pairs within a cutoff, with atoms that are not in the batch."""
         s, sums = thread // WARP, empty_sums(1)
         if work[FIRST] + s < work[LAST]:
-            i, x, y, _ = trial(work[FIRST] + s, work, g, trials)
+            i, x, y = memory_of(work[FIRST] + s, g), end_of(2 * s, work, g), end_of(2 * s + 1, work, g)
             for k in ti.static(paired):
                 changes[k](sums, i, thread % WARP, WARP, x, y, work, g, k)
-        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
+        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
 
     @ti.func
     def one_move(thread, work, g: ti.template()):
@@ -186,7 +214,7 @@ def sequence_kernels(
             for s in ti.static(range(BATCH)):
                 sums = empty_sums(1)
                 with_term(sums, 1, 0, run[s])
-                tallies.leave(sums[0], sums[1], thread, ENTRIES * work[SYSTEM] + s, g.tally)
+                tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
 
     @ti.func
     def batch_changes(sums: ti.template(), lane, s, x, y, work, g: ti.template()):
@@ -208,20 +236,14 @@ def sequence_kernels(
             p += many
 
     @ti.func
-    def end_of(m, system, g: ti.template()):
-        """Where an atom of the batch is before its move (m even), or behind it."""
-        at = 6 * BATCH * system + 3 * m
-        return ti.Vector([ti.cast(g.tally.ends[at + v], real) for v in ti.static(range(3))])
-
-    @ti.func
     def chance_of(place, work, g: ti.template(), trials: ti.template()):
         """Of the atom at a place: where it is in memory, and the logarithm of the number that decides."""
-        i, _, _, chance = trial(place, work, g, trials)
-        return i, tallies.log_of(chance)
+        _, _, chance = trial(place, work, g, trials)
+        return memory_of(place, g), tallies.log_of(chance)
 
     @ti.func
     def decide(lane, work, g: ti.template(), trials: ti.template()):
-        """All moves of a batch, one after the other; forgets their sums."""
+        """All moves of a batch, one after the other."""
         system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
         own, own_chance = 0, ti.cast(0.0, ti.f64)
         if ti.static(many > 1):
@@ -234,11 +256,11 @@ def sequence_kernels(
                 i, log_chance = shuffle(own, s), shuffle(own_chance, s)
             else:
                 i, log_chance = chance_of(first + s, work, g, trials)
-            x, y = end_of(2 * s, system, g), end_of(2 * s + 1, system, g)
+            x, y = end_of(2 * s, work, g), end_of(2 * s + 1, work, g)
             batch_changes(sums, lane, s, x, y, work, g)
             for k in ti.static(within):
                 changes[k](sums, i, lane, many, x, y, 0, g, k)
-            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, system, g.tally)
+            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, work[KEPT], g.tally)
             if tallies.accepts(log_chance, change, up, down, trials.beta[system]) == 1:
                 # All threads write the same: each finds it in the next move.
                 moved |= 1 << s
@@ -250,20 +272,23 @@ def sequence_kernels(
                         g.tally.counts[2 * system + ROUGH] = 1
                     else:
                         g.tally.gain[system] += change
-        if size > 0:
-            tallies.forget(lane, system, g.tally)
 
     @ti.func
-    def first_loop(thread, work, g: ti.template(), trials: ti.template()):
-        """What does not depend on the large loop, and what that needs."""
-        sides, deep = g.share.sides[work[SYSTEM]], g.share.depth[work[SYSTEM]]
-        of_pairs = thread - sides
-        if of_pairs < 0:
-            keep(thread, work, g, trials)
-        elif of_pairs < PAIRS * deep:
-            two_moves(of_pairs, deep, work, g, trials)
-        elif of_pairs < PAIRS * deep + g.share.near:
-            near_pairs(of_pairs - PAIRS * deep, work, g, trials)
+    def short(thread, work, then, g: ti.template(), trials: ti.template()):
+        """What batch `work` lacks, and what that behind it, `then`, needs."""
+        deep, lacks = g.share.depth[work[SYSTEM]], work[FIRST] < work[LAST]
+        decided = thread - PAIRS * deep
+        near = decided - BATCH * BATCH * deep
+        if near >= g.share.near:
+            if then[FIRST] < then[LAST]:
+                keep(near - g.share.near, then, g, trials)
+        elif lacks and decided < 0:
+            two_moves(thread, deep, work, g)
+        elif lacks and near < 0:
+            with_decided(decided, deep, work, g)
+        elif lacks:
+            near_pairs(near, work, g)
+        tallies.forget(thread, g.share.wide, then[KEPT], g.tally)
 
     @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP)  # fmt: skip
     def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep):
@@ -273,17 +298,18 @@ def sequence_kernels(
         )  # fmt: skip
         for a in ti.static(range(UNROLL)):
             for thread in range(share.all_wide):
-                work = work_of(thread // share.wide, a, share)
-                if work[FIRST] < work[LAST]:
-                    first_loop(thread % share.wide, work, g, trials)
+                system = thread // share.wide
+                work, then = work_of(system, a, share), work_of(system, a + 1, share)
+                short(thread % share.wide, work, then, g, trials)
             ti.loop_config(block_dim=BLOCK)
             for thread in range(share.all_large):
-                work = work_of(thread // share.large, a, share)
-                own = thread % share.large
-                if work[FIRST] < work[LAST] and own < share.bulk[work[SYSTEM]]:
-                    one_move(own, work, g)
-            for thread in range(share.deciding):
-                decide(thread % many, work_of(thread // many, a, share), g, trials)
+                of_rest = thread - share.deciding
+                if of_rest < 0:
+                    decide(thread % many, work_of(thread // many, a, share), g, trials)
+                else:
+                    then, own = work_of(of_rest // share.large, a + 1, share), of_rest % share.large
+                    if then[FIRST] < then[LAST] and own < share.bulk[then[SYSTEM]]:
+                        one_move(own, then, g)
 
     return begin, move
 
@@ -308,24 +334,24 @@ class InSequence:
         order = np.lexsort((fixed, state.system_of_atoms))
         self._order = Order(integers(order), integers(np.argsort(order)), state.sorted_of)
         self._placed = placed_atoms(n)
-        long = [ti.ndarray(ti.i64, ENTRIES * SLOTS * systems) for _ in range(2)]
-        short = [ti.ndarray(ti.i32, size * systems) for size in (2 * ENTRIES, 2)]
-        doubles = [ti.ndarray(ti.f64, size) for size in (systems, 6 * BATCH * systems, WIDTH * n)]
+        long = [ti.ndarray(ti.i64, 2 * ENTRIES * SLOTS * systems) for _ in range(2)]
+        short = [ti.ndarray(ti.i32, size * systems) for size in (4 * ENTRIES, 2)]
+        doubles = [ti.ndarray(ti.f64, size) for size in (systems, 12 * BATCH * systems, 2 * WIDTH * n)]
         self._tally = Tally(*long, *short, *doubles)
         parts, threads = np.transpose([shares(size) for size in sizes])
         sides = np.array([-(-2 * BATCH * size // WARP) * WARP for size in sizes])
         deep = np.array([depth(size) for size in sizes])
         near = BATCH * WARP if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
-        columns = np.cumsum([0, *sizes]), free, sides, deep, threads, parts
+        columns = np.cumsum([0, *sizes]), free, deep, threads, parts
         wide, large, self._most_free = (
-            int((sides + PAIRS * deep).max()) + near,
+            int((sides + (PAIRS + BATCH * BATCH) * deep).max()) + near,
             int(threads.max()),
             int(free.max()),
         )
         deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
-        loops = wide, systems * wide, large, systems * large, deciding
-        self._share = Share(0, systems, *loops, near, *(integers(one) for one in columns))
+        loops = wide, systems * wide, large, deciding + systems * large, deciding
+        self._share = Share(-1, systems, *loops, near, *(integers(one) for one in columns))
         self._blocks = blocks_for(systems * max(wide, large))
 
     def sweep(self, rows: Any, tables: Any, trials: Each, sweep: int) -> list[tuple[float | None, int]]:
@@ -337,8 +363,8 @@ class InSequence:
         device, state = self._device, self._device.state
         with literals(state.real), grid(self._blocks):
             self._begin(state, self._order, self._placed, self._tally, self._share)
-            for first in range(0, self._most_free, UNROLL * BATCH):
-                self._share.first = first
+            for batch in range(-1, -(-self._most_free // BATCH), UNROLL):
+                self._share.batch = batch
                 self._move(
                     state, self._order, device.lists.verlet, rows, tables, self._placed, self._tally,
                     self._share, trials, sweep,

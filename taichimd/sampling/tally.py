@@ -22,15 +22,17 @@ ACCEPTED, ROUGH = range(2)
 
 
 class Tally(Bundle):
-    """What threads tell each other, system by system."""
+    """What threads tell each other, system by system; of each system two batches have sums and positions."""
 
-    high: Any = Array("i64", "ENTRIES SLOTS systems", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "ENTRIES SLOTS systems", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "2 ENTRIES systems", "UP and DOWN of each sum")
+    high: Any = Array("i64", "2 ENTRIES SLOTS systems", "first parts of sums, in 2^-36 eV")
+    low: Any = Array("i64", "2 ENTRIES SLOTS systems", "second parts, in 2^-72 eV")
+    marks: Any = Array("i32", "4 ENTRIES systems", "UP and DOWN of each sum")
     counts: Any = Array("i32", "2 systems", "ACCEPTED and ROUGH")
     gain: Any = Array("f64", "systems", "change of the energy by accepted moves, eV")
-    ends: Any = Array("f64", "6 BATCH systems", "positions of a batch, before and behind each move, angstrom")
-    sides: Any = Array("f64", "WIDTH n", "see `batch.WIDTH`")
+    ends: Any = Array(
+        "f64", "12 BATCH systems", "positions of a batch, before and behind each move, angstrom"
+    )
+    sides: Any = Array("f64", "2 WIDTH n", "see `batch.WIDTH`; of each atom for two batches")
 
 
 @cache
@@ -55,13 +57,13 @@ def tally_functions(warps: bool) -> Any:
         return coarse, fine, up, down
 
     @ti.func
-    def _entry(s, t, moved, system):
+    def _entry(s, t, moved, kept):
         """The part of move s with atom t, or of s alone where they are the same."""
-        return ENTRIES * system + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
+        return ENTRIES * kept + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
 
     @in_double
     def leave(high, low, thread, entry, tally: ti.template()):
-        """Add what a thread has found to a sum; those of system c begin at c ENTRIES."""
+        """Add what a thread has found to a sum; those of batch `kept` begin at kept ENTRIES."""
         coarse, fine, up, down = within_range(high, low)
         if up == 1:
             tally.marks[2 * entry + UP] = 1
@@ -76,19 +78,19 @@ def tally_functions(warps: bool) -> Any:
             ti.atomic_add(tally.low[slot], ti.cast(fine * 2.0 ** (2 * BITS), ti.i64))
 
     @in_double
-    def found(high, low, lane, s, moved, system, tally: ti.template()):
+    def found(high, low, lane, s, moved, kept, tally: ti.template()):
         """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
         # Without a branch, all sums are asked for at once; those of atoms that the batch has not are 0.
         for t in ti.static(range(BATCH)):
-            entry = _entry(s, t, moved, system)
+            entry = _entry(s, t, moved, kept)
             for slot in ti.static(range(0, SLOTS, many)):
                 above += tally.high[entry * SLOTS + slot + lane]
                 below += tally.low[entry * SLOTS + slot + lane]
         for t in ti.static(range(0, BATCH, many)):
             mine = ti.min(t + lane, BATCH - 1)
-            entry, counted = _entry(s, mine, moved, system), ti.select(t + lane < BATCH, 1, 0)
+            entry, counted = _entry(s, mine, moved, kept), ti.select(t + lane < BATCH, 1, 0)
             up += counted * tally.marks[2 * entry + UP]
             down += counted * tally.marks[2 * entry + DOWN]
         if ti.static(warps):
@@ -113,14 +115,14 @@ def tally_functions(warps: bool) -> Any:
         return answer
 
     @ti.func
-    def forget(lane, system, tally: ti.template()):
-        """Before the next batch of a system."""
-        first, k = ENTRIES * system, lane
+    def forget(thread, threads, kept, tally: ti.template()):
+        """What one of so many threads has to do to make all sums of a batch empty."""
+        first, k = ENTRIES * kept, thread
         while k < ENTRIES * SLOTS:
             tally.high[first * SLOTS + k] = 0
             tally.low[first * SLOTS + k] = 0
             if k < 2 * ENTRIES:
                 tally.marks[2 * first + k] = 0
-            k += many
+            k += threads
 
     return SimpleNamespace(leave=leave, found=found, log_of=log_of, accepts=accepts, forget=forget)

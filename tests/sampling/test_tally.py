@@ -7,13 +7,13 @@ import pytest
 import warps
 
 tally, batch, exact = warps.emulated("sampling.tally", "sampling.batch", "enumerate.reproducible_sum")
-SYSTEM = 1
+KEPT = 1
 BEFORE = 0b101
 """Moves 0 and 2 of a batch were accepted."""
 
 
 def empty():
-    entries = (SYSTEM + 1) * batch.ENTRIES
+    entries = (KEPT + 1) * batch.ENTRIES
     sums = entries * tally.SLOTS
     return SimpleNamespace(
         high=np.zeros(sums, int), low=np.zeros(sums, int), marks=np.zeros(2 * entries, int)
@@ -47,18 +47,16 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
         for entry in range(batch.ENTRIES):
             sums = exact.empty_sums(1)
             exact.with_term(sums, 1, 0, numbers[entry, lane])
-            functions.leave(
-                sums[0], sums[1], lane + warps.WARP * entry, SYSTEM * batch.ENTRIES + entry, given
-            )
+            functions.leave(sums[0], sums[1], lane + warps.WARP * entry, KEPT * batch.ENTRIES + entry, given)
         warps._exchange("end of a loop", None)
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, own[lane])
-        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, SYSTEM, given)
+        change, up, down = functions.found(sums[0], sums[1], lane, s, BEFORE, KEPT, given)
         answers = [
             functions.accepts(-at, change, up, down, 1.0) for at in (change_of + 1e-9, change_of - 1e-9)
         ]
         warps._exchange("end of a loop", None)
-        functions.forget(lane, SYSTEM, given)
+        functions.forget(lane, warps.WARP, KEPT, given)
         return change, answers
 
     counted = entries_of(s)
@@ -79,9 +77,9 @@ def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expecte
         lane = warps.lane()
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, value if lane == 5 else 0.0)
-        functions.leave(sums[0], sums[1], lane, SYSTEM * batch.ENTRIES + s, given)
+        functions.leave(sums[0], sums[1], lane, KEPT * batch.ENTRIES + s, given)
         warps._exchange("end of a loop", None)
-        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, SYSTEM, given)
+        change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, KEPT, given)
         return functions.accepts(np.log(0.5), change, up, down, 1.0)
 
     assert set(warps.run(decide)) == {expected}
