@@ -16,7 +16,16 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
-from taichimd.core.runtime import QUICK_COMPILE, WARPS, blocks_for, grid, in_double, literals, ti
+from taichimd.core.runtime import (
+    DEVICE_LOOPS,
+    QUICK_COMPILE,
+    WARPS,
+    blocks_for,
+    grid,
+    in_double,
+    literals,
+    ti,
+)
 from taichimd.core.warps import shuffle
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
@@ -45,9 +54,12 @@ from taichimd.sampling.tally import ACCEPTED, ROUGH, SLOTS, Tally, tally_functio
 from taichimd.system.state import Atoms
 
 UNROLL = 1 if QUICK_COMPILE else 2
-"""Batches of one call."""
+"""Batches of a round."""
 BLOCK = 128
 """Threads of a block of the long loop."""
+
+
+GOING_ON = Array("i32", "", "whether the loop on the device goes on")
 
 
 class Order(Bundle):
@@ -61,7 +73,8 @@ class Order(Bundle):
 class Share(Bundle):
     """What a call does, and how threads share it."""
 
-    batch: Any = Number("i32", "number of the first batch of a call; -1 comes before the first one")
+    batch: Any = Array("i32", "1", "number of the first batch of a round; -1 comes before the first one")
+    batches: Any = Number("i32", "how many")
     systems: Any = Number("i32", "how many")
     wide: Any = Number("i32", "threads of a system in the short loop, whole warps")
     all_wide: Any = Number(
@@ -112,21 +125,23 @@ def sequence_kernels(
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
-    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("counts", "gain"), share=Share.only("systems"))  # fmt: skip
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("counts", "gain"), share=Share.only("systems", "batch"))  # fmt: skip
     def begin(atoms, order, placed, tally, share):
         for i in range(atoms.n):
             place = order.place_of[atoms.ident[i]]
             placed.pos[place] = ti.cast(atoms.pos[i], ti.f64)
             placed.kind[place] = atoms.kind[i]
         for system in range(share.systems):
+            if system == 0:
+                share.batch[0] = -1 - UNROLL
             tally.counts[2 * system + ACCEPTED] = 0
             tally.counts[2 * system + ROUGH] = 0
             tally.gain[system] = 0.0
 
     @ti.func
     def work_of(system, a: ti.template(), share: ti.template()):
-        """What threads of a system work for, in batch a of a call; an empty batch before its first one, or behind the last."""
-        begin, batch = share.begins[system], share.batch + a
+        """What threads of a system work for, in batch a of a round; an empty batch before its first one, or behind the last."""
+        begin, batch = share.begins[system], share.batch[0] + a
         first = begin + batch * BATCH
         last = ti.select(batch < 0, first, ti.min(first + BATCH, begin + share.free[system]))
         return ti.Vector([system, begin, share.begins[system + 1], first, last, 2 * system + batch % 2])
@@ -290,12 +305,12 @@ def sequence_kernels(
             near_pairs(near, work, g)
         tallies.forget(thread, g.share.wide, then[KEPT], g.tally)
 
-    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP)  # fmt: skip
-    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep):
-        g = _Given(
-            atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,
-            share=share, sweep=sweep,
-        )  # fmt: skip
+    @ti.func
+    def round_of(g: ti.template(), share: ti.template(), trials: ti.template(), going: ti.template()):
+        """Some batches."""
+        share.batch[0] += UNROLL
+        if ti.static(bool(going)):
+            going[None] = ti.cast(share.batch[0] + UNROLL < share.batches, ti.i32)
         for a in ti.static(range(UNROLL)):
             for thread in range(share.all_wide):
                 system = thread // share.wide
@@ -310,6 +325,18 @@ def sequence_kernels(
                     then, own = work_of(of_rest // share.large, a + 1, share), of_rest % share.large
                     if then[FIRST] < then[LAST] and own < share.bulk[then[SYSTEM]]:
                         one_move(own, then, g)
+
+    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP, going=GOING_ON)  # fmt: skip
+    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep, going):
+        g = _Given(
+            atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,
+            share=share, sweep=sweep,
+        )  # fmt: skip
+        if ti.static(DEVICE_LOOPS):
+            while ti.graph.do_while(going):
+                round_of(g, share, trials, going)
+        else:
+            round_of(g, share, trials, None)
 
     return begin, move
 
@@ -344,14 +371,15 @@ class InSequence:
         near = BATCH * WARP if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
         columns = np.cumsum([0, *sizes]), free, deep, threads, parts
-        wide, large, self._most_free = (
-            int((sides + (PAIRS + BATCH * BATCH) * deep).max()) + near,
-            int(threads.max()),
-            int(free.max()),
-        )
+        wide, large = int((sides + (PAIRS + BATCH * BATCH) * deep).max()) + near, int(threads.max())
+        batches = -(-int(free.max()) // BATCH)
         deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
         loops = wide, systems * wide, large, deciding + systems * large, deciding
-        self._share = Share(-1, systems, *loops, near, *(integers(one) for one in columns))
+        self._rounds = 1 if DEVICE_LOOPS else -(-(batches + 1) // UNROLL)
+        self._going = ti.ndarray(ti.i32, ())
+        self._share = Share(
+            ti.ndarray(ti.i32, 1), batches, systems, *loops, near, *(integers(one) for one in columns)
+        )
         self._blocks = blocks_for(systems * max(wide, large))
 
     def sweep(self, rows: Any, tables: Any, trials: Each, sweep: int) -> list[tuple[float | None, int]]:
@@ -363,11 +391,10 @@ class InSequence:
         device, state = self._device, self._device.state
         with literals(state.real), grid(self._blocks):
             self._begin(state, self._order, self._placed, self._tally, self._share)
-            for batch in range(-1, -(-self._most_free // BATCH), UNROLL):
-                self._share.batch = batch
+            for _ in range(self._rounds):
                 self._move(
                     state, self._order, device.lists.verlet, rows, tables, self._placed, self._tally,
-                    self._share, trials, sweep,
+                    self._share, trials, sweep, self._going,
                 )  # fmt: skip
         counts = self._tally.counts.to_numpy().reshape(-1, 2).tolist()
         gain = self._tally.gain.to_numpy().tolist()
