@@ -6,8 +6,8 @@ the whole batch. What the two atoms of such a pair share is computed once.
 
 Places of all atoms are cut into tiles of `TILE`, on a ring of an odd number of tiles. Each thread of a warp has `EACH` atoms j of
 a tile. All meet the same third atoms k: those behind j in the own tile, then those of the next tiles, to half of the ring. Each
-pair comes once. The way round is cut into equal parts, which are summed in order. What a part is depends on the number of atoms
-alone. What belongs to j and a moving atom is taken out of the sum over k.
+pair comes once. The ways of all tiles, one behind the other, are cut into equal parts, one for each warp, which are summed in
+order. What a part is depends on the number of atoms alone. What belongs to j and a moving atom is taken out of the sum over k.
 
 All this is summed while the batch before is decided. So triples with an atom of that one are left out; they are added when its
 atoms have their places.
@@ -37,8 +37,8 @@ WIDTH = 4 * BATCH + 3
 EACH = 2
 """Atoms j of a thread."""
 TILE = WARP * EACH
-FULL = 33_700
-"""Threads that a large GPU has at a time, with many registers."""
+FULL = 33_760
+"""Threads that a large GPU has at a time, with many registers, but for a warp."""
 SHORTEST = 16
 """Third atoms that a thread meets, at least."""
 DEEP = 8
@@ -70,18 +70,19 @@ def entry_of(s, t, moved):
 
 
 @ti.func
-def ring_tiles(n):
-    """Tiles of the ring of n atoms."""
+def ring_of(n):
+    """Tiles of the ring of n atoms; third atoms that each of them meets."""
     tiles = (n + TILE - 1) // TILE
-    return tiles + 1 - tiles % 2
+    tiles += 1 - tiles % 2
+    return tiles, TILE * ((tiles + 1) // 2)
 
 
-def shares(n: int) -> tuple[int, int]:
-    """Parts that the way round the ring of n atoms has; threads of all parts."""
+def sharing(n: int) -> int:
+    """Threads, in whole warps, that share the pairs of n atoms."""
     tiles = -(-n // TILE)
     tiles += 1 - tiles % 2
-    parts = max(1, min(FULL // (WARP * tiles), TILE * ((tiles + 1) // 2) // SHORTEST))
-    return parts, parts * WARP * tiles
+    met = tiles * TILE * ((tiles + 1) // 2)
+    return WARP * max(1, min(FULL // WARP, met // SHORTEST))
 
 
 def depth(n: int) -> int:
@@ -131,53 +132,61 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
                 tally.ends[6 * BATCH * work[KEPT] + 3 * m + v] = x[v]
 
     @computed_in(ti.f64)
-    def bulk(thread, parts, work, g: ti.template(), term: ti.template()):
+    def bulk(thread, threads, work, g: ti.template(), term: ti.template()):
         """Changes by all moves with the pairs of a thread, of atoms that are neither in this batch nor in the one before."""
         begin, end, first, last = work[BEGIN], work[END], work[FIRST], work[LAST]
         left_out = first - BATCH
-        tiles = ring_tiles(end - begin)
-        lane, tile, part = thread % WARP, thread // WARP % tiles, thread // WARP // tiles
-        j, steps = begin + tile * TILE + lane, TILE * ((tiles + 1) // 2)
-        x = ti.Matrix.zero(ti.f64, EACH, 3)
-        own, sums = ti.Matrix.zero(ti.f64, EACH, 2 * BATCH), ti.Matrix.zero(ti.f64, EACH, 2 * BATCH)
-        for e in ti.static(range(EACH)):
-            at = ti.min(j + e * WARP, end - 1)
-            for v in ti.static(range(3)):
-                x[e, v] = g.placed.pos[at][v]
-            for m in ti.static(range(2 * BATCH)):
-                own[e, m] = g.tally.sides[side_of(at, work) + 2 * m]
-        for t in range(part * steps // parts, (part + 1) * steps // parts):
-            k = begin + later(tile * TILE, t, tiles * TILE)
-            if k < end and (k < left_out or k >= last):
-                at = side_of(k, work)
-                z = ti.Vector([g.tally.sides[at + 4 * BATCH + v] for v in ti.static(range(3))])
-                c, factor = ti.Vector.zero(ti.f64, EACH), ti.Vector.zero(ti.f64, EACH)
-                shared = ti.Matrix.zero(ti.f64, EACH, function.width)
-                for e in ti.static(range(EACH)):
-                    c2, w_c = of_pair(ti.Vector([x[e, v] for v in ti.static(range(3))]), z)
-                    counts = t > ti.select(t < TILE, lane + e * WARP, 0)
-                    # A pair that does not count may be an atom with itself.
-                    c[e] = ti.select(counts, c2, 1.0)
-                    factor[e] = ti.select(counts, function.energy_factor(c2, w_c), 0.0)
-                    constants = function.constants(c[e])
-                    for v in ti.static(range(function.width)):
-                        shared[e, v] = constants[v]
-                for m in ti.static(range(2 * BATCH)):
-                    b, w_b = g.tally.sides[at + 2 * m], g.tally.sides[at + 2 * m + 1]
-                    for e in ti.static(range(EACH)):
-                        constants = ti.Vector([shared[e, v] for v in ti.static(range(function.width))])
-                        f = function.energy(constants, c[e], own[e, m], b, factor[e], w_b)
-                        if ti.static(n_kinds > 1):
-                            moving, own_atom = first + m // 2, j + e * WARP
-                            f *= strength(ti.min(moving, end - 1), ti.min(own_atom, end - 1), k, g, term)
-                        sums[e, m] += f
+        tiles, met = ring_of(end - begin)
+        lane, warp, warps = thread % WARP, thread // WARP, threads // WARP
+        share, more = tiles * met // warps, tiles * met % warps
+        at = warp * share + ti.min(warp, more)
+        stop = at + share + ti.select(warp < more, 1, 0)
         run = ti.Vector.zero(ti.f64, BATCH)
-        for e in ti.static(range(EACH)):
-            i = j + e * WARP
-            if i < end and (i < left_out or i >= last):
-                for s in ti.static(range(BATCH)):
-                    at = side_of(i, work) + 4 * s + 1
-                    run[s] += g.tally.sides[at + 2] * sums[e, 2 * s + 1] - g.tally.sides[at] * sums[e, 2 * s]
+        while at < stop:
+            tile = at // met
+            from_t, to_t = at - tile * met, ti.min(stop - tile * met, met)
+            at += to_t - from_t
+            j = begin + tile * TILE + lane
+            x = ti.Matrix.zero(ti.f64, EACH, 3)
+            own, sums = ti.Matrix.zero(ti.f64, EACH, 2 * BATCH), ti.Matrix.zero(ti.f64, EACH, 2 * BATCH)
+            for e in ti.static(range(EACH)):
+                i = ti.min(j + e * WARP, end - 1)
+                for v in ti.static(range(3)):
+                    x[e, v] = g.placed.pos[i][v]
+                for m in ti.static(range(2 * BATCH)):
+                    own[e, m] = g.tally.sides[side_of(i, work) + 2 * m]
+            for t in range(from_t, to_t):
+                k = begin + later(tile * TILE, t, tiles * TILE)
+                if k < end and (k < left_out or k >= last):
+                    side = side_of(k, work)
+                    z = ti.Vector([g.tally.sides[side + 4 * BATCH + v] for v in ti.static(range(3))])
+                    c, factor = ti.Vector.zero(ti.f64, EACH), ti.Vector.zero(ti.f64, EACH)
+                    shared = ti.Matrix.zero(ti.f64, EACH, function.width)
+                    for e in ti.static(range(EACH)):
+                        c2, w_c = of_pair(ti.Vector([x[e, v] for v in ti.static(range(3))]), z)
+                        counts = t > ti.select(t < TILE, lane + e * WARP, 0)
+                        # A pair that does not count may be an atom with itself.
+                        c[e] = ti.select(counts, c2, 1.0)
+                        factor[e] = ti.select(counts, function.energy_factor(c2, w_c), 0.0)
+                        constants = function.constants(c[e])
+                        for v in ti.static(range(function.width)):
+                            shared[e, v] = constants[v]
+                    for m in ti.static(range(2 * BATCH)):
+                        b, w_b = g.tally.sides[side + 2 * m], g.tally.sides[side + 2 * m + 1]
+                        for e in ti.static(range(EACH)):
+                            constants = ti.Vector([shared[e, v] for v in ti.static(range(function.width))])
+                            f = function.energy(constants, c[e], own[e, m], b, factor[e], w_b)
+                            if ti.static(n_kinds > 1):
+                                moving, own_atom = first + m // 2, j + e * WARP
+                                f *= strength(ti.min(moving, end - 1), ti.min(own_atom, end - 1), k, g, term)
+                            sums[e, m] += f
+            for e in ti.static(range(EACH)):
+                i = j + e * WARP
+                if i < end and (i < left_out or i >= last):
+                    for s in ti.static(range(BATCH)):
+                        side = side_of(i, work) + 4 * s + 1
+                        run[s] += g.tally.sides[side + 2] * sums[e, 2 * s + 1]
+                        run[s] -= g.tally.sides[side] * sums[e, 2 * s]
         if ti.static(n_kinds == 1):
             run *= g.tables[term][2]
         return run

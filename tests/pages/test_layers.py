@@ -67,6 +67,7 @@ LAYERS = [
         "sampling.proposals",
         "sampling.rates",
         "sampling.sequence",
+        "sampling.sequence_kernels",
         "sampling.singles",
         "sampling.sweep",
         "sampling.tally",

@@ -1,0 +1,320 @@
+"""Trial moves of single atoms, one after the other, in batches: for energies without a cutoff, of one system or several.
+
+There are two parallel loops, in turn. In the long one a warp decides on the moves of a batch, one after the other: it adds
+those parts that belong to what has moved by then, and computes what moving atoms do to each other. Meanwhile the other threads
+go through the triples of the next batch that do not wait for this (`batch`). In the short one threads find what the next batch
+lacks: triples with atoms of the batch before, or with two moving atoms; pairs. They also keep what atoms give to triples of
+the batch behind that. So the tally has room for two batches of each system.
+
+Parts are added as multiples of 2^-36 and 2^-72 eV (`enumerate.reproducible_sum`): as whole numbers they have no order. What a
+part is depends on the number of atoms alone. Systems do the same at the same time, each with threads and sums of its own.
+"""
+
+from functools import cache
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number, View, kernel, types_of
+from taichimd.core.runtime import DEVICE_LOOPS, WARPS, in_double, ti
+from taichimd.core.warps import shuffle
+from taichimd.enumerate.all_triples import later
+from taichimd.enumerate.reproducible_sum import empty_sums, with_term
+from taichimd.enumerate.triple_tiles import Placed
+from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
+from taichimd.sampling.batch import (
+    BATCH,
+    BEGIN,
+    END,
+    ENTRIES,
+    FIRST,
+    KEPT,
+    LAST,
+    PAIRS,
+    SYSTEM,
+    batch_functions,
+)
+from taichimd.sampling.local_energy import NOBODY, THE_BATCH, Local, change_function, pair_change
+from taichimd.sampling.proposals import SINGLE_MOVES, SWEEP, trial_move
+from taichimd.sampling.tally import ACCEPTED, ROUGH, Tally, tally_functions
+from taichimd.system.state import Atoms
+
+BLOCK = 128
+"""Threads of a block of the long loop."""
+GOING_ON = Array("i32", "", "whether the loop on the device goes on")
+
+
+class Order(Bundle):
+    """Atoms with trial moves by the user's numbers, then the others; system by system."""
+
+    number_at: Any = Array("i32", "n", "the user's number of the atom at a place")
+    place_of: Any = Array("i32", "n", "place of each user's number")
+    sorted_of: Any = Array("i32", "n", "place of each user's number in memory")
+
+
+class Share(Bundle):
+    """What a call does, and how threads share it."""
+
+    batch: Any = Array("i32", "1", "number of the batch that is decided; -1 comes before the first one")
+    batches: Any = Number("i32", "how many")
+    systems: Any = Number("i32", "how many")
+    wide: Any = Number("i32", "threads of a system in the short loop, whole warps")
+    all_wide: Any = Number(
+        "i32", "threads of all systems: a loop that ends at a product costs a GPU a kernel more"
+    )
+    large: Any = Number("i32", "threads of a system in the long loop, whole warps")
+    all_large: Any = Number("i32", "likewise, and those that decide, which come first")
+    deciding: Any = Number("i32", "threads of all systems that decide")
+    near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
+    begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
+    free: Any = Array("i32", "systems", "atoms with trial moves")
+    depth: Any = Array("i32", "systems", "threads, whole warps, of each pair of given atoms")
+    bulk: Any = Array("i32", "systems", "threads, whole warps, of triples with one moving atom")
+
+
+class _Given(View):
+    """What sums read."""
+
+
+@cache
+def sequence_kernels(
+    terms: tuple[Local, ...], n_kinds: int, real: Any, term: Any, backend: str
+) -> tuple[Any, Any]:
+    """Kernels that put atoms in order, and that move some, one after the other.
+
+    Args:
+        terms: of the energy; one or more of all triples.
+        n_kinds: species.
+        real: type of positions.
+        term: of what is computed from distances.
+        backend: "cuda" or "cpu".
+    """
+    types, layout, number = types_of(real, term), row_layout(backend), len(terms)
+    many = WARP if backend == "cuda" and WARPS else 1
+    tallies = tally_functions(backend == "cuda" and WARPS)
+    changes, pair_changes, wholes = [], [], []
+    for one in terms:
+        given = one, n_kinds, real, term, layout
+        others = THE_BATCH if one.pair else NOBODY
+        changes.append(None if one.everywhere else change_function(*given, others))
+        pair_changes.append(pair_change(one, n_kinds, term) if one.pair else None)
+        wholes.append(batch_functions(one.triple, n_kinds) if one.everywhere else None)
+    everywhere = [k for k in range(number) if terms[k].everywhere]
+    paired = [k for k in range(number) if terms[k].pair]
+    within = [k for k in range(number) if k not in everywhere + paired]
+    stores = [wholes[k].store for k in everywhere[:1]]
+    rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
+    tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
+
+    @kernel(types, atoms=Atoms.only("n", "pos", "kind", "ident"), order=Order.only("place_of"), placed=Placed, tally=Tally.only("counts", "gain"), share=Share.only("systems", "batch"))  # fmt: skip
+    def begin(atoms, order, placed, tally, share):
+        for i in range(atoms.n):
+            place = order.place_of[atoms.ident[i]]
+            placed.pos[place] = ti.cast(atoms.pos[i], ti.f64)
+            placed.kind[place] = atoms.kind[i]
+        for system in range(share.systems):
+            if system == 0:
+                share.batch[0] = -2
+            tally.counts[2 * system + ACCEPTED] = 0
+            tally.counts[2 * system + ROUGH] = 0
+            tally.gain[system] = 0.0
+
+    @ti.func
+    def work_of(system, a: ti.template(), share: ti.template()):
+        """What threads of a system work for, in the batch that is decided (a = 0) or the one behind it (1). It may be empty."""
+        begin, batch = share.begins[system], share.batch[0] + a
+        first = begin + batch * BATCH
+        last = ti.select(batch < 0, first, ti.min(first + BATCH, begin + share.free[system]))
+        return ti.Vector([system, begin, share.begins[system + 1], first, last, 2 * system + batch % 2])
+
+    @ti.func
+    def memory_of(place, g: ti.template()):
+        """Where the atom at a place is in memory."""
+        return g.order.sorted_of[g.order.number_at[place]]
+
+    @ti.func
+    def trial(place, work, g: ti.template(), trials: ti.template()):
+        """Of the atom at a place: where it is, where it is to go, and the number that decides."""
+        atom, system = g.order.number_at[place], work[SYSTEM]
+        x = ti.cast(g.placed.pos[place], real)
+        y, chance = trial_move(x, trials.most[system], trials.seeds[system], atom - work[BEGIN], g.sweep)
+        return x, y, chance
+
+    @ti.func
+    def end_of(m, work, g: ti.template()):
+        """Where an atom of the batch is before its move (m even), or behind it."""
+        at = 6 * BATCH * work[KEPT] + 3 * m
+        return ti.Vector([ti.cast(g.tally.ends[at + v], real) for v in ti.static(range(3))])
+
+    @ti.func
+    def keep(thread, work, g: ti.template(), trials: ti.template()):
+        """What one atom gives to triples with a moving one."""
+        j, m = work[BEGIN] + thread // (2 * BATCH), thread % (2 * BATCH)
+        if j < work[END]:
+            x, y, _ = trial(ti.min(work[FIRST] + m // 2, work[LAST] - 1), work, g, trials)
+            for store in ti.static(stores):
+                store(j, m, ti.select(m % 2 == 1, y, x), work, g.tally, g.placed)
+
+    @ti.func
+    def ends_of(work, wanted, g: ti.template()):
+        """Positions of a batch as rows: `wanted` are places in it, twice, and 1 more behind a move."""
+        ends = ti.Matrix.zero(ti.f64, 4, 3)
+        for m, v in ti.static(ti.ndrange(4, 3)):
+            ends[m, v] = g.tally.ends[6 * BATCH * work[KEPT] + 3 * wanted[m] + v]
+        return ends
+
+    @in_double
+    def two_moves(thread, deep, work, g: ti.template()):
+        """Triples with a third atom, of two of a batch; `deep` threads have a pair."""
+        pair, first, t = thread // deep, work[FIRST], 1
+        while t * (t + 1) // 2 <= pair:
+            t += 1
+        s = pair - t * (t - 1) // 2
+        sums = empty_sums(3)
+        if first + t < work[LAST]:
+            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 2 * t, 2 * t + 1]), g)
+            for k in ti.static(everywhere):
+                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, 2, work, g, k)
+        for k in ti.static(range(3)):
+            entry = ENTRIES * work[KEPT] + BATCH + 3 * pair + k
+            tallies.leave(sums[k], sums[3 + k], thread, entry, g.tally)
+
+    @in_double
+    def with_decided(thread, deep, work, g: ti.template()):
+        """Triples with an atom of the batch before; `deep` threads have a move and such an atom."""
+        pair, first, sums = thread // deep, work[FIRST], empty_sums(1)
+        s, j = pair % BATCH, first - BATCH + pair // BATCH
+        if first + s < work[LAST] and j >= work[BEGIN]:
+            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 0, 0]), g)
+            for v in ti.static(range(3)):
+                ends[2, v] = g.placed.pos[j][v]
+            for k in ti.static(everywhere):
+                wholes[k].between(sums, first + s, j, thread % deep, deep, ends, 1, work, g, k)
+        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+
+    @ti.func
+    def near_pairs(thread, work, g: ti.template()):
+        """Pairs within a cutoff, with atoms that are not in the batch."""
+        s, sums = thread // WARP, empty_sums(1)
+        if work[FIRST] + s < work[LAST]:
+            i, x, y = memory_of(work[FIRST] + s, g), end_of(2 * s, work, g), end_of(2 * s + 1, work, g)
+            for k in ti.static(paired):
+                changes[k](sums, i, thread % WARP, WARP, x, y, work, g, k)
+        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+
+    @ti.func
+    def one_move(thread, work, g: ti.template()):
+        """Triples with two atoms that are not in the batch."""
+        for k in ti.static(everywhere):
+            run = wholes[k].bulk(thread, g.share.bulk[work[SYSTEM]], work, g, k)
+            for s in ti.static(range(BATCH)):
+                sums = empty_sums(1)
+                with_term(sums, 1, 0, run[s])
+                tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+
+    @ti.func
+    def batch_changes(sums: ti.template(), lane, s, x, y, work, g: ti.template()):
+        """What a lane has of the change by move s with other atoms of the batch as they are by now."""
+        first, others = work[FIRST], work[LAST] - work[FIRST] - 1
+        p = lane
+        while p < others * (others + 1) // 2:
+            # Each atom for itself, then pairs on a ring.
+            t, r = p % others, later(p % others, p // others, others)
+            j, k = first + ti.select(t >= s, t + 1, t), first + ti.select(r >= s, r + 1, r)
+            if t != r:
+                for m in ti.static(everywhere):
+                    with_term(sums, 1, 0, wholes[m].inside(first + s, j, k, x, y, g, m))
+            else:
+                d = ti.cast(g.placed.pos[j], real) - x
+                a, b = g.placed.kind[first + s], g.placed.kind[j]
+                for m in ti.static(paired):
+                    pair_changes[m](sums, d, d - (y - x), a, b, g.tables[m])
+            p += many
+
+    @ti.func
+    def chance_of(place, work, g: ti.template(), trials: ti.template()):
+        """Of the atom at a place: where it is in memory, and the logarithm of the number that decides."""
+        _, _, chance = trial(place, work, g, trials)
+        return memory_of(place, g), tallies.log_of(chance)
+
+    @ti.func
+    def decide(lane, work, g: ti.template(), trials: ti.template()):
+        """All moves of a batch, one after the other."""
+        system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
+        own, own_chance = 0, ti.cast(0.0, ti.f64)
+        if ti.static(many > 1):
+            # Lanes find what belongs to each move side by side.
+            if lane < size:
+                own, own_chance = chance_of(first + lane, work, g, trials)
+        for s in range(size):
+            i, log_chance, sums = own, own_chance, empty_sums(1)
+            if ti.static(many > 1):
+                i, log_chance = shuffle(own, s), shuffle(own_chance, s)
+            else:
+                i, log_chance = chance_of(first + s, work, g, trials)
+            x, y = end_of(2 * s, work, g), end_of(2 * s + 1, work, g)
+            batch_changes(sums, lane, s, x, y, work, g)
+            for k in ti.static(within):
+                changes[k](sums, i, lane, many, x, y, 0, g, k)
+            change, up, down = tallies.found(sums[0], sums[1], lane, s, moved, work[KEPT], g.tally)
+            if tallies.accepts(log_chance, change, up, down, trials.beta[system]) == 1:
+                # All threads write the same: each finds it in the next move.
+                moved |= 1 << s
+                g.atoms.pos[i] = y
+                g.placed.pos[first + s] = ti.cast(y, ti.f64)
+                if lane == 0:
+                    g.tally.counts[2 * system + ACCEPTED] += 1
+                    if down > 0:
+                        g.tally.counts[2 * system + ROUGH] = 1
+                    else:
+                        g.tally.gain[system] += change
+
+    @ti.func
+    def short(thread, work, then, g: ti.template(), trials: ti.template()):
+        """What batch `work` lacks, and what that behind it, `then`, needs."""
+        deep, lacks = g.share.depth[work[SYSTEM]], work[FIRST] < work[LAST]
+        decided = thread - PAIRS * deep
+        near = decided - BATCH * BATCH * deep
+        if near >= g.share.near:
+            if then[FIRST] < then[LAST]:
+                keep(near - g.share.near, then, g, trials)
+        elif lacks and decided < 0:
+            two_moves(thread, deep, work, g)
+        elif lacks and near < 0:
+            with_decided(decided, deep, work, g)
+        elif lacks:
+            near_pairs(near, work, g)
+        tallies.forget(thread, g.share.wide, then[KEPT], g.tally)
+
+    @ti.func
+    def decide_one(g: ti.template(), share: ti.template(), trials: ti.template(), going: ti.template()):
+        """Decide a batch. All that this begins with stands at the top: a GPU has one kernel for it."""
+        wide, large = share.all_wide, share.all_large
+        share.batch[0] += 1
+        if ti.static(bool(going)):
+            going[None] = ti.cast(share.batch[0] + 1 < share.batches, ti.i32)
+        for thread in range(wide):
+            system = thread // share.wide
+            work, then = work_of(system, 0, share), work_of(system, 1, share)
+            short(thread % share.wide, work, then, g, trials)
+        ti.loop_config(block_dim=BLOCK)
+        for thread in range(large):
+            of_rest = thread - share.deciding
+            if of_rest < 0:
+                decide(thread % many, work_of(thread // many, 0, share), g, trials)
+            else:
+                then, own = work_of(of_rest // share.large, 1, share), of_rest % share.large
+                if then[FIRST] < then[LAST] and own < share.bulk[then[SYSTEM]]:
+                    one_move(own, then, g)
+
+    @kernel(types, graph=True, atoms=Atoms.only("n", "pos", "ident", "kind"), order=Order, verlet=VerletRows.only("shift_bits", "shifts"), rows=rows, tables=tables, placed=Placed, tally=Tally, share=Share, trials=SINGLE_MOVES, sweep=SWEEP, going=GOING_ON)  # fmt: skip
+    def move(atoms, order, verlet, rows, tables, placed, tally, share, trials, sweep, going):
+        g = _Given(
+            atoms=atoms, order=order, verlet=verlet, rows=rows, tables=tables, placed=placed, tally=tally,
+            share=share, sweep=sweep,
+        )  # fmt: skip
+        if ti.static(DEVICE_LOOPS):
+            while ti.graph.do_while(going):
+                decide_one(g, share, trials, going)
+        else:
+            decide_one(g, share, trials, None)
+
+    return begin, move
