@@ -42,7 +42,9 @@ FULL = 33_760
 SHORTEST = 16
 """Third atoms that a thread meets, at least."""
 DEEP = 8
-"""Third atoms that a thread meets where two atoms are given."""
+"""Third atoms that a thread meets where two atoms move."""
+DEEP_DECIDED = 2
+"""Third atoms that a thread meets with one of the batch before; each of them with all moves."""
 
 
 SYSTEM, BEGIN, END, FIRST, LAST, KEPT = range(6)
@@ -85,16 +87,16 @@ def sharing(n: int) -> int:
     return WARP * max(1, min(FULL // WARP, met // SHORTEST))
 
 
-def depth(n: int) -> int:
-    """Threads, in whole warps, for third atoms of a pair."""
-    return -(-n // (DEEP * WARP)) * WARP
+def depth(n: int, deep: int) -> int:
+    """Threads, in whole warps, that meet n third atoms, so many each."""
+    return -(-n // (deep * WARP)) * WARP
 
 
 @cache
 def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
     """Device functions of an energy of all triples.
 
-    They are `store`, `bulk`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other,
+    They are `store`, `bulk`, `decided`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other,
     `work` is what a thread works for (`SYSTEM` and so on).
 
     Args:
@@ -131,11 +133,62 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
             if j == work[BEGIN]:
                 tally.ends[6 * BATCH * work[KEPT] + 3 * m + v] = x[v]
 
+    @ti.func
+    def place_and_sides(x: ti.template(), own: ti.template(), e: ti.template(), j, work, g: ti.template()):
+        """Position of atom j, and squares of its distances from moving atoms, to row e."""
+        for v in ti.static(range(3)):
+            x[e, v] = g.placed.pos[j][v]
+        for m in ti.static(range(2 * BATCH)):
+            own[e, m] = g.tally.sides[side_of(j, work) + 2 * m]
+
+    @computed_in(ti.f64)
+    def meet(
+        sums: ti.template(),
+        k,
+        x,
+        own,
+        places,
+        counts,
+        each: ti.template(),
+        work,
+        g: ti.template(),
+        term: ti.template(),
+    ):
+        """Triples of all moving atoms with k and each of so many at `places`, if that counts, but for what belongs to these."""
+        side = side_of(k, work)
+        z = ti.Vector([g.tally.sides[side + 4 * BATCH + v] for v in ti.static(range(3))])
+        c, factor = ti.Vector.zero(ti.f64, each), ti.Vector.zero(ti.f64, each)
+        shared = ti.Matrix.zero(ti.f64, each, function.width)
+        for e in ti.static(range(each)):
+            c2, w_c = of_pair(ti.Vector([x[e, v] for v in ti.static(range(3))]), z)
+            # A pair that does not count may be an atom with itself.
+            c[e] = ti.select(counts[e] == 1, c2, 1.0)
+            factor[e] = ti.select(counts[e] == 1, function.energy_factor(c2, w_c), 0.0)
+            constants = function.constants(c[e])
+            for v in ti.static(range(function.width)):
+                shared[e, v] = constants[v]
+        for m in ti.static(range(2 * BATCH)):
+            b, w_b = g.tally.sides[side + 2 * m], g.tally.sides[side + 2 * m + 1]
+            for e in ti.static(range(each)):
+                constants = ti.Vector([shared[e, v] for v in ti.static(range(function.width))])
+                f = function.energy(constants, c[e], own[e, m], b, factor[e], w_b)
+                if ti.static(n_kinds > 1):
+                    most = work[END] - 1
+                    f *= strength(ti.min(work[FIRST] + m // 2, most), ti.min(places[e], most), k, g, term)
+                sums[e, m] += f
+
+    @computed_in(ti.f64)
+    def changes_with(run: ti.template(), sums, e: ti.template(), j, work, g: ti.template()):
+        """Add the change by each move of what row e says about atom j."""
+        for s in ti.static(range(BATCH)):
+            side = side_of(j, work) + 4 * s + 1
+            run[s] += g.tally.sides[side + 2] * sums[e, 2 * s + 1] - g.tally.sides[side] * sums[e, 2 * s]
+
     @computed_in(ti.f64)
     def bulk(thread, threads, work, g: ti.template(), term: ti.template()):
         """Changes by all moves with the pairs of a thread, of atoms that are neither in this batch nor in the one before."""
-        begin, end, first, last = work[BEGIN], work[END], work[FIRST], work[LAST]
-        left_out = first - BATCH
+        begin, end, last = work[BEGIN], work[END], work[LAST]
+        left_out = work[FIRST] - BATCH
         tiles, met = ring_of(end - begin)
         lane, warp, warps = thread % WARP, thread // WARP, threads // WARP
         share, more = tiles * met // warps, tiles * met % warps
@@ -146,104 +199,78 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
             tile = at // met
             from_t, to_t = at - tile * met, ti.min(stop - tile * met, met)
             at += to_t - from_t
-            j = begin + tile * TILE + lane
+            places = begin + tile * TILE + lane + ti.Vector([e * WARP for e in ti.static(range(EACH))])
             x = ti.Matrix.zero(ti.f64, EACH, 3)
             own, sums = ti.Matrix.zero(ti.f64, EACH, 2 * BATCH), ti.Matrix.zero(ti.f64, EACH, 2 * BATCH)
             for e in ti.static(range(EACH)):
-                i = ti.min(j + e * WARP, end - 1)
-                for v in ti.static(range(3)):
-                    x[e, v] = g.placed.pos[i][v]
-                for m in ti.static(range(2 * BATCH)):
-                    own[e, m] = g.tally.sides[side_of(i, work) + 2 * m]
+                place_and_sides(x, own, e, ti.min(places[e], end - 1), work, g)
             for t in range(from_t, to_t):
                 k = begin + later(tile * TILE, t, tiles * TILE)
                 if k < end and (k < left_out or k >= last):
-                    side = side_of(k, work)
-                    z = ti.Vector([g.tally.sides[side + 4 * BATCH + v] for v in ti.static(range(3))])
-                    c, factor = ti.Vector.zero(ti.f64, EACH), ti.Vector.zero(ti.f64, EACH)
-                    shared = ti.Matrix.zero(ti.f64, EACH, function.width)
+                    counts = ti.Vector.zero(ti.i32, EACH)
                     for e in ti.static(range(EACH)):
-                        c2, w_c = of_pair(ti.Vector([x[e, v] for v in ti.static(range(3))]), z)
-                        counts = t > ti.select(t < TILE, lane + e * WARP, 0)
-                        # A pair that does not count may be an atom with itself.
-                        c[e] = ti.select(counts, c2, 1.0)
-                        factor[e] = ti.select(counts, function.energy_factor(c2, w_c), 0.0)
-                        constants = function.constants(c[e])
-                        for v in ti.static(range(function.width)):
-                            shared[e, v] = constants[v]
-                    for m in ti.static(range(2 * BATCH)):
-                        b, w_b = g.tally.sides[side + 2 * m], g.tally.sides[side + 2 * m + 1]
-                        for e in ti.static(range(EACH)):
-                            constants = ti.Vector([shared[e, v] for v in ti.static(range(function.width))])
-                            f = function.energy(constants, c[e], own[e, m], b, factor[e], w_b)
-                            if ti.static(n_kinds > 1):
-                                moving, own_atom = first + m // 2, j + e * WARP
-                                f *= strength(ti.min(moving, end - 1), ti.min(own_atom, end - 1), k, g, term)
-                            sums[e, m] += f
+                        counts[e] = t > ti.select(t < TILE, lane + e * WARP, 0)
+                    meet(sums, k, x, own, places, counts, EACH, work, g, term)
             for e in ti.static(range(EACH)):
-                i = j + e * WARP
-                if i < end and (i < left_out or i >= last):
-                    for s in ti.static(range(BATCH)):
-                        side = side_of(i, work) + 4 * s + 1
-                        run[s] += g.tally.sides[side + 2] * sums[e, 2 * s + 1]
-                        run[s] -= g.tally.sides[side] * sums[e, 2 * s]
+                if places[e] < end and (places[e] < left_out or places[e] >= last):
+                    changes_with(run, sums, e, places[e], work, g)
         if ti.static(n_kinds == 1):
             run *= g.tables[term][2]
         return run
 
     @computed_in(ti.f64)
-    def between(
-        sums: ti.template(),
-        i,
-        j,
-        lane,
-        many,
-        ends,
-        states: ti.template(),
-        work,
-        g: ti.template(),
-        term: ti.template(),
-    ):
-        """Triples of atom i, which moves, and atom j. `ends` are positions of i before and behind its move, then those of j.
+    def decided(thread, deep, work, g: ti.template(), term: ti.template()):
+        """Changes by all moves with pairs of which one or both atoms are of the batch before; `deep` threads have such an atom."""
+        first, j = work[FIRST], work[FIRST] - BATCH + thread // deep
+        run = ti.Vector.zero(ti.f64, BATCH)
+        if j >= work[BEGIN]:
+            x, own = ti.Matrix.zero(ti.f64, 1, 3), ti.Matrix.zero(ti.f64, 1, 2 * BATCH)
+            sums, counts = ti.Matrix.zero(ti.f64, 1, 2 * BATCH), ti.Vector.one(ti.i32, 1)
+            place_and_sides(x, own, 0, j, work, g)
+            k = work[BEGIN] + thread % deep
+            while k < work[END]:
+                # Two atoms of the batch before are a pair once.
+                if k < first - BATCH or (j < k and k < first) or k >= work[LAST]:
+                    meet(sums, k, x, own, ti.Vector([j]), counts, 1, work, g, term)
+                k += deep
+            changes_with(run, sums, 0, j, work, g)
+        if ti.static(n_kinds == 1):
+            run *= g.tables[term][2]
+        return run
 
-        With two `states` atom j is in the batch, too, and sums are three of `ENTRIES`. With one it is in the batch before.
-        """
-        both = ti.static(2 * states)
-        shared, factor = ti.Matrix.zero(ti.f64, both, function.width + 1), ti.Vector.zero(ti.f64, both)
-        for m in ti.static(range(both)):
+    @computed_in(ti.f64)
+    def between(sums: ti.template(), i, j, lane, many, ends, work, g: ti.template(), term: ti.template()):
+        """Three sums of triples of atoms i and j of the batch, `ends` their positions: those of `ENTRIES`."""
+        shared, factor = ti.Matrix.zero(ti.f64, 4, function.width + 1), ti.Vector.zero(ti.f64, 4)
+        for m in ti.static(range(4)):
             c, w_c = of_pair(
-                ti.Vector([ends[m // states, v] for v in ti.static(range(3))]),
-                ti.Vector([ends[2 + m % states, v] for v in ti.static(range(3))]),
+                ti.Vector([ends[m // 2, v] for v in ti.static(range(3))]),
+                ti.Vector([ends[2 + m % 2, v] for v in ti.static(range(3))]),
             )
             constants = function.constants(c)
             for v in ti.static(range(function.width)):
                 shared[m, v] = constants[v]
             shared[m, function.width] = c
             factor[m] = function.energy_factor(c, w_c)
-        first, left_out = work[FIRST], work[FIRST] - BATCH * (2 - states)
         k = work[BEGIN] + lane
         while k < work[END]:
-            # Two atoms of the batch before are a pair once.
-            if k < left_out or (j < k and k < first) or k >= work[LAST]:
-                z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, both)
-                sides = ti.Matrix.zero(ti.f64, 2 + states, 2)
-                for m in ti.static(range(2 + states)):
+            if k < work[FIRST] or k >= work[LAST]:
+                z, u = g.placed.pos[k], ti.Vector.zero(ti.f64, 4)
+                sides = ti.Matrix.zero(ti.f64, 4, 2)
+                for m in ti.static(range(4)):
                     d2, w = of_pair(ti.Vector([ends[m, v] for v in ti.static(range(3))]), z)
                     sides[m, 0] = d2
                     sides[m, 1] = w
                 nu = strength(i, j, k, g, term)
-                for m in ti.static(range(both)):
+                for m in ti.static(range(4)):
                     constants = ti.Vector([shared[m, v] for v in ti.static(range(function.width))])
-                    a, w_a = sides[m // states, 0], sides[m // states, 1]
-                    b, w_b = sides[2 + m % states, 0], sides[2 + m % states, 1]
+                    a, w_a = sides[m // 2, 0], sides[m // 2, 1]
+                    b, w_b = sides[2 + m % 2, 0], sides[2 + m % 2, 1]
                     f = function.energy(constants, shared[m, function.width], a, b, w_a, w_b)
                     u[m] = nu * (factor[m] * f)
-                if ti.static(states == 1):
-                    with_term(sums, 1, 0, u[1] - u[0])
-                else:
-                    with_term(sums, 3, 0, u[2] - u[0])
-                    with_term(sums, 3, 1, u[1] - u[0])
-                    with_term(sums, 3, 2, u[3] - u[2])
+                with_term(sums, 3, 0, u[2] - u[0])
+                with_term(sums, 3, 1, u[1] - u[0])
+                with_term(sums, 3, 2, u[3] - u[2])
             k += many
 
     @computed_in(ti.f64)
@@ -260,4 +287,4 @@ def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
         change = energies[1] - energies[0]
         return strength(i, j, k, g, term) * (function.energy_factor(c, w_c) * change)
 
-    return SimpleNamespace(store=store, bulk=bulk, between=between, inside=inside)
+    return SimpleNamespace(store=store, bulk=bulk, decided=decided, between=between, inside=inside)

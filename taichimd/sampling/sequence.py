@@ -8,7 +8,7 @@ from taichimd.core.runtime import DEVICE_LOOPS, WARPS, blocks_for, grid, literal
 from taichimd.forcefields.triple_energies import integers, placed_atoms
 from taichimd.neighbours.rows import WARP
 from taichimd.program.device import Device
-from taichimd.sampling.batch import BATCH, ENTRIES, PAIRS, WIDTH, depth, sharing
+from taichimd.sampling.batch import BATCH, DEEP, DEEP_DECIDED, ENTRIES, PAIRS, WIDTH, depth, sharing
 from taichimd.sampling.local_energy import Local
 from taichimd.sampling.proposals import Each
 from taichimd.sampling.sequence_kernels import Order, Share, sequence_kernels
@@ -41,11 +41,11 @@ class InSequence:
         self._tally = Tally(*long, *short, *doubles)
         threads = np.array([sharing(size) for size in sizes])
         sides = np.array([-(-2 * BATCH * size // WARP) * WARP for size in sizes])
-        deep = np.array([depth(size) for size in sizes])
+        pairs, decided = (np.array([depth(size, deep) for size in sizes]) for deep in (DEEP, DEEP_DECIDED))
         near = BATCH * WARP if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
-        columns = np.cumsum([0, *sizes]), free, deep, threads
-        wide, large = int((sides + (PAIRS + BATCH * BATCH) * deep).max()) + near, int(threads.max())
+        columns = np.cumsum([0, *sizes]), free, pairs, decided, threads
+        wide, large = int((sides + PAIRS * pairs + BATCH * decided).max()) + near, int(threads.max())
         batches = -(-int(free.max()) // BATCH)
         deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
         loops = wide, systems * wide, large, deciding + systems * large, deciding

@@ -66,7 +66,8 @@ class Share(Bundle):
     near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
     begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
     free: Any = Array("i32", "systems", "atoms with trial moves")
-    depth: Any = Array("i32", "systems", "threads, whole warps, of each pair of given atoms")
+    pairs: Any = Array("i32", "systems", "threads, whole warps, of each pair of a batch")
+    decided: Any = Array("i32", "systems", "threads, whole warps, of each atom of the batch before")
     bulk: Any = Array("i32", "systems", "threads, whole warps, of triples with one moving atom")
 
 
@@ -172,23 +173,10 @@ def sequence_kernels(
         if first + t < work[LAST]:
             ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 2 * t, 2 * t + 1]), g)
             for k in ti.static(everywhere):
-                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, 2, work, g, k)
+                wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, work, g, k)
         for k in ti.static(range(3)):
             entry = ENTRIES * work[KEPT] + BATCH + 3 * pair + k
             tallies.leave(sums[k], sums[3 + k], thread, entry, g.tally)
-
-    @in_double
-    def with_decided(thread, deep, work, g: ti.template()):
-        """Triples with an atom of the batch before; `deep` threads have a move and such an atom."""
-        pair, first, sums = thread // deep, work[FIRST], empty_sums(1)
-        s, j = pair % BATCH, first - BATCH + pair // BATCH
-        if first + s < work[LAST] and j >= work[BEGIN]:
-            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 0, 0]), g)
-            for v in ti.static(range(3)):
-                ends[2, v] = g.placed.pos[j][v]
-            for k in ti.static(everywhere):
-                wholes[k].between(sums, first + s, j, thread % deep, deep, ends, 1, work, g, k)
-        tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
 
     @ti.func
     def near_pairs(thread, work, g: ti.template()):
@@ -201,14 +189,24 @@ def sequence_kernels(
         tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
 
     @ti.func
+    def leave_all(run, thread, work, g: ti.template()):
+        """Add what a thread has found of each move alone."""
+        for s in ti.static(range(BATCH)):
+            sums = empty_sums(1)
+            with_term(sums, 1, 0, run[s])
+            tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+
+    @ti.func
     def one_move(thread, work, g: ti.template()):
-        """Triples with two atoms that are not in the batch."""
+        """Triples with two atoms that are neither in the batch nor in the one before."""
         for k in ti.static(everywhere):
-            run = wholes[k].bulk(thread, g.share.bulk[work[SYSTEM]], work, g, k)
-            for s in ti.static(range(BATCH)):
-                sums = empty_sums(1)
-                with_term(sums, 1, 0, run[s])
-                tallies.leave(sums[0], sums[1], thread, ENTRIES * work[KEPT] + s, g.tally)
+            leave_all(wholes[k].bulk(thread, g.share.bulk[work[SYSTEM]], work, g, k), thread, work, g)
+
+    @ti.func
+    def with_decided(thread, deep, work, g: ti.template()):
+        """Triples with one or two atoms of the batch before."""
+        for k in ti.static(everywhere):
+            leave_all(wholes[k].decided(thread, deep, work, g, k), thread, work, g)
 
     @ti.func
     def batch_changes(sums: ti.template(), lane, s, x, y, work, g: ti.template()):
@@ -236,8 +234,8 @@ def sequence_kernels(
         return memory_of(place, g), tallies.log_of(chance)
 
     @ti.func
-    def decide(lane, work, g: ti.template(), trials: ti.template()):
-        """All moves of a batch, one after the other."""
+    def decide(lane, work, then, g: ti.template(), trials: ti.template()):
+        """All moves of a batch, one after the other; keeps what its atoms give to triples of the batch behind it, `then`."""
         system, first, size, moved = work[SYSTEM], work[FIRST], work[LAST] - work[FIRST], 0
         own, own_chance = 0, ti.cast(0.0, ti.f64)
         if ti.static(many > 1):
@@ -267,19 +265,27 @@ def sequence_kernels(
                     else:
                         g.tally.gain[system] += change
 
+        if then[FIRST] < then[LAST]:
+            p = lane
+            while p < 2 * BATCH * size:
+                for store in ti.static(stores):
+                    m = p % (2 * BATCH)
+                    store(first + p // (2 * BATCH), m, end_of(m, then, g), then, g.tally, g.placed)
+                p += many
+
     @ti.func
     def short(thread, work, then, g: ti.template(), trials: ti.template()):
         """What batch `work` lacks, and what that behind it, `then`, needs."""
-        deep, lacks = g.share.depth[work[SYSTEM]], work[FIRST] < work[LAST]
-        decided = thread - PAIRS * deep
-        near = decided - BATCH * BATCH * deep
+        of_pair, of_decided = g.share.pairs[work[SYSTEM]], g.share.decided[work[SYSTEM]]
+        lacks, decided = work[FIRST] < work[LAST], thread - PAIRS * of_pair
+        near = decided - BATCH * of_decided
         if near >= g.share.near:
             if then[FIRST] < then[LAST]:
                 keep(near - g.share.near, then, g, trials)
         elif lacks and decided < 0:
-            two_moves(thread, deep, work, g)
+            two_moves(thread, of_pair, work, g)
         elif lacks and near < 0:
-            with_decided(decided, deep, work, g)
+            with_decided(decided, of_decided, work, g)
         elif lacks:
             near_pairs(near, work, g)
         tallies.forget(thread, g.share.wide, then[KEPT], g.tally)
@@ -299,7 +305,8 @@ def sequence_kernels(
         for thread in range(large):
             of_rest = thread - share.deciding
             if of_rest < 0:
-                decide(thread % many, work_of(thread // many, 0, share), g, trials)
+                system = thread // many
+                decide(thread % many, work_of(system, 0, share), work_of(system, 1, share), g, trials)
             else:
                 then, own = work_of(of_rest // share.large, 1, share), of_rest % share.large
                 if then[FIRST] < then[LAST] and own < share.bulk[then[SYSTEM]]:
