@@ -5,7 +5,7 @@
     python -m validation.sequences.mkdssp mdanalysistests-2.11.0/MDAnalysisTests/data/dssp
 
 Labels are those of examples/protein_chains.csv. Residues of both are matched by their letters in order; a
-residue that mkdssp leaves out, or that is unknown, is not compared. The folder's own labels are compared, too.
+residue that mkdssp leaves out, or that is unknown, is not compared. So are the folder's own labels.
 """
 
 import argparse
