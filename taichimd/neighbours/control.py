@@ -6,6 +6,7 @@ The host never writes to it, and reads it whole: on a GPU one element costs as m
 from taichimd.core.arguments import Array
 
 CONTROL = Array("i32", "see `control_size`", "what kernels tell each other and the host")
+GOING_ON = Array("i32", "", "whether a loop on the device goes on")
 
 MOST_GROUPS = 16
 """Groups of terms that a force field may have: each has a near list of its own."""

@@ -38,7 +38,7 @@ EACH = 2
 """Atoms j of a thread."""
 TILE = WARP * EACH
 FULL = 33_760
-"""Threads that a large GPU has at a time, with many registers, but for a warp."""
+"""Threads that a large GPU has at a time, with many registers, less a warp that decides."""
 SHORTEST = 16
 """Third atoms that a thread meets, at least."""
 DEEP = 8
@@ -71,20 +71,21 @@ def entry_of(s, t, moved):
     return entry
 
 
-@ti.func
-def ring_of(n):
+def ring(n):
     """Tiles of the ring of n atoms; third atoms that each of them meets."""
     tiles = (n + TILE - 1) // TILE
     tiles += 1 - tiles % 2
     return tiles, TILE * ((tiles + 1) // 2)
 
 
+ring_of = ti.func(ring)
+"""The same on the device."""
+
+
 def sharing(n: int) -> int:
     """Threads, in whole warps, that share the pairs of n atoms."""
-    tiles = -(-n // TILE)
-    tiles += 1 - tiles % 2
-    met = tiles * TILE * ((tiles + 1) // 2)
-    return WARP * max(1, min(FULL // WARP, met // SHORTEST))
+    tiles, met = ring(n)
+    return WARP * max(1, min(FULL // WARP, tiles * met // SHORTEST))
 
 
 def depth(n: int, deep: int) -> int:
@@ -96,8 +97,8 @@ def depth(n: int, deep: int) -> int:
 def batch_functions(function: TripletFunction, n_kinds: int) -> Any:
     """Device functions of an energy of all triples.
 
-    They are `store`, `bulk`, `decided`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell each other,
-    `work` is what a thread works for (`SYSTEM` and so on).
+    They are `store`, `bulk`, `decided`, `between` and `inside`; `g` has the atoms, tables of parameters and what threads tell
+    each other, `work` is what a thread works for (`SYSTEM` and so on).
 
     Args:
         function: the energy of a triple.

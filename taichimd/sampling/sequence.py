@@ -48,7 +48,7 @@ class InSequence:
         wide, large = int((sides + PAIRS * pairs + BATCH * decided).max()) + near, int(threads.max())
         batches = -(-int(free.max()) // BATCH)
         deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
-        loops = wide, systems * wide, large, deciding + systems * large, deciding
+        loops = wide, systems * wide, large, deciding + systems * large
         self._rounds = 1 if DEVICE_LOOPS else batches + 1
         self._going = ti.ndarray(ti.i32, ())
         self._share = Share(

@@ -19,6 +19,7 @@ from taichimd.core.warps import shuffle
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, with_term
 from taichimd.enumerate.triple_tiles import Placed
+from taichimd.neighbours.control import GOING_ON
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.sampling.batch import (
     BATCH,
@@ -39,7 +40,6 @@ from taichimd.system.state import Atoms
 
 BLOCK = 128
 """Threads of a block of the long loop."""
-GOING_ON = Array("i32", "", "whether the loop on the device goes on")
 
 
 class Order(Bundle):
@@ -62,7 +62,6 @@ class Share(Bundle):
     )
     large: Any = Number("i32", "threads of a system in the long loop, whole warps")
     all_large: Any = Number("i32", "likewise, and those that decide, which come first")
-    deciding: Any = Number("i32", "threads of all systems that decide")
     near: Any = Number("i32", "threads of a system, whole warps, of pairs within a cutoff")
     begins: Any = Array("i32", "systems + 1", "first place of each system; behind the last one, all atoms")
     free: Any = Array("i32", "systems", "atoms with trial moves")
@@ -101,7 +100,7 @@ def sequence_kernels(
     everywhere = [k for k in range(number) if terms[k].everywhere]
     paired = [k for k in range(number) if terms[k].pair]
     within = [k for k in range(number) if k not in everywhere + paired]
-    stores = [wholes[k].store for k in everywhere[:1]]
+    store = wholes[everywhere[0]].store
     rows = tuple(None if one.everywhere else NearRows.only("width", "count", "entries") for one in terms)
     tables = tuple(Array("term" if one.pair else "f64", "numbers", "parameters of a term") for one in terms)
 
@@ -113,6 +112,7 @@ def sequence_kernels(
             placed.kind[place] = atoms.kind[i]
         for system in range(share.systems):
             if system == 0:
+                # Each call begins with the next one.
                 share.batch[0] = -2
             tally.counts[2 * system + ACCEPTED] = 0
             tally.counts[2 * system + ROUGH] = 0
@@ -151,16 +151,7 @@ def sequence_kernels(
         j, m = work[BEGIN] + thread // (2 * BATCH), thread % (2 * BATCH)
         if j < work[END]:
             x, y, _ = trial(ti.min(work[FIRST] + m // 2, work[LAST] - 1), work, g, trials)
-            for store in ti.static(stores):
-                store(j, m, ti.select(m % 2 == 1, y, x), work, g.tally, g.placed)
-
-    @ti.func
-    def ends_of(work, wanted, g: ti.template()):
-        """Positions of a batch as rows: `wanted` are places in it, twice, and 1 more behind a move."""
-        ends = ti.Matrix.zero(ti.f64, 4, 3)
-        for m, v in ti.static(ti.ndrange(4, 3)):
-            ends[m, v] = g.tally.ends[6 * BATCH * work[KEPT] + 3 * wanted[m] + v]
-        return ends
+            store(j, m, ti.select(m % 2 == 1, y, x), work, g.tally, g.placed)
 
     @in_double
     def two_moves(thread, deep, work, g: ti.template()):
@@ -171,7 +162,9 @@ def sequence_kernels(
         s = pair - t * (t - 1) // 2
         sums = empty_sums(3)
         if first + t < work[LAST]:
-            ends = ends_of(work, ti.Vector([2 * s, 2 * s + 1, 2 * t, 2 * t + 1]), g)
+            x, y = end_of(2 * s, work, g), end_of(2 * s + 1, work, g)
+            u, v = end_of(2 * t, work, g), end_of(2 * t + 1, work, g)
+            ends = ti.Matrix.rows([ti.cast(end, ti.f64) for end in ti.static((x, y, u, v))])
             for k in ti.static(everywhere):
                 wholes[k].between(sums, first + s, first + t, thread % deep, deep, ends, work, g, k)
         for k in ti.static(range(3)):
@@ -264,13 +257,11 @@ def sequence_kernels(
                         g.tally.counts[2 * system + ROUGH] = 1
                     else:
                         g.tally.gain[system] += change
-
         if then[FIRST] < then[LAST]:
             p = lane
             while p < 2 * BATCH * size:
-                for store in ti.static(stores):
-                    m = p % (2 * BATCH)
-                    store(first + p // (2 * BATCH), m, end_of(m, then, g), then, g.tally, g.placed)
+                m = p % (2 * BATCH)
+                store(first + p // (2 * BATCH), m, end_of(m, then, g), then, g.tally, g.placed)
                 p += many
 
     @ti.func
@@ -303,7 +294,7 @@ def sequence_kernels(
             short(thread % share.wide, work, then, g, trials)
         ti.loop_config(block_dim=BLOCK)
         for thread in range(large):
-            of_rest = thread - share.deciding
+            of_rest = thread - share.systems * many
             if of_rest < 0:
                 system = thread // many
                 decide(thread % many, work_of(system, 0, share), work_of(system, 1, share), g, trials)

@@ -5,7 +5,7 @@
     python -m validation.sequences.chains mdanalysistests-2.11.0/MDAnalysisTests/data/dssp
 
 The folder holds coordinates of the chains (PDB entries, CC0). Its own labels, by another program, are not
-used: the last line says how many of them agree.
+used: `validation.sequences.mkdssp` compares them.
 """
 
 import argparse
@@ -17,25 +17,20 @@ from validation import common
 
 def main() -> None:
     """Read the structures and write the CSV file."""
-    from taichimd.sequences.chains import Chain, write_chains
+    from taichimd.sequences.chains import write_chains
     from taichimd.sequences.structures import read_structure
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folder", type=Path, help="of files such as 1ahsA.pdb.gz")
     parser.add_argument("--out", type=Path, default=common.ROOT / "examples" / "protein_chains.csv")
     options = parser.parse_args()
-    chains, same, known = [], 0, 0
+    chains = []
     for file in sorted(options.folder.glob("?????.pdb.gz")):
         name = file.name.removesuffix(".pdb.gz")
         (found,) = read_structure(file)
         chains.append(replace(found, name=name))
-        given = file.with_name(f"{name}.pdb.dssp")
-        if given.exists():
-            labels = Chain(name, found.sequence, given.read_text().split()[0]).states
-            same, known = same + sum(map(str.__eq__, labels, found.states)), known + len(labels)
     write_chains(options.out, chains)
     print(f"{len(chains)} chains, {sum(map(len, chains))} residues in {options.out.name}")
-    print(f"{same} of {known} labels are those of the folder")
 
 
 if __name__ == "__main__":

@@ -4,16 +4,13 @@
     tar xf mdanalysistests-2.11.0.tar.gz
     python -m validation.sequences.mkdssp mdanalysistests-2.11.0/MDAnalysisTests/data/dssp
 
-Labels are those of examples/protein_chains.csv. Residues of both are matched by their letters in order; a
-residue that mkdssp leaves out, or that is unknown, is not compared. So are the folder's own labels.
+Labels are those of examples/protein_chains.csv. Those of the folder, by another program, are compared, too.
 """
 
 import argparse
 import gzip
 import subprocess
 import tempfile
-from collections.abc import Iterator
-from difflib import SequenceMatcher
 from pathlib import Path
 
 from validation import common
@@ -25,8 +22,8 @@ HEAD = (
 """Without it mkdssp does not know that a file is PDB."""
 
 
-def labels_of(file: Path) -> tuple[str, str]:
-    """Letters of residues, and labels C, E, H, by mkdssp."""
+def labels_of(file: Path, sequence: str) -> str:
+    """Labels C, E, H of a chain's residues, by mkdssp."""
     from taichimd.sequences.chains import Chain
 
     with tempfile.TemporaryDirectory() as folder:
@@ -40,15 +37,9 @@ def labels_of(file: Path) -> tuple[str, str]:
     residues = [line for line in lines[first:] if line[13] != "!"]
     # Small letters are cysteines with a bridge.
     letters = "".join("C" if line[13].islower() else line[13] for line in residues)
-    return letters, Chain("", letters, "".join(line[16].strip() or "-" for line in residues)).states
-
-
-def pairs(a: tuple[str, str], b: tuple[str, str]) -> Iterator[tuple[str, str]]:
-    """Labels of the same residue by both."""
-    for block in SequenceMatcher(None, a[0], b[0], autojunk=False).get_matching_blocks():
-        for k in range(block.size):
-            if a[0][block.a + k] != "X":
-                yield a[1][block.a + k], b[1][block.b + k]
+    if letters != sequence:
+        raise SystemExit(f"{file}: mkdssp finds other residues than mdtraj")
+    return Chain("", letters, "".join(line[16].strip() or "-" for line in residues)).states
 
 
 def main() -> None:
@@ -62,14 +53,13 @@ def main() -> None:
     chains = read_chains(common.ROOT / "examples" / "protein_chains.csv")
     counts = {program: {a: dict.fromkeys(LABELS, 0) for a in LABELS} for program in ("mkdssp", "folder")}
     for chain in chains:
-        ours = chain.sequence, chain.states
         given = (options.folder / f"{chain.name}.pdb.dssp").read_text().split()[0]
         others = {
-            "mkdssp": labels_of(options.folder / f"{chain.name}.pdb.gz"),
-            "folder": (chain.sequence, Chain(chain.name, chain.sequence, given).states),
+            "mkdssp": labels_of(options.folder / f"{chain.name}.pdb.gz", chain.sequence),
+            "folder": Chain(chain.name, chain.sequence, given).states,
         }
         for program, other in others.items():
-            for a, b in pairs(ours, other):
+            for a, b in zip(chain.states, other, strict=True):
                 counts[program][a][b] += 1
     version = subprocess.run(["mkdssp", "--version"], check=True, capture_output=True, text=True).stdout
     results = {}

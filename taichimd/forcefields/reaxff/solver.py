@@ -25,7 +25,7 @@ from taichimd.forcefields.reaxff.extended import Auxiliary, auxiliary_guess
 from taichimd.forcefields.reaxff.history import Past, guess
 from taichimd.forcefields.reaxff.matrix import Matrix, Screening, matrix_functions, types_with_pairs
 from taichimd.forcefields.reaxff.precondition import Close, factor_functions
-from taichimd.neighbours.control import CONTROL
+from taichimd.neighbours.control import CONTROL, GOING_ON
 from taichimd.neighbours.rows import WARP, NearRows, body_layout, row_layout
 
 STATUS, ITERATIONS, SOLVES, ALL_ITERATIONS, ONCE = range(5)
@@ -81,7 +81,6 @@ ELEMENTS = Array("f64", "2 kinds", "chi and eta (doubled) of each kind, eV")
 CHARGE = Array("real", "n", "charge of each atom, e")
 ROWS = NearRows.only("width", "count", "entries")
 SHIFTS = Array("vec", "2^shift_bits", "vectors of the images, angstrom")
-GOING_ON = Array("i32", "", "whether the loop on the device goes on")
 
 
 class Solver(Bundle):
