@@ -1,0 +1,78 @@
+"""Averages: the start of production and standard errors, on series whose truth is known."""
+
+import numpy as np
+import pytest
+from processes import ornstein_uhlenbeck
+
+from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.average import average_of, inefficiency_of, production_start
+
+pytestmark = pytest.mark.runtime("taichi")
+
+
+def test_inefficiency_of_an_ornstein_uhlenbeck_process():
+    """exp(-k/tau) sums to g = (1 + a)/(1 - a) with a = exp(-1/tau)."""
+    a = np.exp(-1 / 7.0)
+    x = ornstein_uhlenbeck(np.random.default_rng(3), (20_000, 40), 7.0).T
+    found = np.mean([inefficiency_of(one) for one in x])
+    assert found == pytest.approx((1 + a) / (1 - a), rel=0.05)
+
+
+def test_white_noise_has_its_textbook_error():
+    x = np.random.default_rng(0).standard_normal(4000)
+    found = average_of(x)
+    assert found.error == pytest.approx(x.std(ddof=1) / np.sqrt(4000), rel=0.1)
+    assert found.inefficiency >= 1.0
+
+
+@pytest.mark.parametrize("tau", [1.0, 5.0, 20.0])
+def test_errors_cover_the_truth(tau):
+    """Of 400 series 90 to 98 in 100 means lie within two errors of the truth, 0."""
+    x = ornstein_uhlenbeck(np.random.default_rng(int(tau)), (2000, 400), tau).T
+    found = [average_of(one) for one in x]
+    within = np.mean([abs(one.value) < 2 * one.error for one in found if one.error is not None])
+    assert 0.90 <= within <= 0.98
+
+
+def test_equilibration_is_left_out():
+    """Twenty correlation times of a decay of five deviations before 2,000 samples of a stationary series."""
+    noise = ornstein_uhlenbeck(np.random.default_rng(5), (2000, 50), 3.0).T
+    decay = 5.0 * np.exp(-np.arange(2000) / 60.0)
+    starts = [production_start([one + decay]) for one in noise]
+    found = [average_of(one + decay, start) for one, start in zip(noise, starts, strict=True)]
+    assert 100 < np.median(starts) < 500
+    assert np.mean([abs(one.value) < 3 * one.error for one in found]) >= 0.9
+    whole = np.mean([average_of(one + decay).value for one in noise])
+    assert whole > 5 * abs(np.mean([one.value for one in found]))
+
+
+def test_the_slowest_of_several_series_decides():
+    rng, decay = np.random.default_rng(1), 8.0 * np.exp(-np.arange(1000) / 50.0)
+    fast, slow = rng.standard_normal(1000), rng.standard_normal(1000) + decay
+    assert production_start([fast, slow]) == production_start([slow]) > production_start([fast])
+    assert production_start([np.full(1000, np.nan)]) == 0
+
+
+def test_a_trend_has_no_error_bar():
+    rng = np.random.default_rng(2)
+    trend = np.linspace(0.0, 30.0, 500) + rng.standard_normal(500)
+    found = average_of(trend)
+    assert found.error is None
+    assert found.independent < 10
+    assert "independent ones, fewer than 10" in found.note
+
+
+def test_a_constant_has_no_scatter():
+    found = average_of(np.full(50, 0.1))
+    assert found.value == pytest.approx(0.1)
+    assert found.error == pytest.approx(0.0, abs=1e-15)
+    assert found.inefficiency == 1.0
+
+
+def test_too_few_samples():
+    assert average_of(np.array([1.0])).error is None
+    assert average_of(np.arange(5.0) % 2).error is None
+    with pytest.raises(AnalysisError, match="has 3 samples, and production begins at sample 3"):
+        average_of(np.ones(3), 3)
+    with pytest.raises(AnalysisError, match="not finite"):
+        average_of(np.array([1.0, np.nan]))
