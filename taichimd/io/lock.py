@@ -52,14 +52,15 @@ def locked(folder: Path) -> Iterator[None]:
 def _take(path: Path) -> int:
     """Open lock file, now ours."""
     owner: dict[str, Any] = {}
-    for _ in range(_TRIES):
+    for tries in range(_TRIES):
         make_folder(path.parent)
         with suppress(FileNotFoundError):
             try:
                 return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path)
             except FileExistsError:
                 owner = _read_owner(path)
-                handle = _take_over(path, owner)
+                # Who was killed before it could say who it is leaves no word; who is about to needs a moment.
+                handle = _take_over(path, owner) if owner or tries >= _TRIES // 2 else None
                 if handle is not None:
                     return handle
         time.sleep(_PAUSE)
@@ -88,13 +89,16 @@ def _write_owner(handle: int, path: Path) -> int:
 
 
 def _take_over(path: Path, owner: dict[str, Any]) -> int | None:
-    """Handle of the lock of a process of this host that has ended; None if it lives, or that is not known."""
-    if owner.get("host") != socket.gethostname():
+    """Handle of the lock of a process that has ended; None if it lives, or that is not known.
+
+    Known it is of this host's processes, and of a lock that does not say whose it is.
+    """
+    if owner and owner.get("host") != socket.gethostname():
         return None
     handle = os.open(path, os.O_RDWR)
     # Of several who come at once one gets the system's lock, and it may be on a file that has lost its name.
     same = _flock(handle) and path.exists() and os.path.samestat(os.fstat(handle), path.stat())
-    if not same or _read_owner(path).get("host") != socket.gethostname():
+    if not same or _read_owner(path).get("host") != owner.get("host"):
         os.close(handle)
         return None
     return _write_owner(handle, path)

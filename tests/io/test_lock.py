@@ -78,11 +78,21 @@ def test_where_the_system_has_no_lock_the_file_alone_counts(tmp_path, monkeypatc
         pass
 
 
-def test_a_lock_that_says_nothing_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("text", ["", '{"pid": 17'])
+def test_a_lock_of_a_process_that_was_killed_before_its_word_is_taken_over(tmp_path, monkeypatch, text):
     monkeypatch.setattr(lock, "_PAUSE", 0.0)
-    (tmp_path / NAME).write_text("")
-    with pytest.raises(OutputError, match=r"process \? on \?"), locked(tmp_path):
-        pass
+    (tmp_path / NAME).write_text(text)
+    with locked(tmp_path):
+        assert json.loads((tmp_path / NAME).read_text())["pid"] == os.getpid()
+    assert not (tmp_path / NAME).exists()
+
+
+def test_a_lock_that_says_nothing_yet_is_refused_while_the_system_knows_its_holder(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_PAUSE", 0.0)
+    with open(tmp_path / NAME, "w") as file:
+        lock.fcntl.flock(file, lock.fcntl.LOCK_EX)
+        with pytest.raises(OutputError, match=r"process \? on \?"), locked(tmp_path):
+            pass
 
 
 def _try(folder, ready, results, told):
