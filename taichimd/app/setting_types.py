@@ -207,6 +207,8 @@ Backend = Literal["auto", "cuda", "cpu"]
 Precision = Literal["float64", "mixed", "float32"]
 Decomposition = Literal["particle", "tuple", "auto"]
 PlotFormat = Literal["png", "pdf", "svg"]
+InputUnits = Literal["metal", "real", "electron", "si", "cgs", "micro", "nano"]
+"""Unit systems of LAMMPS files (`io.lammps_units`)."""
 Flag = Annotated[bool, Values("true or false", option=bool)]
 Pressure = Annotated[
     FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat],
