@@ -1,6 +1,5 @@
 """The output folder of a run and the observers that fill it."""
 
-import os
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from taichimd.core.scalars import is_whole
 from taichimd.io.analysis_files import PICTURES
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.io.files import writing
+from taichimd.io.files import cut_file, writing
 from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.program.results import Thermo
@@ -371,7 +370,7 @@ def cut_trajectory(path: Path, step: int) -> None:
         cut_frames(path, step)
     else:
         with writing(path):
-            os.truncate(path, offset_of_step(path, step))
+            cut_file(path, offset_of_step(path, step))
 
 
 def checked_every(every: int | None) -> int | None:

@@ -18,6 +18,7 @@ from taichimd.app.members import FILE, Members, spread, values_of
 from taichimd.app.together import run_members
 from taichimd.core.errors import SettingsError
 from taichimd.core.signals import StopRequest
+from taichimd.io.files import open_own, writing
 from taichimd.io.lock import locked
 
 _LOOK_SECONDS = 0.2
@@ -138,7 +139,7 @@ def _start(sweep: Sweep, number: int, n: int, log: Path) -> "subprocess.Popen[by
         command += [] if value is None else [name, str(value)]
     # As MPI would say it, so that processes share devices and processors (`core.processes`).
     own = {"MPI_LOCALRANKID": str(number), "MPI_LOCALNRANKS": str(n)}
-    with open(log, "wb") as words:
+    with writing(log), os.fdopen(open_own(log, "w"), "wb") as words:
         # A session of its own: Ctrl-C comes from here, once.
         return subprocess.Popen(
             command, stdout=words, stderr=subprocess.STDOUT, env=os.environ | own, start_new_session=True

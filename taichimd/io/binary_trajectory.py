@@ -24,7 +24,7 @@ from ase.calculators.singlepoint import SinglePointCalculator
 from numpy.typing import NDArray
 
 from taichimd.core.errors import OutputError
-from taichimd.io.files import writing
+from taichimd.io.files import open_own, writing
 from taichimd.io.trajectory import MOMENTA_UNIT
 from taichimd.program.results import Array, Thermo
 from taichimd.system.constraints import fix
@@ -84,8 +84,13 @@ class BinaryTrajectoryWriter:
         if keep:
             keep = cut_frames(path, int(drop_from or 0)) > 0
         with writing(path):
+            opened = os.fdopen(open_own(path, "r+" if keep else "w"), "r+b" if keep else "wb")
+            if keep:
+                opened.close()  # ASE reads what is there, and so opens it itself
             # One process writes, even where ASE finds MPI.
-            self._file: Any = TrajectoryWriter(str(path), "a" if keep else "w", master=True)
+            self._file: Any = TrajectoryWriter(
+                str(path) if keep else opened, "a" if keep else "w", master=True
+            )
             self._file.set_description(DESCRIPTION)
         self._whole = True
 
@@ -170,7 +175,7 @@ def cut_frames(path: Path, step: int) -> int:
             offsets = [int(offset) for offset in read_header(file)[4][:kept]]
     except (InvalidULMFileError, AttributeError, KeyError, ValueError, TypeError, IndexError):
         raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
-    with writing(path), open(path, "r+b") as file:
+    with writing(path), os.fdopen(open_own(path, "r+"), "r+b") as file:
         _truncate(file, offsets)
     return kept
 

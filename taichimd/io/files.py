@@ -2,6 +2,9 @@
 
 import errno
 import os
+import secrets
+import stat
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -10,6 +13,17 @@ from typing import IO, Any
 from taichimd.core.errors import OutputError, TaichimdError
 
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+_LINK = (errno.ELOOP, errno.EMLINK)
+_FLAGS = {
+    "a": os.O_WRONLY | os.O_APPEND,
+    "r+": os.O_RDWR,
+    "w": os.O_WRONLY | os.O_CREAT | os.O_TRUNC,
+    "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
+}
+_EXACT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+"""No link is followed, and a pipe in the place of a file does not wait for a reader; Windows has no such flags."""
+_STALE_SECONDS = 3600.0
+"""After which a temporary file is of a process that was killed: none takes so long to write."""
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
@@ -69,15 +83,56 @@ def _reason(error: OSError) -> str:
         return "the disk is full; free some space or choose another folder with --output"
     if error.errno in _DENIED:
         return "no permission; choose another folder with --output"
+    if error.errno in _LINK:
+        return "a symbolic link is in its place, and none is followed; remove it, or choose another --output"
     if error.errno in (errno.ENOTDIR, errno.EEXIST):
         return "a file is in the way of the folder; choose another folder with --output"
     return error.strerror or str(error)
 
 
+def open_own(path: Path, mode: str) -> int:
+    """Open a file of an output folder; a link in its place, which may lead anywhere, is not followed.
+
+    Args:
+        path: the file; its folder may be reached through links.
+        mode: "a" appends, "r+" changes, "w" begins anew, "x" makes a file that must not be there.
+
+    Returns:
+        The file's descriptor.
+
+    Raises:
+        OSError: it cannot be opened, is a symbolic link, or no file.
+    """
+    handle = os.open(path, _FLAGS[mode] | _EXACT, 0o666)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "it is no plain file; remove it, or choose another --output")
+    return handle
+
+
+def cut_file(path: Path, size: int) -> None:
+    """Keep the first bytes of a file of an output folder.
+
+    Raises:
+        OSError: as `open_own`.
+    """
+    with os.fdopen(open_own(path, "r+"), "r+b") as file:
+        file.truncate(size)
+
+
+def remove_stale_parts(folder: Path) -> None:
+    """Remove temporary files that processes left which were killed while they wrote."""
+    for file in folder.glob(".*.part"):
+        with suppress(OSError):
+            if time.time() - file.lstat().st_mtime > _STALE_SECONDS:
+                file.unlink()
+
+
 def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write a file completely or not at all: a reader finds the old content or the new, never a part.
 
-    The temporary file is in the same folder, because a rename is atomic only within one file system.
+    The temporary file is in the same folder, because a rename is atomic only within one file system. Its name is
+    random and the file must be new, so that no link in its place leads elsewhere.
 
     Args:
         path: the file to make or replace.
@@ -86,10 +141,10 @@ def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     Raises:
         OutputError: it cannot be written; `path` is then as it was before.
     """
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     with writing(path):
         try:
-            with open(temporary, "wb") as file:
+            with os.fdopen(open_own(temporary, "x"), "wb") as file:
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
@@ -130,12 +185,15 @@ class AppendedFile:
         self.path = path
         with writing(path):
             if keep is not None and path.exists():
-                os.truncate(path, keep())
-                self._file = open(path, "a", encoding="utf-8", newline="\n")
+                self._file = self._opened("a")
+                self._file.truncate(keep())
             else:
-                self._file = open(path, "w", encoding="utf-8", newline="\n")
+                self._file = self._opened("w")
                 self._file.write(header)
                 self._file.flush()
+
+    def _opened(self, mode: str) -> IO[str]:
+        return os.fdopen(open_own(self.path, mode), mode, encoding="utf-8", newline="\n")
 
     def append(self, text: str) -> None:
         """Write a piece and hand it to the system."""

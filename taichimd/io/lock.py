@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import OutputError
-from taichimd.io.files import make_folder, writing
+from taichimd.io.files import make_folder, open_own, remove_stale_parts, writing
 
 try:
     import fcntl
@@ -23,6 +23,8 @@ except ImportError:  # not on Windows
     fcntl = None  # type: ignore[assignment]
 
 NAME = ".taichimd-lock"
+_LONGEST = 4096
+"""Bytes of a lock that are read."""
 _TRIES, _PAUSE = 20, 0.05
 """How often, and after how many seconds, to look again at a lock that is just being made or removed."""
 
@@ -37,6 +39,7 @@ def locked(folder: Path) -> Iterator[None]:
     path = folder / NAME
     with writing(folder):
         handle = _take(path)
+    remove_stale_parts(folder)
     try:
         yield
     finally:
@@ -58,6 +61,8 @@ def _take(path: Path) -> int:
             try:
                 return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path)
             except FileExistsError:
+                if path.is_symlink():
+                    raise OutputError(f"{path} is a symbolic link, and none is followed; remove it") from None
                 owner = _read_owner(path)
                 # Who was killed before it could say who it is leaves no word; who is about to needs a moment.
                 handle = _take_over(path, owner) if owner or tries >= _TRIES // 2 else None
@@ -95,7 +100,7 @@ def _take_over(path: Path, owner: dict[str, Any]) -> int | None:
     """
     if owner and owner.get("host") != socket.gethostname():
         return None
-    handle = os.open(path, os.O_RDWR)
+    handle = open_own(path, "r+")
     # Of several who come at once one gets the system's lock, and it may be on a file that has lost its name.
     same = _flock(handle) and path.exists() and os.path.samestat(os.fstat(handle), path.stat())
     if not same or _read_owner(path).get("host") != owner.get("host"):
@@ -120,8 +125,9 @@ def _flock(handle: int) -> bool | None:
 def _read_owner(path: Path) -> dict[str, Any]:
     """Who holds the lock; empty if the file does not say, as while it is written."""
     try:
-        owner = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+        with open(path, "rb") as file:
+            owner = json.loads(file.read(_LONGEST))
+    except (ValueError, RecursionError):
         return {}
     return owner if isinstance(owner, dict) else {}
 
