@@ -1,4 +1,4 @@
-"""What taichimd raises (`core.errors`)."""
+"""What taichimd raises, and its warnings (`core.errors`)."""
 
 from taichimd.core.errors import (
     AnalysisError,
@@ -17,6 +17,7 @@ from taichimd.core.errors import (
     SettingsError,
     StructureError,
     TaichimdError,
+    TaichimdWarning,
     UnitsMismatchError,
 )
 
@@ -37,5 +38,6 @@ __all__ = [
     "SettingsError",
     "StructureError",
     "TaichimdError",
+    "TaichimdWarning",
     "UnitsMismatchError",
 ]

@@ -19,6 +19,10 @@ class TaichimdError(Exception):
     exit_code = 2
 
 
+class TaichimdWarning(UserWarning):
+    """What a user should know of an input or of the process; nothing has failed."""
+
+
 class StructureError(TaichimdError, InputError):
     """A structure file or an Atoms object that cannot be simulated."""
 

@@ -1,44 +1,50 @@
-"""Modules whose source is written by the program: both runtimes read functions from files."""
+"""Modules whose source is written by the program: both runtimes ask Python for the source of a function.
+
+The source stays in memory. A file that others can write, or bytecode beside it, could be replaced.
+"""
 
 import hashlib
 import importlib.util
+import linecache
 import os
-import tempfile
+import sys
 from functools import cache
-from pathlib import Path
+from importlib.abc import ExecutionLoader
 from types import ModuleType
+
+_FOLDER = f"{os.devnull}/taichimd"
+"""Of the names of these modules: no file can ever be there."""
+
+
+class _FromText(ExecutionLoader):
+    """Loads a module from a text, and gives the text to whoever asks for its source."""
+
+    def __init__(self, file: str, source: str) -> None:
+        self._file, self._source = file, source
+
+    def get_filename(self, fullname: str) -> str:
+        return self._file
+
+    def get_source(self, fullname: str) -> str:
+        return self._source
 
 
 @cache
 def imported(source: str, name: str) -> ModuleType:
-    """The module of a source text, written to a file of the user's cache that stays readable.
+    """The module of a source text, which `inspect.getsource` knows.
 
     Args:
         source: Python.
-        name: of the file, before a hash of the source.
+        name: of the module, before a hash of the source.
     """
     digest = hashlib.sha256(source.encode()).hexdigest()[:12]
-    file = _folder() / f"{name}_{digest}.py"
-    if not file.exists() or file.read_text() != source:
-        # Another process may write the same file: the rename makes it appear whole.
-        with tempfile.NamedTemporaryFile("w", dir=file.parent, delete=False) as draft:
-            draft.write(source)
-        os.replace(draft.name, file)
-    specification = importlib.util.spec_from_file_location(f"taichimd_derived_{name}_{digest}", file)
+    module_name, file = f"taichimd_derived_{name}_{digest}", f"{_FOLDER}/{name}_{digest}.py"
+    loader = _FromText(file, source)
+    specification = importlib.util.spec_from_file_location(module_name, file, loader=loader)
     assert specification is not None
-    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
-    specification.loader.exec_module(module)
+    # Without a time of change the lines are kept for good.
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    sys.modules[module_name] = module
+    loader.exec_module(module)
     return module
-
-
-def _folder() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    for folder in (home / "taichimd" / "derived", Path(tempfile.gettempdir()) / "taichimd-derived"):
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(folder, os.W_OK):
-            return folder
-    return Path(tempfile.mkdtemp(prefix="taichimd-"))

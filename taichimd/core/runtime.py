@@ -24,7 +24,8 @@ import numpy as np
 
 import taichimd
 from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
-from taichimd.core.errors import BackendError, ParameterFileError, SettingsError
+from taichimd.core.errors import BackendError, ParameterFileError, SettingsError, TaichimdWarning
+from taichimd.core.kernel_cache import place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
 from taichimd.core.tracing import keep_lookups
@@ -47,6 +48,7 @@ def _choose() -> tuple[str, str]:
 
 
 take_device()  # before a driver starts
+settle_home()  # before the runtime looks for its cache
 NAME, WHY = _choose()
 # The banner would land in front of every command's output.
 os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
@@ -136,18 +138,7 @@ def start(backend: str = "auto") -> str:
                 "backend cuda: no CUDA device or driver found on this machine; use --backend cpu or auto"
             )
         chosen = "cuda" if has_cuda else "cpu"
-        options: dict[str, Any] = {
-            "default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "unrolling_limit": 0,
-        }  # fmt: skip
-        if threads := os.environ.get("TAICHIMD_THREADS"):
-            if not (threads.isdecimal() and int(threads) > 0):
-                raise SettingsError(f"TAICHIMD_THREADS is '{threads}', expected a whole number above 0")
-            options["cpu_max_num_threads"] = int(threads)
-        if QUICK_COMPILE:
-            # Kernels come much sooner, run longer, and give the same bits.
-            options["advanced_optimization"] = False
-        if os.environ.get("TAICHIMD_PROFILE"):
-            options["kernel_profiler"] = True
+        options = _options()
         # Both runtimes announce themselves on stdout, where commands print results.
         with redirect_stdout(StringIO()):
             ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
@@ -160,6 +151,27 @@ def start(backend: str = "auto") -> str:
             "use one backend per process"
         )
     return _backend
+
+
+def _options() -> dict[str, Any]:
+    """Options of the runtime's start, as the environment has them; warns if kernels cannot be kept."""
+    options: dict[str, Any] = {
+        "default_fp": ti.f64, "fast_math": False, "log_level": ti.ERROR, "unrolling_limit": 0,
+    }  # fmt: skip
+    if threads := os.environ.get("TAICHIMD_THREADS"):
+        if not re.fullmatch("0*[1-9][0-9]{0,5}", threads):
+            raise SettingsError(f"TAICHIMD_THREADS is '{threads}', expected a whole number above 0")
+        options["cpu_max_num_threads"] = int(threads)
+    if QUICK_COMPILE:
+        # Kernels come much sooner, run longer, and give the same bits.
+        options["advanced_optimization"] = False
+    if os.environ.get("TAICHIMD_PROFILE"):
+        options["kernel_profiler"] = True
+    folder, remark = place_for_kernels(NAME, ti.reset)
+    if folder is not None:
+        options["offline_cache_file_path"] = str(folder)
+        warnings.warn(remark, TaichimdWarning, stacklevel=3)
+    return options
 
 
 FULL_GRID = 64

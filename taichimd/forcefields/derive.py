@@ -1,8 +1,8 @@
 """From an energy alone to its derivatives: trace with SymPy, differentiate, write a readable function.
 
 The function is called once with symbols in place of distances and parameters; what it imported from
-`taichimd.core.math` stands for SymPy's functions meanwhile. The result is a Python file in the user's cache
-folder (Taichi compiles source, so there must be some), named after the potential and a hash.
+`taichimd.core.math` stands for SymPy's functions meanwhile. The result is a module of its own with source
+(Taichi compiles source, so there must be some), named after the function and a hash.
 """
 
 from collections.abc import Callable

@@ -23,6 +23,7 @@ LAYERS = [
         "core.signals",
         "core.generated",
         "core.processes",
+        "core.kernel_cache",
         "core.cuda_driver",
     ],
     ["core.runtime"],
