@@ -25,13 +25,21 @@ def test_white_noise_has_its_textbook_error():
     assert found.inefficiency >= 1.0
 
 
-@pytest.mark.parametrize("tau", [1.0, 5.0, 20.0])
-def test_errors_cover_the_truth(tau):
-    """Of 400 series 90 to 98 in 100 means lie within two errors of the truth, 0."""
-    x = ornstein_uhlenbeck(np.random.default_rng(int(tau)), (2000, 400), tau).T
-    found = [average_of(one) for one in x]
-    within = np.mean([abs(one.value) < 2 * one.error for one in found if one.error is not None])
-    assert 0.90 <= within <= 0.98
+@pytest.mark.parametrize(
+    ("n", "tau", "decay"), [(2000, 1.0, 0.0), (2000, 20.0, 0.0), (200, 5.0, 0.0), (1000, 5.0, 5.0)]
+)
+def test_errors_cover_the_truth(n, tau, decay):
+    """Of 1,000 series, some behind a decay, 87 to 97 in 100 means lie within two errors of the truth, 0.
+
+    95 would be exact; 20 independent samples (n = 200) do not say better what their correlation time is.
+    """
+    noise = ornstein_uhlenbeck(np.random.default_rng(int(tau)), (n, 1000), tau).T
+    x = noise + decay * np.exp(-np.arange(n) / (4 * tau))
+    found = [average_of(one, production_start([one])) for one in x]
+    given = [one for one in found if one.error is not None]
+    assert len(given) > 0.85 * len(found)
+    assert 0.87 <= np.mean([abs(one.value) < 2 * one.error for one in given]) <= 0.97
+    assert 0.57 <= np.mean([abs(one.value) < one.error for one in given]) <= 0.73
 
 
 def test_equilibration_is_left_out():
@@ -40,7 +48,7 @@ def test_equilibration_is_left_out():
     decay = 5.0 * np.exp(-np.arange(2000) / 60.0)
     starts = [production_start([one + decay]) for one in noise]
     found = [average_of(one + decay, start) for one, start in zip(noise, starts, strict=True)]
-    assert 100 < np.median(starts) < 500
+    assert 60 < np.median(starts) < 500
     assert np.mean([abs(one.value) < 3 * one.error for one in found]) >= 0.9
     whole = np.mean([average_of(one + decay).value for one in noise])
     assert whole > 5 * abs(np.mean([one.value for one in found]))

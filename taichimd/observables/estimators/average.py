@@ -1,8 +1,11 @@
 """Averages of a time series: where production begins, and the standard error of a mean.
 
-Start of production: J. D. Chodera, J. Chem. Theory Comput. 12, 1799 (2016), 10.1021/acs.jctc.5b00784:
-the start that leaves the most independent samples. Statistical inefficiency: J. D. Chodera et al.,
-J. Chem. Theory Comput. 3, 26 (2007), 10.1021/ct0502864, section 2.4.
+Start of production: MSER, K. P. White, Simulation 69, 323 (1997), 10.1177/003754979706900601: the start in the
+first half of the series that makes the variance over the number of samples behind it smallest. Statistical
+inefficiency: J. D. Chodera et al., J. Chem. Theory Comput. 3, 26 (2007), 10.1021/ct0502864, section 2.4.
+
+MSER and not the start with the most independent samples (J. D. Chodera, J. Chem. Theory Comput. 12, 1799 (2016)):
+that search prefers starts whose inefficiency is too small by chance, and so makes errors too small.
 """
 
 from collections.abc import Sequence
@@ -16,10 +19,8 @@ from taichimd.observables.estimators.series import autocorrelation, finite
 
 MIN_INDEPENDENT = 10
 """Independent samples below which a mean has no error bar: the correlation time is then not known."""
-_RESOLUTION = 1000
-"""Blocks of a long series among which the start of production is looked for."""
-_STARTS = 100
-"""Starts that are compared."""
+_CORRECTIONS = 4
+"""Passes of a fixed point that converges in two or three."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Average:
 
     Attributes:
         value: mean from sample `start` on.
-        error: standard error, sqrt(variance x inefficiency / samples); None if `note` says why not.
+        error: standard error, sqrt(variance / independent samples); None if `note` says why not.
         start: first sample of production. samples: number of samples from there on.
         inefficiency: samples that count as one independent sample, 1 + 2 x integrated correlation time
             (in intervals between samples).
@@ -49,7 +50,7 @@ class Average:
 
 
 def inefficiency_of(series: NDArray[np.float64]) -> float:
-    """Statistical inefficiency g = 1 + 2 sum_k (1 - k/n) C(k) of a series, 1 or more.
+    """Statistical inefficiency g = 1 + 2 sum_k (1 - k/n) C(k) of a series, from 1 to n/2.
 
     C is the normalised autocorrelation. The sum ends at the first C(k) that is not positive.
 
@@ -57,19 +58,27 @@ def inefficiency_of(series: NDArray[np.float64]) -> float:
         series: (n,) samples at equal intervals.
     """
     n = len(series)
+    if n < 4:
+        return 1.0
     deviation = series - series.mean()
     variance = float(np.mean(deviation**2))
     # A constant: what is left is rounding of the mean.
-    if n < 2 or variance <= (4 * np.finfo(float).eps * np.abs(series).max()) ** 2:
+    if variance <= (4 * np.finfo(float).eps * np.abs(series).max()) ** 2:
         return 1.0
-    # Each C(k) is a sum over n: that of n - k terms is multiplied by (1 - k/n).
-    weighted = autocorrelation(deviation, n - 1) * (1.0 - np.arange(n) / n) / variance
-    end = int(np.argmax(weighted <= 0.0)) if (weighted <= 0.0).any() else n
-    return max(1.0, 1.0 + 2.0 * float(weighted[1:end].sum()))
+    covariance = autocorrelation(deviation, n - 1)
+    weights = 1.0 - np.arange(n) / n
+    g = 1.0
+    # Deviations from the sample's own mean make all covariances too small by the variance of that mean.
+    for _ in range(_CORRECTIONS):
+        corrected = covariance + variance * g / (n - g)
+        terms = weights * corrected / corrected[0]
+        end = int(np.argmax(terms <= 0.0)) if (terms <= 0.0).any() else n
+        g = min(max(1.0, 1.0 + 2.0 * float(terms[1:end].sum())), n / 2)
+    return g
 
 
 def production_start(series: Sequence[NDArray[np.float64]]) -> int:
-    """First sample of production: the latest of the starts that several series of one run need.
+    """First sample of production, in the first half: the latest start that one of several series needs.
 
     Args:
         series: (n,) each, all of one length; those that are not finite are left out.
@@ -79,12 +88,17 @@ def production_start(series: Sequence[NDArray[np.float64]]) -> int:
 
 
 def _start_of(series: NDArray[np.float64]) -> int:
-    size = max(1, len(series) // _RESOLUTION)
-    blocks = len(series) // size
-    means = series[: blocks * size].reshape(blocks, size).mean(axis=1)
-    starts = np.unique(np.linspace(0, max(blocks - 2, 0), _STARTS).astype(int))
-    independent = [(blocks - start) / inefficiency_of(means[start:]) for start in starts]
-    return int(starts[int(np.argmax(independent))]) * size
+    n = len(series)
+    if n < 4:
+        return 0
+    backwards = (series - series[n // 2 :].mean())[::-1]
+    counts = np.arange(1, n + 1)
+    variances = np.cumsum(backwards**2) / counts - (np.cumsum(backwards) / counts) ** 2
+    squared_error = np.maximum(variances, 0.0) / counts
+    kept = np.arange(n - n // 2, n + 1)
+    # Of equal ones, as of a constant, the longest.
+    best = kept[::-1][int(np.argmin(squared_error[kept - 1][::-1]))]
+    return n - int(best)
 
 
 def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
@@ -105,4 +119,5 @@ def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
     if n / g < MIN_INDEPENDENT:
         note = f"no error: {n} samples hold {n / g:.1f} independent ones, fewer than {MIN_INDEPENDENT}"
         return Average(value, None, start, n, g, note)
-    return Average(value, float(production.std(ddof=1) * np.sqrt(g / n)), start, n, g)
+    # The variance of the mean is s2 g/n, and that of the samples about their own mean s2 (1 - g/n).
+    return Average(value, float(production.std() * np.sqrt(g / (n - g))), start, n, g)
