@@ -26,7 +26,7 @@ from taichimd.cli import (
     run,
     sweep,
 )
-from taichimd.core.signals import interrupted
+from taichimd.core.signals import end_of, interrupted
 
 app = typer.Typer(
     help="Molecular dynamics with many-body potentials, on GPU and CPU.",
@@ -83,27 +83,35 @@ def _code_of(arguments: Sequence[str]) -> int:
             warnings.showwarning = _warn  # type: ignore[assignment]
             code = app(args=arguments or ["--help"], prog_name="taichimd", standalone_mode=False)
     except KeyboardInterrupt:
-        return _fail("interrupted", 130)
+        return _stopped()
     except Exception as error:
         from taichimd.core.errors import TaichimdError
 
-        if interrupted():
-            return _fail("interrupted", 130)
+        if interrupted() or type(error).__name__ == "Abort":
+            return _stopped()
         if isinstance(error, TaichimdError):
-            from taichimd.io.files import remove_empty_folders
-
-            remove_empty_folders()
+            _tidy()
             return _fail(str(error), error.exit_code)
         # Usage errors of the option parser; by their method, because its module has moved between versions.
         if hasattr(error, "format_message"):
             return _fail(error.format_message(), 2)
-        if type(error).__name__ == "Abort":
-            return _fail("interrupted", 130)
         raise
     if interrupted():
         # The option parser has made a bare exit code of it, or nobody has looked.
-        return _fail("interrupted", 130)
+        return _stopped()
     return code if isinstance(code, int) else 0
+
+
+def _stopped() -> int:
+    """Exit code of a command that a signal has stopped while it started."""
+    _tidy()
+    return _fail(*end_of(interrupted()))
+
+
+def _tidy() -> None:
+    """Remove folders that are empty, if there was time to make any."""
+    if files := sys.modules.get("taichimd.io.files"):
+        files.remove_empty_folders()
 
 
 def _warn(message: Warning | str, *_: Any, **__: Any) -> None:

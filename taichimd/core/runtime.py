@@ -140,8 +140,14 @@ def start(backend: str = "auto") -> str:
         chosen = "cuda" if has_cuda else "cpu"
         options = _options()
         # Both runtimes announce themselves on stdout, where commands print results.
-        with redirect_stdout(StringIO()):
-            ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+        try:
+            with redirect_stdout(StringIO()):
+                ti.init(arch=ti.cuda if has_cuda else ti.cpu, **options)
+        except (RuntimeError, MemoryError) as error:
+            raise BackendError(
+                f"the runtime {NAME} cannot start on {chosen}: {str(error).strip() or 'out of memory'}; "
+                "it takes 2 GB of virtual memory (ulimit -v) or more"
+            ) from error
         _backend = chosen
         if interrupted():
             raise KeyboardInterrupt

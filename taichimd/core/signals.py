@@ -1,4 +1,4 @@
-"""Ctrl-C, SIGTERM and SIGHUP as a wish that the loop looks at, so that a run ends after a whole step."""
+"""Ctrl-C, SIGTERM, SIGHUP: exceptions while a program starts; then a wish, so that it ends after a step."""
 
 import signal
 import threading
@@ -9,38 +9,54 @@ from typing import Any
 
 _HANGUP = getattr(signal, "SIGHUP", None)  # not on Windows
 _WATCHED = [signal.SIGINT, signal.SIGTERM] + ([_HANGUP] if _HANGUP else [])
-_interrupted = False
+_received = 0
 
 
 @contextmanager
 def keep_interrupts() -> Iterator[None]:
-    """Context in which a Ctrl-C raises `KeyboardInterrupt`, as ever, and is kept beside.
+    """Context in which SIGINT, SIGTERM and SIGHUP raise `KeyboardInterrupt`, and are kept beside.
 
-    Imports of compiled modules turn the exception into an ImportError, callbacks of C++ swallow it.
+    So a program that is stopped while it starts can tidy up. Imports of compiled modules turn the exception
+    into an ImportError, callbacks of C++ swallow it.
     """
-    global _interrupted
-    # Whoever ignores the signal, or has another handler, keeps that; only the main thread may have one.
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if not ours or threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    signal.signal(signal.SIGINT, _keep)
+    global _received
+    before = {}
+    # Only the main thread may have handlers.
+    if threading.current_thread() is threading.main_thread():
+        # Whoever ignores a signal, or has another handler, keeps that.
+        usual = (signal.SIG_DFL, signal.default_int_handler)
+        before = {number: signal.getsignal(number) for number in _WATCHED}
+        before = {number: handler for number, handler in before.items() if handler in usual}
+    for number in before:
+        signal.signal(number, _keep)
     try:
         yield
     finally:
-        _interrupted = False
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        _received = 0
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _keep(number: int, frame: FrameType | None) -> None:
-    global _interrupted
-    _interrupted = True
+    global _received
+    _received = number
     raise KeyboardInterrupt
 
 
-def interrupted() -> bool:
-    """Whether a Ctrl-C came within `keep_interrupts`; not one that `StopRequest` has noted."""
-    return _interrupted
+def interrupted() -> int:
+    """The signal that came within `keep_interrupts`, or 0; not one that `StopRequest` has noted."""
+    return _received
+
+
+def end_of(number: int) -> tuple[str, int]:
+    """What to say of a signal that has ended the program, and the exit code.
+
+    Args:
+        number: of the signal; 0 is an interrupt of which only the exception is known.
+    """
+    if number in (0, signal.SIGINT):
+        return "interrupted", 128 + signal.SIGINT
+    return f"stopped by {signal.Signals(number).name}", 128 + number
 
 
 class StopRequest:
@@ -65,7 +81,7 @@ class StopRequest:
         # Python allows handlers in the main thread only; elsewhere signals stay with whoever has them.
         if threading.current_thread() is threading.main_thread():
             for number in _WATCHED:
-                if number != _HANGUP or signal.getsignal(number) == signal.SIG_DFL:
+                if number != _HANGUP or signal.getsignal(number) in (signal.SIG_DFL, _keep):
                     self._before[number] = signal.signal(number, self._note)
         return self
 

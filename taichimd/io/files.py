@@ -71,8 +71,8 @@ def make_folder(path: Path) -> None:
 
 
 def remove_empty_folders() -> None:
-    """Of a command that was refused after it had made its folder."""
-    for folder in _made:
+    """Of a command that was refused or stopped after it had made its folder."""
+    for folder in sorted(_made, key=lambda path: len(path.parts), reverse=True):
         with suppress(OSError):
             folder.rmdir()
     _made.clear()

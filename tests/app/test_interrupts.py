@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+from ase.build import bulk
 
 from taichimd import __main__ as program
 from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
@@ -15,10 +16,17 @@ from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
 pytestmark = pytest.mark.runtime("taichi")
 
 
-def swallowed():
+ENDS = [
+    (signal.SIGINT, 130, "interrupted"),
+    (signal.SIGTERM, 143, "stopped by SIGTERM"),
+    (signal.SIGHUP, 129, "stopped by SIGHUP"),
+]
+
+
+def swallowed(number=signal.SIGINT):
     """What a callback of C++ does with the exception."""
     try:
-        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(number)
     except KeyboardInterrupt:
         return
     pytest.fail("the signal must raise")
@@ -51,36 +59,66 @@ def test_who_ignores_the_signal_goes_on_ignoring_it():
         assert not interrupted()
 
 
+def test_handlers_are_as_before_behind_it():
+    before = [signal.getsignal(number) for number, *_ in ENDS]
+    with keep_interrupts(), StopRequest() as stop:
+        signal.raise_signal(signal.SIGTERM)
+        assert stop.received == signal.SIGTERM
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    assert [signal.getsignal(number) for number, *_ in ENDS] == before
+
+
 @pytest.mark.parametrize("where", ["the program", "a command"])
-def test_an_import_that_fails_because_of_an_interrupt_says_interrupted(where, monkeypatch, capsys):
+@pytest.mark.parametrize(("number", "code", "said"), ENDS)
+def test_an_import_that_fails_because_of_a_signal_says_which(where, number, code, said, monkeypatch, capsys):
     """Compiled modules then raise ImportError, of which nothing is true."""
     app = importlib.import_module("taichimd.cli.app")
 
     def failing(*_, **__):
-        swallowed()
+        swallowed(number)
         raise ImportError("initialization failed")
 
     monkeypatch.setattr(app, "main" if where == "the program" else "app", failing)
     with pytest.raises(SystemExit) as caught:
         program.main(["info"])
-    assert caught.value.code == 130
-    assert capsys.readouterr().err == "error: interrupted\n"
+    assert caught.value.code == code
+    assert capsys.readouterr().err == f"error: {said}\n"
 
 
-@pytest.mark.parametrize("code", [130, 0])
-def test_an_interrupt_that_ends_as_a_bare_exit_code_is_told(code, monkeypatch, capsys):
+@pytest.mark.parametrize(("number", "code", "said"), ENDS)
+@pytest.mark.parametrize("bare", [130, 0])
+def test_a_signal_that_ends_as_a_bare_exit_code_is_told(bare, number, code, said, monkeypatch, capsys):
     """The option parser catches the exception; or nothing has looked since it was swallowed."""
     app = importlib.import_module("taichimd.cli.app")
 
     def quiet(*_, **__):
-        swallowed()
-        return code
+        swallowed(number)
+        return bare
 
     monkeypatch.setattr(app, "app", quiet)
     with pytest.raises(SystemExit) as caught:
         program.main(["info"])
-    assert caught.value.code == 130
-    assert capsys.readouterr().err == "error: interrupted\n"
+    assert caught.value.code == code
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_kernels_compile_leaves_no_empty_folder(number, tmp_path, monkeypatch, capsys):
+    from taichimd.app import driver
+
+    def compiling(*_):
+        assert (tmp_path / "all" / "out").is_dir()
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(driver, "_start", compiling)
+    bulk("Ar", cubic=True).write(tmp_path / "ar.xyz", format="extxyz")
+    line = f"run {tmp_path}/ar.xyz --potential Ar.lj --steps 5 --output {tmp_path}/all/out"
+    with pytest.raises(SystemExit) as caught:
+        program.main(line.split())
+    assert caught.value.code == 128 + number
+    assert capsys.readouterr().err.startswith("error: ")
+    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
 
 
 def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():

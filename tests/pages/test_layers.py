@@ -24,6 +24,7 @@ LAYERS = [
         "core.generated",
         "core.processes",
         "core.kernel_cache",
+        "core.terminal",
         "core.cuda_driver",
     ],
     ["core.runtime"],
