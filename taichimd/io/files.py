@@ -21,7 +21,7 @@ _FLAGS = {
     "x": os.O_WRONLY | os.O_CREAT | os.O_EXCL,
 }
 _EXACT = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
-"""No link is followed, and a pipe in the place of a file does not wait for a reader; Windows has no such flags."""
+"""No link is followed, and a pipe in the place of a file waits for no reader; Windows has no such flags."""
 _STALE_SECONDS = 3600.0
 """After which a temporary file is of a process that was killed: none takes so long to write."""
 _DENIED = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -131,8 +131,8 @@ def remove_stale_parts(folder: Path) -> None:
 def write_atomically(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write a file completely or not at all: a reader finds the old content or the new, never a part.
 
-    The temporary file is in the same folder, because a rename is atomic only within one file system. Its name is
-    random and the file must be new, so that no link in its place leads elsewhere.
+    The temporary file is in the same folder, because a rename is atomic only within one file system. Its name
+    is random and the file must be new, so that no link in its place leads elsewhere.
 
     Args:
         path: the file to make or replace.

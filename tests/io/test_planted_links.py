@@ -46,14 +46,15 @@ def test_a_temporary_file_of_the_former_name_is_not_followed(victim):
 def test_a_temporary_file_whose_name_was_guessed_is_refused(victim, monkeypatch):
     monkeypatch.setattr(files.secrets, "token_hex", lambda size: "0" * size)
     _planted(victim, ".checkpoint.npz.0000.part")
-    with pytest.raises(OutputError, match="cannot write .*checkpoint.npz"):
+    with pytest.raises(OutputError, match=r"cannot write .*checkpoint.npz"):
         write_atomically(victim.parent / "out" / "checkpoint.npz", lambda file: file.write(b"new"))
 
 
 def test_a_link_in_the_place_of_a_result_is_replaced_by_the_result(victim):
     link = _planted(victim, "run.json")
     write_atomically(link, lambda file: file.write(b"{}"))
-    assert not link.is_symlink() and link.read_bytes() == b"{}"
+    assert not link.is_symlink()
+    assert link.read_bytes() == b"{}"
 
 
 @pytest.mark.parametrize(
@@ -119,7 +120,8 @@ def test_what_a_killed_process_left_is_removed_once_it_is_old(tmp_path):
     old.touch(), fresh.touch()
     os.utime(old, (0, 0))
     with locked(tmp_path):
-        assert not old.exists() and fresh.exists()
+        assert not old.exists()
+        assert fresh.exists()
 
 
 def test_files_have_the_permissions_of_the_user(tmp_path):

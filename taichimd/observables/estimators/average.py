@@ -1,11 +1,12 @@
 """Averages of a time series: where production begins, and the standard error of a mean.
 
-Start of production: MSER, K. P. White, Simulation 69, 323 (1997), 10.1177/003754979706900601: the start in the
-first half of the series that makes the variance over the number of samples behind it smallest. Statistical
-inefficiency: J. D. Chodera et al., J. Chem. Theory Comput. 3, 26 (2007), 10.1021/ct0502864, section 2.4.
+Start of production: MSER, K. P. White, Simulation 69, 323 (1997), 10.1177/003754979706900601: the start in
+the first half of the series that makes the variance over the number of samples behind it smallest.
+Statistical inefficiency: J. D. Chodera et al., J. Chem. Theory Comput. 3, 26 (2007), 10.1021/ct0502864,
+section 2.4.
 
-MSER and not the start with the most independent samples (J. D. Chodera, J. Chem. Theory Comput. 12, 1799 (2016)):
-that search prefers starts whose inefficiency is too small by chance, and so makes errors too small.
+MSER and not the start with the most independent samples (J. D. Chodera, J. Chem. Theory Comput. 12, 1799
+(2016)): that search prefers starts whose inefficiency is too small by chance, and so makes errors too small.
 """
 
 from collections.abc import Sequence
