@@ -24,7 +24,13 @@ import numpy as np
 
 import taichimd
 from taichimd.core.cuda_driver import CAPABILITY_MAJOR, attribute, devices, multiprocessors
-from taichimd.core.errors import BackendError, ParameterFileError, SettingsError, TaichimdWarning
+from taichimd.core.errors import (
+    BackendError,
+    ParameterFileError,
+    SettingsError,
+    TaichimdError,
+    TaichimdWarning,
+)
 from taichimd.core.kernel_cache import place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
@@ -62,6 +68,7 @@ warnings.filterwarnings("ignore", "(?s).*Calling non-", SyntaxWarning)
 keep_lookups(NAME)
 _impl: Any = import_module(f"{NAME}.lang.impl")
 _COMPILATION_ERROR: Any = getattr(ti, f"{NAME.capitalize()}CompilationError")
+_EXPRESSION: Any = import_module(f"{NAME}.lang.expr").Expr
 if NAME == "taichi":
     # Taichi 1.7 frees arrays of scalars when Python drops them, but forgets arrays of vectors: without this
     # every dropped engine and every grown list would stay on the device until the process ends.
@@ -250,34 +257,73 @@ def literals(real: Any) -> Iterator[None]:
     try:
         yield
     except _COMPILATION_ERROR as error:
-        if told := _told(error):
+        if told := told_before(error):
             raise told from None
         place = _place_outside(str(error))
         if place is None:
             raise  # a fault of ours: all of the runtime's message is wanted
-        raise ParameterFileError(place) from error
+        file, line, name = place
+        reason = _last_reason(str(error))
+        raise ParameterFileError(
+            f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.math"
+        ) from error
     finally:
         runtime.default_fp = before
 
 
-def _told(error: BaseException | None) -> ParameterFileError | None:
+def told_before(error: BaseException | None) -> TaichimdError | None:
     """What a compilation within this one has said already: the runtime wraps it once more."""
-    while error is not None and not isinstance(error, ParameterFileError):
+    while error is not None and not isinstance(error, TaichimdError):
         error = error.__cause__ or error.__context__
     return error
 
 
-def _place_outside(message: str) -> str | None:
-    """File, line and reason of a compilation error, if the innermost function is not this package's."""
+def reason_of(error: Exception, function: Any) -> tuple[str, int, str, str]:
+    """Where and why a user's function does not compile.
+
+    Args:
+        error: of the runtime.
+        function: the user's, which is named if the error names no other place outside this package.
+
+    Returns:
+        File, line, name of the function, and the reason.
+    """
+    code = function.__code__
+    found = _place_outside(str(error), innermost=False)
+    file, line, name = found or (code.co_filename, code.co_firstlineno, function.__name__)
+    return file, line, name, _last_reason(str(error))
+
+
+def _place_outside(message: str, innermost: bool = True) -> tuple[str, int, str] | None:
+    """File, line and function of a compilation error: the innermost one outside of this package.
+
+    With `innermost`, None if a function of the package is further inside.
+    """
     places = re.findall(r'File "([^"]+)", line (\d+), in (\w+):', message)
     inside = tuple(str(Path(module.__file__ or "").parent) for module in (taichimd, ti))
-    if not places or places[-1][0].startswith(inside):
+    outside = [place for place in places if not place[0].startswith(inside)]
+    if not outside or (innermost and outside[-1] != places[-1]):
         return None
-    file, line, name = places[-1]
-    reasons = [text.strip() for text in message.splitlines() if text.strip(" ^~.")]
-    reason = next((text for text in reversed(reasons) if not text.startswith("Did you mean")), "")
-    reason = re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
-    return f"{file} line {line}: {name} cannot be compiled: {reason}; use arithmetic and taichimd.core.math"
+    file, line, name = outside[-1]
+    return file, int(line), name
+
+
+def _last_reason(message: str) -> str:
+    """The runtime's own words, without the names that it gives to things."""
+    reasons = [text.strip() for text in message.splitlines() if text.strip(" ^~.=")]
+    unsaying = ("Did you mean", "In function:", "During handling", "- ")
+    reason = next((text for text in reversed(reasons) if not text.startswith(unsaying)), "")
+    return re.sub(r"^\w+ when calling `\w+`: |'?Struct\d+'? object", "", reason).strip(" .")
+
+
+def kind_of(value: Any) -> str | None:
+    """The type of a value of the kernel that is being compiled, as "f64" or "[Tensor (3) f64]".
+
+    None of what is no such value: Python's numbers and objects.
+    """
+    if isinstance(value, ti.Matrix):
+        return f"[Tensor ({value.n}) f]"
+    return str(type_of(value)) if isinstance(value, _EXPRESSION) else None
 
 
 def computed_in(real: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Whether what a user gives is a number: Python's and NumPy's, but no truth value."""
+"""Whether what a user gives is a number, Python's or NumPy's but no truth value; numbers for messages."""
 
 import math
 from numbers import Integral, Real
@@ -15,6 +15,16 @@ def is_number(value: object) -> bool:
 def is_whole(value: object) -> bool:
     """Whether it is an integer."""
     return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def digits(value: float) -> str:
+    """A number with as many digits as tell it from all others: 3, 0.1, 3.00000000001.
+
+    >>> digits(3.0), digits(3.00000000001), digits(1e-7)
+    ('3', '3.00000000001', '1e-07')
+    """
+    short = f"{value:g}"
+    return short if float(short) == value or not math.isfinite(value) else repr(float(value))
 
 
 def plain(value: Any) -> Any:

@@ -248,6 +248,9 @@ def _bytecode(code: CodeType, doc: str | None) -> str:
 def _plain(value: Any) -> Any:
     """The Python function behind one that a runtime compiles; anything else as it is."""
     while hasattr(value, "__wrapped__"):
+        if getattr(value, "is_traced", False):  # `traced`: the user's function with its checks
+            value = value.__wrapped__
+            continue
         maker = (
             value.__globals__.get("__name__") if isinstance(value, FunctionType) else type(value).__module__
         )

@@ -11,12 +11,13 @@
 
 The engine owns vectors, images, Newton's third law, virial, species and cutoffs; the author writes scalars.
 With `derive=True` the function returns the energy alone and SymPy finds the derivatives. Take exp, log,
-sqrt, sin, cos, power from `taichimd.core.math`: they give the same bits on every backend, and can be derived.
+sqrt, sin, cos, power from `taichimd.math`: they give the same bits on every backend, and can be derived.
 
 Taichi compiles the function: no early return, no string annotations, names from the module or literals.
 """
 
 from collections.abc import Callable, Mapping
+from keyword import iskeyword
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +26,11 @@ from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.derive import derived_function
-from taichimd.forcefields.source import check_returns
+from taichimd.forcefields.formats.text import shorten
+from taichimd.forcefields.source import check_attributes, check_function, expected_of
 from taichimd.forcefields.table import ANY, Row, Table
 from taichimd.forcefields.term import PAIR, TRIPLET, Term, source_of
+from taichimd.forcefields.traced import traced
 from taichimd.forcefields.truncate import check_truncation
 
 
@@ -48,9 +51,10 @@ class Declared:
         reference: str | None,
         derive: bool,
     ) -> None:
-        if "cutoff" in params:
-            raise SettingsError(f"{function.__name__}: 'cutoff' is added by itself; leave it out of params")
-        check_returns(function, order, derive)
+        expected = expected_of(order, derive)
+        check_function(function, expected)
+        check_params(function.__name__, params)
+        check_attributes(function, expected, {"p": (*params, "cutoff")})
         self.name = function.__name__
         self.written_as = label(function)
         # Of a function that was typed in there is no file.
@@ -61,8 +65,13 @@ class Declared:
         self.params = dict(params)
         self.reference = reference
         self.columns = (*self.params, "cutoff")
-        compiled = derived_function(function, order, self.columns) if derive else ti.func(function)
+        compiled = derived_function(function, order, self.columns) if derive else traced(function, expected)
         self.function = _in_squared_distance(compiled) if order == 2 else compiled
+
+    @property
+    def takes(self) -> str:
+        """Its parameters with their units, for messages."""
+        return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
 
     def __call__(
         self,
@@ -134,14 +143,48 @@ def rows_of(
     if unknown := set(values) - set(params):
         takes = ", ".join(f"{k} ({u})" for k, u in params.items())
         raise SettingsError(f"{name}: unknown parameter '{sorted(unknown)[0]}', it takes {takes}, cutoff (Å)")
+    if table is not None and not isinstance(table, Mapping):
+        raise SettingsError(
+            f"{name}: table is a {type(table).__name__}, expected values by elements, as "
+            '{("Si", "C"): {"cutoff": 3.0}}'
+        )
     common = {**({} if cutoff is None else {"cutoff": cutoff}), **values}
     rows: dict[tuple[str, ...], Row] = {}
     for key, row in (table or {(ANY,) * order: {}}).items():
         elements = (key,) * order if isinstance(key, str) else tuple(key)
         if len(elements) != order:
             raise SettingsError(f"{name}: table key {key} has {len(elements)} elements, not {order}")
-        rows[elements] = {column: float(value) for column, value in {**common, **row}.items()}
+        if not isinstance(row, Mapping):
+            raise SettingsError(
+                f"{name}: row {key} of the table is {row!r}, expected values by name, as {{'cutoff': 3.0}}"
+            )
+        rows[elements] = {column: _number(name, column, value) for column, value in {**common, **row}.items()}
     return rows
+
+
+def _number(name: str, column: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise SettingsError(f"{name}: {column} = {shorten(str(value))}, expected a number") from None
+
+
+def check_params(name: str, params: Any) -> None:
+    """Refuse declared parameters that are no names with units.
+
+    Raises:
+        SettingsError: of the potential `name`.
+    """
+    if not isinstance(params, Mapping):
+        raise SettingsError(
+            f"{name}: params is a {type(params).__name__}, expected the unit of each parameter by name, as "
+            '{"k": "eV"}'
+        )
+    for key in params:
+        if not (isinstance(key, str) and key.isidentifier() and not iskeyword(key)):
+            raise SettingsError(f"{name}: parameter {key!r} is no name that Python can read as an attribute")
+    if "cutoff" in params:
+        raise SettingsError(f"{name}: 'cutoff' is added by itself; leave it out of params")
 
 
 def _in_squared_distance(function: Any) -> Any:

@@ -1,7 +1,7 @@
 """From an energy alone to its derivatives: trace with SymPy, differentiate, write a readable function.
 
 The function is called once with symbols in place of distances and parameters; what it imported from
-`taichimd.core.math` stands for SymPy's functions meanwhile. The result is a module of its own with source
+`taichimd.math` stands for SymPy's functions meanwhile. The result is a module of its own with source
 (Taichi compiles source, so there must be some), named after the function and a hash.
 """
 
@@ -15,6 +15,7 @@ from sympy.printing.str import StrPrinter
 import taichimd.core.math as portable
 from taichimd.core.errors import SettingsError
 from taichimd.core.generated import imported
+from taichimd.forcefields.source import line_in, place, return_line
 
 VARIABLES = {2: ("r",), 3: ("r_ij", "r_ik", "cos_jik")}
 _SYMPY = {
@@ -34,15 +35,19 @@ def derived_function(function: Callable[..., Any], order: int, columns: tuple[st
     parameters = {column: sympy.Symbol(f"p.{column}", real=True) for column in columns}
     try:
         energy = sympy.sympify(_traced(function)(*variables, SimpleNamespace(**parameters)))
+        if not isinstance(energy, sympy.Expr) or energy.has(sympy.oo, sympy.zoo, sympy.nan, sympy.I):
+            raise SettingsError(f"it returns {str(energy)[:60]}, expected a real number")
         derivatives = [sympy.diff(energy, variable) for variable in variables]
         shared, results = sympy.cse([energy, *derivatives], symbols=sympy.numbered_symbols("t"))
         printer = _Printer()
         lines = [f"{name} = {printer.doprint(value)}" for name, value in shared]
         values = ", ".join(printer.doprint(value) for value in results)
-    except (TypeError, AttributeError, NotImplementedError, SettingsError) as error:
+    except Exception as error:
+        at = place(function, line_in(error, function.__code__.co_filename) or return_line(function))
+        why = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise SettingsError(
-            f"{function.__name__}: cannot derive it ({str(error).splitlines()[0]}); use arithmetic and "
-            "taichimd.core.math without branches, or return the derivatives yourself and drop derive=True"
+            f"{at}: cannot derive it ({why}); use arithmetic and "
+            "taichimd.math without branches, or return the derivatives yourself and drop derive=True"
         ) from error
     body = "\n    ".join([*lines, f"return {values}"])
     source = (
@@ -59,12 +64,17 @@ def _traced(function: Callable[..., Any]) -> Callable[..., Any]:
     """The same code, seeing SymPy's functions where it imported ours."""
     ours = {getattr(portable, name): value for name, value in _SYMPY.items()}
     seen = {
-        name: SimpleNamespace(**_SYMPY) if value is portable else ours.get(value, value)
+        name: SimpleNamespace(**_SYMPY) if _is_math(value) else ours.get(value, value)
         for name, value in function.__globals__.items()  # type: ignore[attr-defined]
-        if value is portable or _hashable(value)
+        if _hashable(value)
     }
     code = function.__code__  # type: ignore[attr-defined]
     return FunctionType(code, seen, function.__name__, function.__defaults__, function.__closure__)  # type: ignore[attr-defined]
+
+
+def _is_math(value: Any) -> bool:
+    """Whether it is the module of our functions, by its public name or the other one."""
+    return value is portable or getattr(value, "__name__", None) == "taichimd.math"
 
 
 def _hashable(value: Any) -> bool:
@@ -116,7 +126,7 @@ class _Printer(StrPrinter):
     def _print_Function(self, expr: Any) -> str:  # noqa: N802
         name = expr.func.__name__
         if name not in _SYMPY:
-            raise SettingsError(f"'{name}' is not in taichimd.core.math")
+            raise SettingsError(f"'{name}' is not in taichimd.math")
         return f"{name}({', '.join(self.doprint(a) for a in expr.args)})"
 
     _print_exp = _print_Function

@@ -14,6 +14,7 @@ from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdErro
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.siblings import siblings
+from taichimd.forcefields.source import line_in
 from taichimd.forcefields.spec import read_options, split_spec
 from taichimd.forcefields.term import Source, digest
 
@@ -149,8 +150,26 @@ def _from_python(file: Path, name: str) -> ForceField:
             return _from_file(_forcefield_of(module, file, name), source)
         except TaichimdError:
             raise  # says file and line itself
+        except SystemExit as error:
+            raise ParameterFileError(
+                f"{_at(file, path, error)} ends the program while the file is read; put that below "
+                'if __name__ == "__main__":'
+            ) from error
         except Exception as error:
-            raise ParameterFileError(f"{file}: {type(error).__name__}: {error}") from error
+            raise ParameterFileError(
+                f"{_at(file, path, error)}: {type(error).__name__}: {_text(error)}"
+            ) from error
+
+
+def _at(file: Path, path: Path, error: BaseException) -> str:
+    """The file, and the line of it that an exception went through."""
+    line = line_in(error, str(path))
+    return str(file) if line is None else f"{file} line {line}"
+
+
+def _text(error: Exception) -> str:
+    """Of an exception; of a `SyntaxError` without the place, which is said already."""
+    return str(error.msg) if isinstance(error, SyntaxError) else str(error)
 
 
 def _from_file(forcefield: ForceField, file: Source) -> ForceField:
@@ -168,10 +187,18 @@ def _from_file(forcefield: ForceField, file: Source) -> ForceField:
 
 
 def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
+    from taichimd.forcefields.declare import Declared
+    from taichimd.forcefields.passes import ManyBody
+
     found = getattr(module, name, None)
     if found is None:
         public = ", ".join(k for k, v in vars(module).items() if isinstance(v, ForceField)) or "none"
         raise ParameterFileError(f"{file} has no '{name}'; force fields it defines: {public}")
+    if isinstance(found, Declared | ManyBody):
+        raise ParameterFileError(
+            f"{file}: {name} is a declared potential without values; give it those of {found.takes}, as "
+            f"{name}_with_values = {name}(...), and name the result"
+        )
     if callable(found) and not isinstance(found, ForceField):
         found = found()
     if not isinstance(found, ForceField):

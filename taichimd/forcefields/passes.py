@@ -23,27 +23,53 @@ step to step: it moves with the atom in a spatial sort, stands in checkpoints an
 restart.
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 from taichimd.core.errors import SettingsError
-from taichimd.core.runtime import ti
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
-from taichimd.forcefields.declare import rows_of
+from taichimd.forcefields.declare import check_params, rows_of
+from taichimd.forcefields.source import Expected, attributes_of, check_attributes, place, place_of
 from taichimd.forcefields.table import Row, Table
 from taichimd.forcefields.term import PASSES, Term, source_of
 from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
+from taichimd.forcefields.traced import traced
 
 Function = Callable[..., Any]
+_ARGUMENTS = ("r", "p", "mine", "theirs")
+_SUM = Expected(_ARGUMENTS, ("the number to sum",))
+_FORCES = Expected(_ARGUMENTS, ("u", "dU_i/dr", "dU_j/dr"))
+
+
+def _of_atom(writes: tuple[str, ...]) -> Expected:
+    hint = "parameters belong to pairs: use p in a neighbour_sum, or write the number"
+    return Expected(("mine",), ("u", *writes), hint=hint)
+
+
+def _expected(one: Pass) -> Expected:
+    of_pairs = {NEIGHBOUR_SUM: _SUM, PAIR_FORCES: _FORCES}
+    return of_pairs[one.kind] if one.kind in of_pairs else _of_atom(one.writes)
+
+
+def _check_names(decorator: str, names: tuple[Any, ...], example: str) -> None:
+    """Refuse a decorator without its names: Python would pass the function in their place."""
+    for name in names:
+        if not isinstance(name, str):
+            what = place(name) if isinstance(name, FunctionType) else repr(name)
+            raise SettingsError(f"{what}: {decorator} takes names of arrays, as @{decorator}({example})")
 
 
 def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function], Pass]:
     """Declare f(r, p, mine, theirs), whose sum over the neighbours of an atom is left in its number `into`.
 
         >>> from taichimd import neighbour_sum
-        >>> coordination = neighbour_sum("count")(lambda r, p, mine, theirs: 1.0)
+        >>> @neighbour_sum("count")
+        ... def coordination(r, p, mine, theirs):
+        ...     return 1.0
         >>> coordination.kind
         'neighbour sum'
 
@@ -51,41 +77,51 @@ def neighbour_sum(into: str, *, each_step: bool = False) -> Callable[[Function],
         into: a name of the arrays.
         each_step: once in each step of a run, not whenever forces are evaluated: for a state.
     """
-    return lambda function: Pass(NEIGHBOUR_SUM, ti.func(function), (into,), each_step)
+    _check_names("neighbour_sum", (into,), '"density"')
+    return lambda function: Pass(NEIGHBOUR_SUM, traced(function, _SUM), (into,), each_step)
 
 
 def each_atom(*writes: str, each_step: bool = False) -> Callable[[Function], Pass]:
     """Declare f(mine) -> (u, x, ...): an energy of the atom (eV), and a number for each name.
 
         >>> from taichimd import each_atom
-        >>> each_atom("slope")(lambda mine: (-mine.count, -1.0)).writes
+        >>> @each_atom("slope")
+        ... def embedding(mine):
+        ...     return -mine.count, -1.0
+        >>> embedding.writes
         ('slope',)
 
     Args:
         writes: names of the arrays that take the numbers.
         each_step: once in each step of a run, not whenever forces are evaluated: for a state.
     """
-    return lambda function: Pass(EACH_ATOM, ti.func(function), writes, each_step)
+    _check_names("each_atom", writes, '"slope"')
+    return lambda function: Pass(EACH_ATOM, traced(function, _of_atom(writes)), writes, each_step)
 
 
 def pair_forces(function: Function) -> Pass:
     """Declare f(r, p, mine, theirs) -> (u, dU_i/dr, dU_j/dr) of atom i (mine) and its neighbour j (theirs).
 
         >>> from taichimd import pair_forces
-        >>> pair_forces(lambda r, p, mine, theirs: (p.k * r, p.k, p.k)).kind
+        >>> @pair_forces
+        ... def spring(r, p, mine, theirs):
+        ...     return p.k * r, p.k, p.k
+        >>> spring.kind
         'pair forces'
 
     u is what the pair adds to the energy of i (eV), half of a pair energy. dU_i/dr and dU_j/dr (eV/angstrom)
     are the derivatives of the energies of i and j to their distance. It is the last pass.
     """
-    return Pass(PAIR_FORCES, ti.func(function))
+    return Pass(PAIR_FORCES, traced(function, _FORCES))
 
 
 class ManyBody:
     """A term of passes with named parameters; called with values it gives a `ForceField`.
 
         >>> from taichimd import ManyBody, pair_forces
-        >>> spring = pair_forces(lambda r, p, mine, theirs: (0.5 * p.k * r, 0.5 * p.k, 0.5 * p.k))
+        >>> @pair_forces
+        ... def spring(r, p, mine, theirs):
+        ...     return 0.5 * p.k * r, 0.5 * p.k, 0.5 * p.k
         >>> ManyBody("spring", [spring], arrays=(), params={"k": "eV/Å"})(k=0.1, cutoff=3.0).cutoff
         3.0
 
@@ -111,17 +147,26 @@ class ManyBody:
         state: Sequence[str] = (),
         reference: str | None = None,
     ) -> None:
+        check_params(name, params)
+        if isinstance(arrays, str) or isinstance(state, str):
+            raise SettingsError(f"{name}: arrays and state are lists of names, as ('density', 'slope')")
+        if not passes:
+            raise SettingsError(f"{name} has no pass; expected one or more functions")
         self.name, self.params, self.reference = name, dict(params), reference
         self.program = Passes(tuple(passes), tuple(arrays), tuple(state))
         self._check()
-        file = (
-            Path(passes[0].function.__wrapped__.__code__.co_filename)
-            if hasattr(passes[0].function, "__wrapped__")
-            else Path()
-        )
+        self._check_reads()
+        file = Path(inspect.unwrap(passes[0].function).__code__.co_filename)
         self.source = source_of(file) if file.is_file() else None
 
     def _check(self) -> None:
+        for number, one in enumerate(self.program.passes):
+            if not isinstance(one, Pass):
+                what = place(one) if isinstance(one, FunctionType) else f"pass {number + 1}"
+                raise SettingsError(
+                    f"{self.name}: {what} is no pass; decorate it with neighbour_sum, each_atom or "
+                    "pair_forces"
+                )
         kinds = [one.kind for one in self.program.passes]
         for number, one in enumerate(self.program.passes):
             where = f"{self.name}: pass {number + 1} ({one.kind})"
@@ -139,6 +184,31 @@ class ManyBody:
                 )
         if unknown := [name for name in self.program.state if name not in self.program.arrays]:
             raise SettingsError(f"{self.name}: state '{unknown[0]}' is not one of its arrays")
+
+    def _check_reads(self) -> None:
+        """Refuse a number that is not there, or is that of an earlier evaluation.
+
+        A state is there from the beginning; other numbers are when an earlier pass has left them.
+        """
+        left = set(self.program.state)
+        for one in self.program.passes:
+            function, expected = inspect.unwrap(one.function), _expected(one)
+            arrays = self.program.arrays
+            known = {"p": (*self.params, "cutoff"), "mine": arrays, "theirs": arrays}
+            check_attributes(function, expected, known)
+            for name, node, argument in attributes_of(function, expected):
+                if argument != "p" and node.attr not in left:
+                    raise SettingsError(
+                        f"{place_of(function, node)} reads {name}.{node.attr}, which no earlier pass has "
+                        f"written; put the pass that writes it first, or declare it with "
+                        f"state=('{node.attr}',)"
+                    )
+            left |= set(one.writes)
+
+    @property
+    def takes(self) -> str:
+        """Its parameters with their units, for messages."""
+        return ", ".join(f"{name} ({unit})" for name, unit in {**self.params, "cutoff": "Å"}.items())
 
     def __call__(
         self, *, table: Mapping[Any, Row] | None = None, cutoff: float | None = None, **values: float

@@ -6,6 +6,7 @@ from math import isclose
 from taichimd.core.errors import ParameterFileError
 from taichimd.core.math import exp
 from taichimd.core.runtime import ti
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.triples import E, Triple, TripleFile, name_of
 from taichimd.forcefields.table import Key, Row
 
@@ -55,7 +56,7 @@ def agree(
             raise ParameterFileError(
                 f"{parsed.path}: entries {name_of(first)} and {name_of(second)} describe one "
                 f"{'pair' if first[1] == first[2] else 'angle'}, but {(names or {}).get(name, name)} is "
-                f"{value:g} in one and {two[name]:g} in the other; make them agree"
+                f"{digits(value)} in one and {digits(two[name])} in the other; make them agree"
             )
 
 

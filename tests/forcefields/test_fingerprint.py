@@ -343,7 +343,7 @@ def test_a_module_of_the_same_name_that_is_in_use_stays(folder, monkeypatch):
 def test_the_path_is_as_before_where_a_file_fails():
     path = list(sys.path)
     Path("my_file.py").write_text("import my_helper\nraise RuntimeError('no')\n")
-    with pytest.raises(Exception, match=r"my_file\.py: RuntimeError: no"):
+    with pytest.raises(Exception, match=r"my_file\.py line 2: RuntimeError: no"):
         load_forcefield("my_file.py:potential")
     assert sys.path == path
     assert "my_helper" not in sys.modules

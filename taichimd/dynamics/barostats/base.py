@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
-from taichimd.core.scalars import is_number, is_whole
+from taichimd.core.scalars import digits, is_number, is_whole
 from taichimd.dynamics.barostats import layout as baro
 from taichimd.dynamics.thermostats.base import Thermostat
 from taichimd.dynamics.thermostats.bussi import Bussi
@@ -159,7 +159,7 @@ class Barostat(Thermostat):
         super().check_timestep(timestep)
         if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
             raise SettingsError(
-                f"pressure_coupling_time = {self.pressure_coupling_time:g} fs is shorter than 10 time steps of "
+                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs is shorter than 10 time steps of "
                 f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
             )
         between = self.acts_every * timestep / units.FS
@@ -167,7 +167,7 @@ class Barostat(Thermostat):
             if between > getattr(self, name) * (1.0 + 1e-12):
                 raise SettingsError(
                     f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than {name} "
-                    f"= {getattr(self, name):g} fs; use a shorter period (--barostat-period) or a longer coupling time"
+                    f"= {digits(getattr(self, name))} fs; use a shorter period (--barostat-period) or a longer coupling time"
                 )
 
     def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:

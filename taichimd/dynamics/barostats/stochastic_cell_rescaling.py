@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import digits
 from taichimd.dynamics.barostats.base import Barostat
 from taichimd.dynamics.barostats.layout import AHEAD, OWN_STATE, RATE
 from taichimd.dynamics.thermostats.layout import RECEIVED
@@ -53,7 +54,7 @@ class StochasticCellRescaling(Barostat):
         if leap > LONGEST_LEAP * self.pressure_coupling_time * (1.0 + 1e-12):
             raise SettingsError(
                 f"{self.name} acts every {self.period} steps, {leap:g} fs, which is more than a tenth of "
-                f"pressure_coupling_time = {self.pressure_coupling_time:g} fs: volumes would fluctuate too much; "
+                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs: volumes would fluctuate too much; "
                 "use a shorter period (--barostat-period) or a longer coupling time"
             )
 

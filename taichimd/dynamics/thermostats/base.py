@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.errors import SettingsError
-from taichimd.core.scalars import is_number, is_whole, plain
+from taichimd.core.scalars import digits, is_number, is_whole, plain
 from taichimd.dynamics.thermostats import layout as at
 
 DEFAULT_COUPLING_FS = 100.0
@@ -170,7 +170,7 @@ class Thermostat(Ensemble):
         if self.least_steps * timestep > self.coupling_time * units.FS * (1.0 + 1e-12):
             steps = "the time step" if self.least_steps == 1 else f"{self.least_steps} time steps"
             raise SettingsError(
-                f"coupling_time = {self.coupling_time:g} fs is shorter than {steps} of "
+                f"coupling_time = {digits(self.coupling_time)} fs is shorter than {steps} of "
                 f"{timestep / units.FS:g} fs; typical are 50 to 1000 fs"
             )
 

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
     Word,
@@ -110,7 +111,7 @@ def _read_cutoff(words: list[Word], path: Path) -> float | None:
     value = parse_number(words[1], name, path)
     if value <= 0.0:
         raise ParameterFileError(
-            f"{path} line {line}: field '{name}' is {value:g}, expected a positive length in angstrom or none"
+            f"{path} line {line}: field '{name}' is {digits(value)}, expected a positive length in angstrom or none"
         )
     return value
 

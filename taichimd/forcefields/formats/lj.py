@@ -23,6 +23,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
     Word,
@@ -148,13 +149,13 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
     entry = LJEntry(*values)
     if entry.epsilon < 0.0:
         raise ParameterFileError(
-            f"{path} line {line}: field 'epsilon' is {entry.epsilon:g}, expected an energy in eV that is "
+            f"{path} line {line}: field 'epsilon' is {digits(entry.epsilon)}, expected an energy in eV that is "
             "not negative"
         )
     for field in ("sigma", "cutoff"):
         if getattr(entry, field) <= 0.0:
             raise ParameterFileError(
-                f"{path} line {line}: field '{field}' is {getattr(entry, field):g}, expected a positive "
+                f"{path} line {line}: field '{field}' is {digits(getattr(entry, field))}, expected a positive "
                 "distance in angstrom"
             )
     first, second = sorted(word.text for word in words[:2])

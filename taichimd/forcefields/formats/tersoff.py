@@ -25,6 +25,7 @@ Sources: J. Tersoff, Phys. Rev. B 37, 6991 (1988), doi:10.1103/PhysRevB.37.6991;
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
@@ -93,7 +94,7 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     if of["d"] == 0.0:
         return "d", "a positive number: the angular function divides by d"
     if of["D"] > of["R"]:
-        return "D", f"at most R = {of['R']:g}: the cutoff region starts at R - D"
+        return "D", f"at most R = {digits(of['R'])}: the cutoff region starts at R - D"
     # Entries with j != k carry no two-body part, and files write 0 there.
     if triple[1] == triple[2] and of["n"] == 0.0:
         return "n", "a positive number: the bond order has the exponent 1/(2n)"

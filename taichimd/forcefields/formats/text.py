@@ -13,8 +13,13 @@ from ase.data import atomic_numbers
 
 from taichimd.core.errors import ParameterFileError
 
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_FORTRAN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)[dD][+-]?\d+")
+# Plain digits: `\d` would take those of all scripts, such as an Arabic three.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_FORTRAN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[dD][+-]?[0-9]+")
+_LARGEST = 1e50
+"""Numbers of parameter files lie between this and its inverse, or are 0: their squares are numbers, too."""
+_LONGEST_LINE = 1_000_000
+"""Characters."""
 
 
 class Word(NamedTuple):
@@ -54,7 +59,14 @@ def read_lines(path: Path) -> list[str]:
     if not text.strip():
         raise ParameterFileError(f"{path} is empty, expected a parameter file")
     # Not splitlines(): that also breaks at characters such as form feed, and editors count otherwise.
-    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    for number, line in enumerate(lines, start=1):
+        if len(line) > _LONGEST_LINE:
+            raise ParameterFileError(
+                f"{path} line {number} has {len(line):,} characters, expected {_LONGEST_LINE:,} at most: is "
+                "this a parameter file?"
+            )
+    return lines
 
 
 def word_lines(lines: list[str]) -> Iterator[list[Word]]:
@@ -71,8 +83,12 @@ def is_number(text: str) -> bool:
 
 
 def shorten(text: str, limit: int = 40) -> str:
-    """Return the word in quotes, cut so that a message stays one readable line."""
-    return repr(text if len(text) <= limit else text[:limit] + "...")
+    """Return the word in quotes, cut so that a message stays one readable line.
+
+    Letters that do not look like what they are, and control characters, are escaped.
+    """
+    short = text if len(text) <= limit else text[:limit] + "..."
+    return repr(short)
 
 
 def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
@@ -89,14 +105,21 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
     """
     if is_number(word.text):
         value = float(word.text)
-        if math.isfinite(value):
+        if value == 0.0 or 1.0 / _LARGEST <= abs(value) <= _LARGEST:
             return value
+        if math.isfinite(value):
+            raise ParameterFileError(
+                f"{path} line {word.line}: field '{field}' is {shorten(word.text)}, expected 0 or a number "
+                f"between {1.0 / _LARGEST:g} and {_LARGEST:g}{note}"
+            )
     where = f"{path} line {word.line}: field '{field}' is {shorten(word.text)}"
     if _FORTRAN_NUMBER.fullmatch(word.text):
         fixed = re.sub("[dD]", "e", word.text)
         raise ParameterFileError(f"{where}, expected a number: write the exponent with e, {fixed}{note}")
     if word.text.lower().lstrip("+-") in ("nan", "inf", "infinity") or is_number(word.text):
         raise ParameterFileError(f"{where}, expected a finite number{note}")
+    if not word.text.isascii() or "_" in word.text:
+        note = f" in plain digits, such as 3.0 or 1.5e-7{note}"
     raise ParameterFileError(f"{where}, expected a number{note}")
 
 

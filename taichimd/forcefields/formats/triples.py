@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Generic, TypeVar
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, read_lines, shorten, word_lines
 
@@ -145,6 +146,6 @@ def _parse_entry(words: list[Word], layout: Layout[E], path: Path) -> tuple[Trip
         at = layout.fields.index(field)
         raise ParameterFileError(
             f"{path} line {words[3 + at].line}: field '{field}' of entry {name_of(triple)} is "
-            f"{numbers[at]:g}, expected {expected}"
+            f"{digits(numbers[at])}, expected {expected}"
         )
     return triple, layout.make(*numbers)

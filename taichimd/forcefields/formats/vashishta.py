@@ -19,6 +19,7 @@ H. Tsuzuki, J. Phys.: Condens. Matter 21, 095002 (2009), doi:10.1088/0953-8984/2
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
@@ -91,7 +92,7 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
     if of["rc"] == 0.0 and (of["H"] or charges or of["D"] or of["W"]):
         return "rc", "a positive number: an entry with j = k says how far the pair i-j reaches"
     if of["r0"] > of["rc"]:
-        return "r0", f"at most rc, {of['rc']:g}: three-body terms end within the two-body term"
+        return "r0", f"at most rc, {digits(of['rc'])}: three-body terms end within the two-body term"
     if of["B"] and of["r0"] == 0.0:
         return "r0", "a positive number: an entry with j = k says how far the angles of i-j reach"
     return None

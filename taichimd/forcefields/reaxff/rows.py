@@ -6,7 +6,7 @@ from pathlib import Path
 from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.formats.text import Word, is_number, parse_number, shorten
 
-_WHOLE = re.compile(r"[+-]?\d+")
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
 
 
 def is_whole(text: str) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from taichimd.core.errors import MissingParameterError, ParameterFileError
+from taichimd.core.scalars import digits
 from taichimd.forcefields.reaxff.ffield import Entry, FField
 
 PARTS = ("r_sigma", "r_pi", "r_pipi")
@@ -122,7 +123,7 @@ def _check_general(ffield: FField) -> None:
         if not good(value):
             number = list(ffield.general).index(name) + 1
             raise ParameterFileError(
-                f"{ffield.path}: general parameter {number} ({name}) is {value:g}, expected {expected}"
+                f"{ffield.path}: general parameter {number} ({name}) is {digits(value)}, expected {expected}"
             )
 
 
@@ -131,7 +132,7 @@ def _check_atom(ffield: FField, kind: int) -> None:
     for name in ("r_vdW", "gamma", "eta", "mass"):
         if atom[name] <= 0.0:
             raise ParameterFileError(
-                f"{ffield.path} line {atom.line}: {name} of {ffield.names[kind - 1]} is {atom[name]:g}, "
+                f"{ffield.path} line {atom.line}: {name} of {ffield.names[kind - 1]} is {digits(atom[name])}, "
                 "expected above 0"
             )
 

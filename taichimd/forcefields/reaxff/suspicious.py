@@ -5,6 +5,7 @@ from math import exp, log
 
 from ase.data import atomic_masses, atomic_numbers
 
+from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.text import is_symbol
 from taichimd.forcefields.reaxff.columns import GENERAL
 from taichimd.forcefields.reaxff.ffield import Entry, FField
@@ -76,7 +77,10 @@ def _general(ffield: FField) -> Iterator[Finding]:
         if not low <= ffield.general[name] <= high:
             number = GENERAL.index(name) + 1
             value = ffield.general[name]
-            yield (), f"general parameter {number} ({name}) is {value:g}, usual: {low:g} to {high:g}"
+            yield (
+                (),
+                f"general parameter {number} ({name}) is {digits(value)}, usual: {digits(low)} to {digits(high)}",
+            )
 
 
 def _forms(ffield: FField) -> Iterator[Finding]:
@@ -101,7 +105,10 @@ def _masses(ffield: FField) -> Iterator[Finding]:
         name = ffield.label(atom.types)
         usual = atomic_masses[atomic_numbers[name]] if is_symbol(name) else atom["mass"]
         if abs(atom["mass"] - usual) > _MASS_TOLERANCE * usual:
-            yield atom.types, f"line {atom.line}: mass of {name} is {atom['mass']:g}, usual: {usual:.3f}"
+            yield (
+                atom.types,
+                f"line {atom.line}: mass of {name} is {digits(atom['mass'])}, usual: {usual:.3f}",
+            )
     if not {"C", "O"} <= set(ffield.names) or int(ffield.general["triple"]) == 2:
         return
     carbon, oxygen = (ffield.names.index(name) for name in "CO")
@@ -109,7 +116,7 @@ def _masses(ffield: FField) -> Iterator[Finding]:
     if ffield.general["p_trip1"] != 0.0 and masses != (12.0, 15.999):
         yield (
             (carbon + 1, oxygen + 1),
-            f"masses of C and O are {masses[0]:g} and {masses[1]:g}: C-O has no triple-bond term, for which "
+            f"masses of C and O are {digits(masses[0])} and {digits(masses[1])}: C-O has no triple-bond term, for which "
             "they must be 12 and 15.999",
         )
 
@@ -129,7 +136,7 @@ def _ranges(ffield: FField) -> Iterator[Finding]:
                     yield (
                         entry.types,
                         f"line {entry.line}: {name} of {what} {ffield.label(entry.types)} is "
-                        f"{entry[name]:g}, usual: {low:g} to {high:g}",
+                        f"{digits(entry[name])}, usual: {digits(low)} to {digits(high)}",
                     )
 
 
@@ -152,8 +159,8 @@ def _bond_orders(ffield: FField) -> Iterator[Finding]:
             if radius > 0.0 and not (bond[factor] < 0.0 < bond[power]):
                 yield (
                     bond.types,
-                    f"{where} does not fall with the distance: {factor} is {bond[factor]:g} and {power} "
-                    f"{bond[power]:g}, expected one below and one above 0",
+                    f"{where} does not fall with the distance: {factor} is {digits(bond[factor])} and {power} "
+                    f"{digits(bond[power])}, expected one below and one above 0",
                 )
                 break
             if radius > 0.0:
@@ -221,7 +228,7 @@ def _idle_hydrogen_bonds(ffield: FField) -> Iterator[Finding]:
     for entry in ffield.hydrogen_bonds:
         if max(entry.types) <= len(ffield.names) and not acts(ffield, entry):
             why = (
-                f"r0 is {entry['r0']:g}"
+                f"r0 is {digits(entry['r0'])}"
                 if entry["r0"] <= 0.0
                 else "expected donor, hydrogen, acceptor, whose column hb is 2, 1, 2"
             )
