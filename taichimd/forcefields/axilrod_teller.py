@@ -29,6 +29,7 @@ from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
 from taichimd.forcefields.code import Code, code_of
+from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
 from taichimd.forcefields.terms import Terms, Triples
@@ -318,9 +319,10 @@ def _length(what: str, value: float | None) -> float:
     """A positive length; infinity for None."""
     if value is None:
         return inf
-    if not is_number(value) or value <= 0.0:
+    if not is_number(value) or not 0.0 < value <= LONGEST:
         raise SettingsError(
-            f"Axilrod-Teller: {what} is {value!r} angstrom, expected a positive length or None"
+            f"Axilrod-Teller: {what} is {value!r} angstrom, expected a positive length, {LONGEST:g} or less, "
+            "or None"
         )
     return float(value)
 

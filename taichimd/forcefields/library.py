@@ -26,6 +26,46 @@ KINDS = {
 }
 """What a file's last extension says about its format."""
 
+_NOT_READ = {
+    "an embedded-atom potential": (
+        ".eam",
+        ".eam.alloy",
+        ".eam.fs",
+        ".alloy",
+        ".fs",
+        ".eam.cd",
+        ".adp",
+        ".eim",
+        ".funcfl",
+        ".setfl",
+    ),
+    "a modified embedded-atom potential": (".meam", ".meam.spline", ".meam.sw.spline", ".msmeam"),
+    "a SNAP potential": (".snap", ".snapcoeff", ".snapparam"),
+    "a neuroevolution potential (NEP)": (".nep", "nep.txt", ".nep.txt"),
+    "an XML file of a Gaussian approximation potential": (".xml",),
+    "an atomic cluster expansion": (".ace", ".yace", ".pace"),
+    "a moment tensor potential": (".mtp", ".almtp"),
+    "a machine-learned model": (".pt", ".pth", ".pb", ".model", ".mliap", ".ckpt", ".onnx", ".hdnnp", ".nn"),
+    "a variant of Tersoff's potential": (".tersoff.mod", ".tersoff.modc", ".tersoff.zbl", ".tersoff.mod.c"),
+    "a variant of Stillinger and Weber's potential": (".sw.mod", ".sw.modc"),
+    "a REBO or AIREBO potential": (".rebo", ".airebo", ".airebo-m", ".airebo.m", ".lcbop"),
+    "a potential of another form": (
+        ".edip",
+        ".comb",
+        ".comb3",
+        ".bop",
+        ".bop.table",
+        ".nb3b",
+        ".gw",
+        ".extep",
+        ".polymorphic",
+        ".table",
+        ".kim",
+        ".dftb",
+        ".skf",
+    ),
+}
+"""Files that people have of other programs, and what no reader is for yet, by the ends of their names."""
 _PACKAGE = Path(__file__).resolve().parents[1]
 _SUGGESTIONS = 4
 
@@ -70,6 +110,7 @@ def find(name: str | os.PathLike[str]) -> Path:
     if not text.strip():
         raise ParameterFileError("the name of the parameter file is empty, expected a path or a shipped name")
     path = Path(text).expanduser()
+    check_format(path)
     if path.is_file():
         return path
     if path.is_dir():
@@ -81,6 +122,26 @@ def find(name: str | os.PathLike[str]) -> Path:
             if text in _names(folder):
                 return folder / text
     raise ParameterFileError(_not_found(path, bare))
+
+
+def check_format(path: Path) -> None:
+    """Refuse a file that is known to be of a format that is not read, whether it is there or not.
+
+    Raises:
+        ParameterFileError: what it is, and what is read.
+    """
+    name = path.name.lower()
+    if path.suffix in KINDS:
+        return
+    for what, ends in _NOT_READ.items():
+        if name.endswith(ends):
+            own = (
+                "; write it as functions of your own (docs/forcefields/own.md)" if "embedded" in what else ""
+            )
+            raise ParameterFileError(
+                f"{path}: {what} in a format that is not supported; supported are {', '.join(KINDS)} and "
+                f"file.py:name{own}"
+            )
 
 
 def shipped() -> list[ShippedFile]:

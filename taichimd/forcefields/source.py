@@ -168,7 +168,7 @@ def check_helpers(function: Function, seen: frozenset[Any] = frozenset()) -> Non
     for node in ast.walk(tree.body):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
             continue
-        helper = getattr(function, "__globals__", {}).get(node.func.id)
+        helper: Any = getattr(function, "__globals__", {}).get(node.func.id)
         # What a runtime or a library has wrapped, and this package's own, is no plain function of the user.
         plain = isinstance(helper, FunctionType) and not hasattr(helper, "__wrapped__")
         if not plain or helper in seen or str(helper.__module__).split(".")[0] in _NOT_USERS:

@@ -7,6 +7,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 
 from taichimd.core.errors import MissingParameterError, SettingsError
+from taichimd.forcefields.formats.text import LONGEST
 
 Key = tuple[str, ...]
 Row = Mapping[str, float]
@@ -96,6 +97,10 @@ class Table:
                 )
         if row["cutoff"] <= 0:
             raise SettingsError(f"{where}: cutoff is {row['cutoff']} angstrom, expected a positive length")
+        if row["cutoff"] > LONGEST:
+            raise SettingsError(
+                f"{where}: cutoff is {row['cutoff']:g} angstrom, expected {LONGEST:g} or less; check its unit"
+            )
 
 
 def names(keys: Sequence[Key]) -> str:

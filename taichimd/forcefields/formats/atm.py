@@ -17,6 +17,7 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
+    LONGEST,
     Word,
     check_element,
     parse_number,
@@ -109,9 +110,10 @@ def _read_cutoff(words: list[Word], path: Path) -> float | None:
     if words[1].text == "none":
         return None
     value = parse_number(words[1], name, path)
-    if value <= 0.0:
+    if not 0.0 < value <= LONGEST:
         raise ParameterFileError(
-            f"{path} line {line}: field '{name}' is {digits(value)}, expected a positive length in angstrom or none"
+            f"{path} line {line}: field '{name}' is {digits(value)}, expected a positive length in angstrom, "
+            f"{LONGEST:g} or less, or none"
         )
     return value
 

@@ -26,6 +26,7 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
+    LONGEST,
     Word,
     check_element,
     parse_number,
@@ -149,15 +150,20 @@ def _parse_row(words: list[Word], path: Path) -> tuple[Pair, LJEntry]:
     entry = LJEntry(*values)
     if entry.epsilon < 0.0:
         raise ParameterFileError(
-            f"{path} line {line}: field 'epsilon' is {digits(entry.epsilon)}, expected an energy in eV that is "
-            "not negative"
+            f"{path} line {line}: field 'epsilon' is {digits(entry.epsilon)}, expected an energy in eV that "
+            "is not negative"
         )
     for field in ("sigma", "cutoff"):
         if getattr(entry, field) <= 0.0:
             raise ParameterFileError(
-                f"{path} line {line}: field '{field}' is {digits(getattr(entry, field))}, expected a positive "
-                "distance in angstrom"
+                f"{path} line {line}: field '{field}' is {digits(getattr(entry, field))}, expected a "
+                "positive distance in angstrom"
             )
+    if entry.cutoff > LONGEST:
+        raise ParameterFileError(
+            f"{path} line {line}: field 'cutoff' is {digits(entry.cutoff)}, expected {LONGEST:g} angstrom or "
+            "less"
+        )
     first, second = sorted(word.text for word in words[:2])
     return (first, second), entry
 

@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
 
+from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = ("epsilon", "sigma", "a", "lambda", "gamma", "costheta0", "A", "B", "p", "q", "tol")
@@ -86,6 +87,8 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
             return field, "a number that is not negative"
     if abs(of["costheta0"]) > 1.0:
         return "costheta0", "a cosine, between -1 and 1"
+    if of["a"] * of["sigma"] > LONGEST:
+        return "sigma", f"a sigma, the cutoff, of {LONGEST:g} angstrom or less"
     acts = of["epsilon"] > 0.0 and (of["A"] > 0.0 or of["lambda"] > 0.0)
     if triple[1] == triple[2] and acts:
         for field in ("sigma", "a"):

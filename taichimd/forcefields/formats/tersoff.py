@@ -26,6 +26,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taichimd.core.scalars import digits
+from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
@@ -95,6 +96,8 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
         return "d", "a positive number: the angular function divides by d"
     if of["D"] > of["R"]:
         return "D", f"at most R = {digits(of['R'])}: the cutoff region starts at R - D"
+    if of["R"] + of["D"] > LONGEST:
+        return "R", f"R + D of {LONGEST:g} angstrom or less"
     # Entries with j != k carry no two-body part, and files write 0 there.
     if triple[1] == triple[2] and of["n"] == 0.0:
         return "n", "a positive number: the bond order has the exponent 1/(2n)"

@@ -18,6 +18,8 @@ _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _FORTRAN_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)[dD][+-]?[0-9]+")
 _LARGEST = 1e50
 """Numbers of parameter files lie between this and its inverse, or are 0: their squares are numbers, too."""
+LONGEST = 1000.0
+"""Angstrom: a longer cutoff is a mistake. Lists of neighbours within it would fit no memory."""
 _LONGEST_LINE = 1_000_000
 """Characters."""
 
@@ -118,7 +120,7 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
         raise ParameterFileError(f"{where}, expected a number: write the exponent with e, {fixed}{note}")
     if word.text.lower().lstrip("+-") in ("nan", "inf", "infinity") or is_number(word.text):
         raise ParameterFileError(f"{where}, expected a finite number{note}")
-    if not word.text.isascii() or "_" in word.text:
+    if not word.text.isascii():
         note = f" in plain digits, such as 3.0 or 1.5e-7{note}"
     raise ParameterFileError(f"{where}, expected a number{note}")
 

@@ -20,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from taichimd.core.scalars import digits
+from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
 
 FIELDS = (
@@ -83,8 +84,13 @@ def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
             return field, "a number that is not negative"
     if abs(of["costheta0"]) > 1.0:
         return "costheta0", "a cosine, between -1 and 1"
-    if triple[1] != triple[2]:
-        return None
+    if of["rc"] > LONGEST:
+        return "rc", f"{LONGEST:g} angstrom or less"
+    return _mistake_of_pair(of) if triple[1] == triple[2] else None
+
+
+def _mistake_of_pair(of: Mapping[str, float]) -> tuple[str, str] | None:
+    """Numbers of an entry with j = k that make no pair."""
     charges = of["Zi"] * of["Zj"]
     for length, strength in (("lambda1", charges), ("lambda4", of["D"])):
         if strength and of[length] == 0.0:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.core.scalars import digits
+from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.reaxff.ffield import Entry, FField
 
 PARTS = ("r_sigma", "r_pi", "r_pipi")
@@ -117,7 +118,7 @@ def _check_general(ffield: FField) -> None:
         ("p_vdW1", lambda x: x > 0.0, "above 0"),
         ("cutoff", lambda x: x > 0.0, "above 0"),
         ("swa", lambda x: x >= 0.0, "0 or above"),
-        ("swb", lambda x: x > ffield.general["swa"], "above swa"),
+        ("swb", lambda x: ffield.general["swa"] < x <= LONGEST, f"above swa, and {LONGEST:g} or less"),
     ):
         value = ffield.general[name]
         if not good(value):
