@@ -30,14 +30,19 @@ def pytest_runtest_setup(item):
         from oracle import require_lammps
 
         require_lammps()
+    if item.get_closest_marker("mdtraj"):
+        from peers import require_mdtraj
+
+        require_mdtraj()
 
 
 def pytest_terminal_summary(terminalreporter):
     """Say how many tests were skipped for want of LAMMPS, or of structures that are not shipped."""
-    from oracle import WITHOUT, WITHOUT_STRUCTURES
+    from oracle import WITHOUT_STRUCTURES
+    from peers import WITHOUT_LAMMPS, WITHOUT_MDTRAJ
 
     told = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for want in (WITHOUT, WITHOUT_STRUCTURES):
+    for want in (WITHOUT_LAMMPS, WITHOUT_MDTRAJ, WITHOUT_STRUCTURES):
         if count := sum(want in one for one in told):
             terminalreporter.write_line(f"{count} tests skipped: {want}", yellow=True)
 

@@ -78,6 +78,25 @@ def test_momentum_stays_zero_and_bits_do_not_depend_on_the_organisation(name):
         np.testing.assert_array_equal(other.forces(), engine.forces())
 
 
+@pytest.mark.parametrize("name", ["silicon", "argon"])
+def test_a_centre_of_mass_that_moves_is_no_heat(name):
+    """It is brought to rest in the first step, and the thermostat does not count its kinetic energy."""
+    resting, dt = made(name)
+    moving, _ = made(name)
+    drift = 3.0 * np.array([0.02, -0.03, 0.01])
+    moving.set_state(positions=moving.positions(), velocities=moving.velocities() + drift)
+    own, masses = resting.velocities(), resting.masses[:, None]
+    assert (masses * drift**2).sum() > 0.3 * (masses * own**2).sum()
+    for one in (resting, moving):
+        one.advance(1, dt)
+    # The step itself goes with the drift.
+    np.testing.assert_allclose(
+        moving.positions() - resting.positions(), np.tile(drift * dt, (len(own), 1)), rtol=0, atol=1e-9
+    )
+    np.testing.assert_allclose(moving.velocities(), resting.velocities(), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(moving.bath_state()["bath"], resting.bath_state()["bath"], rtol=0, atol=1e-8)
+
+
 def test_heat_flows_along_the_driving_force():
     """Opposite forces on the same start: noise of equilibrium cancels, the answer to the force stays."""
     flows = {}

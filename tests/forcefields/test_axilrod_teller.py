@@ -81,16 +81,16 @@ def test_exact_triples():
     close(evaluated(row, AxilrodTeller()).energy, -2 * NU / (r**6 * (2 * r) ** 3), 1e-14)
 
 
-def test_all_triples_of_several_species():
-    agrees(
-        evaluated(cloud(24, 12.0, 2, list(PURE)), AxilrodTeller(MIXED)),
-        brute_force(cloud(24, 12.0, 2, list(PURE)), mixed),
-    )
+@pytest.mark.parametrize("enumeration", ["all-triples", "direct"])
+def test_all_triples_of_several_species(enumeration):
+    atoms = cloud(24, 12.0, 2, list(PURE))
+    agrees(evaluated(atoms, AxilrodTeller(MIXED, enumeration=enumeration)), brute_force(atoms, mixed))
 
 
-def test_all_triples_of_hundreds_of_atoms():
+@pytest.mark.parametrize("enumeration", ["all-triples", "direct"])
+def test_all_triples_of_hundreds_of_atoms(enumeration):
     atoms = cloud(150, 25.0, 3)
-    found = evaluated(atoms, AxilrodTeller(NU))
+    found = evaluated(atoms, AxilrodTeller(NU, enumeration=enumeration))
     agrees(found, trace_form(atoms.positions, NU))
     close(np.trace(found.virials.sum(axis=0)), 9 * found.energy)
 

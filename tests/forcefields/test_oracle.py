@@ -2,6 +2,7 @@
 
 import numpy as np
 import oracle
+import peers
 import pytest
 from ase import Atoms
 from ase.calculators.lj import LennardJones
@@ -84,6 +85,14 @@ def test_box_keeps_the_periodic_lattice(pbc):
 @pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
 def test_without_lammps_a_test_is_skipped_or_fails(monkeypatch, required, outcome):
     monkeypatch.setattr(oracle, "lammps_reason", lambda: "not installed")
-    monkeypatch.setenv(oracle.REQUIRE, required)
+    monkeypatch.setenv(peers.REQUIRE_LAMMPS, required)
     with pytest.raises(outcome, match="no LAMMPS to compare with: not installed"):
         oracle.require_lammps()
+
+
+@pytest.mark.parametrize(("required", "outcome"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_without_mdtraj_a_test_is_skipped_or_fails(monkeypatch, required, outcome):
+    monkeypatch.setattr(peers.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setenv(peers.REQUIRE_MDTRAJ, required)
+    with pytest.raises(outcome, match="no mdtraj to find labels of structures: it is not installed"):
+        peers.require_mdtraj()

@@ -56,6 +56,16 @@ def test_mistakes(call, message):
         call()
 
 
+def test_standard_error_by_hand():
+    """Of 1, 2, 4, 9: deviations -3, -2, 0, 5, squares 38; 38/3 over four samples."""
+    found = mean_of(np.array([1.0, 2.0, 4.0, 9.0]))
+    assert (found.value, found.samples) == (4.0, 4)
+    assert found.error == pytest.approx(1.7795130420052185, rel=1e-15)
+    columns = mean_of(np.array([[0.0, 5.0], [2.0, 5.0]]))
+    np.testing.assert_allclose(columns.error, [1.0, 0.0])
+    assert np.isnan(mean_of(np.array([3.0])).error)
+
+
 def test_samples_that_agree_have_no_error_of_rounding():
     """The mean of five times a number rounds; the scatter is none."""
     same = np.full((5, 2), 0.9350724237877682)

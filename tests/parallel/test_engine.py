@@ -41,8 +41,9 @@ def check_case(case, everyone):
 
 
 def test_processes_have_the_bits_of_one_engine(tmp_path, monkeypatch):
-    everyone = of_processes(tmp_path, ["lj"], monkeypatch)
-    check_case("lj", everyone)
+    everyone = of_processes(tmp_path, ["lj", "fast atoms"], monkeypatch)
+    for case in ("lj", "fast atoms"):
+        check_case(case, everyone)
     assert everyone[0]["lj 3 choices"] > 2  # atoms have changed from one process to another
     for rank, kept in enumerate(everyone):
         close, fast, refused, few, full = kept["told"]

@@ -3,12 +3,13 @@
 import numpy as np
 import pytest
 from ase import Atoms
+from ase.build import bulk
 
 from taichimd import LennardJones
 from taichimd.core import units
 from taichimd.observables.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate
-from taichimd.sampling.tempering import Chains, exchange
+from taichimd.sampling.tempering import Chains, exchange, exponent
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -46,6 +47,58 @@ def test_exchanges_obey_detailed_balance():
         assert probability(high, low) == 1.0
         back = weights[0][high] * weights[1][low] / (weights[0][low] * weights[1][high])
         assert probability(low, high) == pytest.approx(back, abs=4 * (back * (1 - back) / 800) ** 0.5)
+
+
+def test_pairs_of_a_round_exchange_independently_of_each_other():
+    """Joint detailed balance of a ladder of four: w(x) P(x to y) = w(y) P(y to x) of all configurations."""
+    rounds, kts = 2000, (KT, 2 * KT, 3 * KT, 4 * KT)
+
+    def outcomes(levels):
+        """How often the first pair, the second pair, both, none of them exchanged."""
+        chains, found = [Level(kt) for kt in kts], np.zeros((2, 2))
+        for step in range(rounds):
+            for one, level in zip(chains, levels, strict=True):
+                one.step, one.level = step, level
+            exchange(chains, 1)
+            found[int(chains[0].level != levels[0]), int(chains[2].level != levels[2])] += 1
+        return found / rounds
+
+    def weight(levels):
+        return np.exp(-sum(0.03 * level / kt for level, kt in zip(levels, kts, strict=True)))
+
+    for x in ((0, 1, 0, 2), (0, 2, 1, 2)):
+        there = outcomes(x)
+        for first, second in np.ndindex(2, 2):
+            if not (first or second):
+                continue
+            y = (*(x[1::-1] if first else x[:2]), *(x[:1:-1] if second else x[2:]))
+            back = outcomes(y)[first, second]
+            ratio = weight(y) / weight(x)
+            error = np.sqrt(there[first, second] + ratio**2 * back) / rounds**0.5
+            assert there[first, second] == pytest.approx(ratio * back, abs=4 * error)
+        assert 0.05 < there[1].sum() < 0.95
+        assert 0.05 < there[:, 1].sum() < 0.95
+        # What the first pair does says nothing of the second pair.
+        both = there[1].sum() * there[:, 1].sum()
+        assert there[1, 1] == pytest.approx(both, abs=4 * (both / rounds) ** 0.5)
+
+
+@pytest.mark.parametrize("pressure", [None, 0.3])
+def test_exchanges_compare_enthalpies(pressure):
+    """Of chains at the same pressure, whose volumes differ; the unit of the pressure is written out."""
+    argon = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=5.0)
+    temperatures, sides = (80.0, 130.0), (5.3, 5.9)
+    ladder = [
+        MonteCarlo(bulk("Ar", cubic=True, a=a) * 2, argon, temperature=t, pressure=pressure, backend="cpu")
+        for t, a in zip(temperatures, sides, strict=True)
+    ]
+    # p V in eV: 1 GPa angstrom^3 is 1e-21 J.
+    work = [(pressure or 0.0) * 8 * a**3 * 1e-21 / 1.602176634e-19 for a in sides]
+    enthalpies = [one.device.evaluate()[0] + pv for one, pv in zip(ladder, work, strict=True)]
+    betas = [1.602176634e-19 / (1.380649e-23 * t) for t in temperatures]
+    expected = (betas[0] - betas[1]) * (enthalpies[0] - enthalpies[1])
+    assert exponent(*ladder) == pytest.approx(expected, rel=3e-6)
+    assert pressure is None or abs(work[0] - work[1]) > 0.1 * abs(enthalpies[0] - enthalpies[1])
 
 
 def test_neighbours_take_turns():

@@ -10,8 +10,7 @@ from taichimd.core.errors import SequenceError
 from taichimd.sequences.chains import read_chains
 from taichimd.sequences.structures import read_all, read_structure
 
-pytest.importorskip("mdtraj", reason="mdtraj, the extra `protein`, is not installed")
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = [pytest.mark.runtime("quadrants"), pytest.mark.mdtraj]
 
 PHI, PSI, OMEGA = np.radians([-57.0, -47.0, 180.0])
 LINE = "{:6}{:5d}  {:<3} {:3} {:1}{:4d}    {:8.3f}{:8.3f}{:8.3f}  1.00  0.00           {:1}\n"
@@ -80,18 +79,27 @@ def test_gaps_and_other_residues_are_unknown(tmp_path):
     assert len(found.states) == 16
 
 
+def test_a_gap_without_a_gap_in_the_numbers_is_one_unknown_residue(tmp_path):
+    """Where C and the next N are no bond apart: the second half of the helix is elsewhere."""
+    near = [line for line in helix(NAMES) if line.startswith("ATOM") and int(line[22:26]) <= 8]
+    far = [line for line in helix(NAMES, shift=9.0) if line.startswith("ATOM") and int(line[22:26]) > 8]
+    (tmp_path / "gap.pdb").write_text("".join([*near, *far, "TER\n"]))
+    (found,) = read_structure(tmp_path / "gap.pdb")
+    assert found.sequence == "ALGWALGW" + "X" + "ALGWALGW"
+    assert len(found.states) == 17
+
+
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("suffix", "text", "words"),
     [
-        ("", "as a structure: "),
-        ("hello\n", "as a structure: "),
-        (WATER, "has no protein chain: expected residues with N"),
+        ("pdb", "", "as a structure: "),
+        ("cif", "", "as a structure: "),
+        ("pdb", "hello\n", "as a structure: "),
+        ("cif", "hello\n", "as a structure: "),
+        ("pdb", WATER, "has no protein chain: expected residues with N"),
     ],
 )
-@pytest.mark.parametrize("suffix", ["pdb", "cif"])
-def test_other_files_are_refused(tmp_path, text, words, suffix):
-    if text == WATER and suffix == "cif":
-        return
+def test_other_files_are_refused(tmp_path, suffix, text, words):
     (tmp_path / f"bad.{suffix}").write_text(text)
     with pytest.raises(SequenceError, match=words):
         read_structure(tmp_path / f"bad.{suffix}")

@@ -26,9 +26,6 @@ BAR_PER_EV_A3 = 1.6021765e6
 """LAMMPS metal units, `force->nktv2p`: its pressure in bar for one eV/angstrom^3."""
 MVV2E = 1.0364269e-4
 """LAMMPS metal units, `force->mvv2e`: eV in one amu (angstrom/ps)^2."""
-REQUIRE = "TAICHIMD_REQUIRE_LAMMPS"
-"""Set where a test that compares with LAMMPS must not be skipped."""
-WITHOUT = "no LAMMPS to compare with"
 WITHOUT_STRUCTURES = "TAICHIMD_REAXFF_DATA names no folder with the structures of Kylasa et al. 2014"
 
 
@@ -72,14 +69,11 @@ def lammps_reason() -> str:
 
 
 def require_lammps() -> None:
-    """Skip the running test where LAMMPS cannot be used; fail it if `REQUIRE` is set in the environment."""
-    import pytest
+    """Skip the running test where LAMMPS cannot be used; fail it if `peers.REQUIRE_LAMMPS` is set."""
+    from peers import REQUIRE_LAMMPS, WITHOUT_LAMMPS, missing
 
     if reason := lammps_reason():
-        told = f"{WITHOUT}: {reason}"
-        if os.environ.get(REQUIRE):
-            pytest.fail(told, pytrace=False)
-        pytest.skip(told)
+        missing(f"{WITHOUT_LAMMPS}: {reason}", REQUIRE_LAMMPS)
 
 
 def mpi_library() -> Path:
