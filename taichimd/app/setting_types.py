@@ -209,6 +209,12 @@ Decomposition = Literal["particle", "tuple", "auto"]
 PlotFormat = Literal["png", "pdf", "svg"]
 InputUnits = Literal["metal", "real", "electron", "si", "cgs", "micro", "nano"]
 """Unit systems of LAMMPS files (`io.lammps_units`)."""
+Elements = Annotated[
+    tuple[Annotated[str, Field(min_length=1)], ...],
+    BeforeValidator(lambda value: parts_of(value) if isinstance(value, str) else tuple(value)),
+    Field(min_length=1),
+    Values('elements with commas between, such as "Si,O"', "Si,O"),
+]
 Flag = Annotated[bool, Values("true or false", option=bool)]
 Pressure = Annotated[
     FiniteFloat | tuple[FiniteFloat, FiniteFloat, FiniteFloat],

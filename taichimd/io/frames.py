@@ -1,7 +1,8 @@
-"""All frames of a trajectory as arrays: ours, or any that ASE reads."""
+"""All frames of a trajectory as arrays: ours, a LAMMPS dump, or any that ASE reads."""
 
 import warnings
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,16 @@ from numpy.typing import NDArray
 
 from taichimd.app.setting_types import NONE
 from taichimd.core.errors import StructureError
+from taichimd.core.units import PS
+from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.report import read_report
 from taichimd.program.results import Array
+
+VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
+"""Columns of other programs, whose unit no file states."""
+_STEPS, _TIMES = ("step", "Step", "timestep", "Timestep"), ("time", "Time")
+_SAME = 1e-3
+"""Ångström by which a repeated frame may differ, since it was rounded."""
 
 
 @dataclass(frozen=True)
@@ -23,12 +32,20 @@ class Frames:
         symbols: (n,) chemical symbols.
         masses: (n,) amu.
         positions: (frames, n, 3) Å.
-        velocities: same shape, internal units; None if the file has none.
+        velocities: same shape, internal units (of a column without a unit: those of the file); None if the
+            file has none.
         cells: (frames, 3, 3) Å, rows are the vectors.
         pbc: (3,) whether a direction is periodic.
         times: (frames,) ps, or None if the file does not say.
         fixed: (n,) atoms that `FixAtoms` holds in every frame.
-        wrapped: whether atoms may have been folded into the cell; only of our own files it is known.
+        wrapped: whether atoms may have been folded into the cell; only of our own files and of dumps with
+            unwrapped columns or image flags it is known.
+        clock: (frames,) what rises with time in a file without times: steps, or times of no stated unit.
+        interval: ps between frames that the file's header promises, or None.
+        backward: which frame goes back in time; empty if none does.
+        ordered: whether an atom has the same place in every frame.
+        energies: (frames,) potential energy, eV, or None.
+        notes: what the reader should know.
     """
 
     symbols: NDArray[np.str_]
@@ -40,14 +57,40 @@ class Frames:
     times: Array | None
     wrapped: bool
     fixed: NDArray[np.bool_]
+    clock: Array | None = None
+    interval: float | None = None
+    backward: str = ""
+    ordered: bool = True
+    energies: Array | None = None
+    notes: list[str] = field(default_factory=list)
 
     def only(self, keep: NDArray[np.bool_]) -> "Frames":
         """The frames of a (frames,) mask."""
-        velocities = None if self.velocities is None else self.velocities[keep]
-        times = None if self.times is None else self.times[keep]
-        return replace(
-            self, positions=self.positions[keep], velocities=velocities, cells=self.cells[keep], times=times
-        )
+        some = {
+            name: None if (values := getattr(self, name)) is None else values[keep]
+            for name in ("positions", "velocities", "cells", "times", "clock", "energies")
+        }
+        return replace(self, **some)
+
+
+@dataclass(frozen=True)
+class _Image:
+    """One frame of any file; units as in `Frames`."""
+
+    symbols: NDArray[np.str_]
+    masses: Array
+    positions: Array
+    velocities: Array | None
+    cell: Array
+    pbc: NDArray[np.bool_]
+    fixed: NDArray[np.bool_]
+    time: float | None
+    clock: float | None
+    energy: float | None
+    own: bool = False
+    column: str = ""
+    unwrapped: bool = False
+    ordered: bool = True
 
 
 def _of_run(path: Path) -> Path:
@@ -70,62 +113,247 @@ def _of_run(path: Path) -> Path:
     raise StructureError(f"trajectory {path} does not exist")
 
 
-def read_frames(path: str | Path, skip: int = 0) -> Frames:
+def read_frames(
+    path: str | Path,
+    skip: int = 0,
+    timestep: float | None = None,
+    units: str | None = None,
+    elements: Sequence[str] | None = None,
+) -> Frames:
     """Read a trajectory.
 
     Args:
-        path: trajectory of a run, or its folder, or any format of `ase.io.read`.
+        path: trajectory of a run, or its folder, or a LAMMPS dump, or any format of `ase.io.read`.
         skip: frames at the start to leave out.
+        timestep: ps; of files that number their frames by steps and state no time.
+        units: of a LAMMPS dump; None: as it states, else metal.
+        elements: of the atom types 1, 2 ... of a LAMMPS dump.
+
+    Returns:
+        Frames in the order of the file. A frame that repeats an earlier one (a restart that appends) is left
+        out, with a note.
 
     Raises:
         StructureError: missing, unreadable or empty file, nothing left after `skip`, a number that is not
-            finite, or atoms that change in number, kind or periodicity.
+            finite, atoms that change in number, kind or periodicity, or more frames than memory.
     """
-    from ase.io import read
-
     path = _of_run(Path(path))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            images: Any = read(path, index=":", do_not_split_by_at_sign=True)
-    # ASE's readers fail on bad files in any way.
-    except Exception as error:
-        reason = " ".join(str(error).split())[:120] or type(error).__name__
-        raise StructureError(
-            f"trajectory {path} cannot be read: {reason}; expected a format that ase.io.read knows"
-        ) from None
-    if not images or len(images[0]) == 0:
-        raise StructureError(f"trajectory {path} holds no atoms")
     if skip < 0:
         raise StructureError(f"skip = {skip}: expected a number of frames, 0 or more")
-    if skip >= len(images):
-        raise StructureError(f"trajectory {path} has {len(images)} frames; skip = {skip} leaves none")
-    images = images[skip:]
-    first = images[0]
-    for k, image in enumerate(images):
-        if not np.array_equal(image.numbers, first.numbers) or not np.array_equal(image.pbc, first.pbc):
-            raise StructureError(
-                f"trajectory {path}: frame {skip + k} has other atoms or periodic directions than the first"
-            )
-    moving = all(image.has("momenta") for image in images)
-    timed = all("time_ps" in image.info for image in images)
-    frames = Frames(
-        symbols=np.array(first.get_chemical_symbols()),
-        masses=first.get_masses(),
-        positions=np.array([image.positions for image in images]),
-        velocities=np.array([image.get_velocities() for image in images]) if moving else None,
-        cells=np.array([image.cell[:] for image in images]),
-        pbc=np.array(first.pbc),
-        times=np.array([image.info["time_ps"] for image in images], float) if timed else None,
-        wrapped=not (timed and "step" in first.info),
-        fixed=np.logical_and.reduce([_held(image) for image in images]),
-    )
+    try:
+        images, count, more = _read(path, skip, units, elements)
+        frames = _assembled(path, images, more, timestep)
+    except MemoryError:
+        raise StructureError(
+            f"trajectory {path} does not fit into memory; leave frames out with --skip, or write fewer"
+        ) from None
     for name in ("positions", "velocities", "cells"):
         values = getattr(frames, name)
         if values is not None and not np.isfinite(values).all():
             bad = skip + int(np.argwhere(~np.isfinite(values))[0, 0])
             raise StructureError(f"trajectory {path}: frame {bad} has {name} that are not finite numbers")
-    return frames
+    return _without_repeats(frames, skip)
+
+
+def _read(
+    path: Path, skip: int, units: str | None, elements: Sequence[str] | None
+) -> tuple[list[_Image], int, dict[str, Any]]:
+    """Frames after `skip`, the number of all, and what is known of the whole file."""
+    images: list[_Image] = []
+    more: dict[str, Any] = {"notes": []}
+    dump = is_dump(path)
+    of_file = _of_dump(path, units, elements, more) if dump else _of_ase(path, more)
+    for name, value in () if dump else (("input_units", units), ("elements", elements)):
+        if value is not None:
+            raise StructureError(f"{name}: {path} is no LAMMPS dump; leave it out")
+    count = 0
+    for count, image in enumerate(of_file, 1):
+        if count > skip:
+            images.append(image)
+            first = images[0]
+            if not np.array_equal(image.symbols, first.symbols) or not np.array_equal(image.pbc, first.pbc):
+                raise StructureError(
+                    f"trajectory {path}: frame {count - 1} has other atoms or periodic directions than the "
+                    "first"
+                )
+    if not count or (images and len(images[0].symbols) == 0):
+        raise StructureError(f"trajectory {path} holds no atoms")
+    if not images:
+        raise StructureError(f"trajectory {path} has {count} frames; skip = {skip} leaves none")
+    return images, count, more
+
+
+def _assembled(path: Path, images: list[_Image], more: dict[str, Any], timestep: float | None) -> Frames:
+    """Arrays of all frames, and their times."""
+    first, notes = images[0], more["notes"]
+
+    def all_have(name: str) -> Array | None:
+        values = [getattr(image, name) for image in images]
+        return None if any(value is None for value in values) else np.array(values, np.float64)
+
+    times, clock = all_have("time"), all_have("clock")
+    stepped = clock is not None and not more.get("unit_unknown", False)
+    if timestep is not None:
+        if not stepped:
+            raise StructureError(f"timestep: {path} does not number its frames by steps; give --interval")
+        counted = np.asarray(clock) * timestep
+        if times is not None and not np.allclose(np.diff(times), np.diff(counted), rtol=1e-3, atol=1e-9):
+            raise StructureError(f"timestep of {1000 * timestep:g} fs, but {path} states times; leave it out")
+        times = counted if times is None else times
+    if columns := {image.column for image in images} - {""}:
+        notes.append(
+            f"the unit of the column {columns.pop()!r} is not stated: it is used where only ratios of "
+            "velocities count"
+        )
+    return Frames(
+        symbols=first.symbols,
+        masses=first.masses,
+        positions=np.array([image.positions for image in images]),
+        velocities=all_have("velocities"),
+        cells=np.array([image.cell for image in images]),
+        pbc=first.pbc,
+        times=times,
+        wrapped=not (first.unwrapped or (times is not None and first.own)),
+        fixed=np.logical_and.reduce([image.fixed for image in images]),
+        clock=clock,
+        interval=more.get("interval"),
+        ordered=first.ordered,
+        energies=all_have("energy"),
+        notes=notes,
+    )
+
+
+def _of_dump(
+    path: Path, units: str | None, elements: Sequence[str] | None, more: dict[str, Any]
+) -> Iterator[_Image]:
+    """Frames of a LAMMPS dump."""
+    dump, ids, kinds, kept = Dump(path, units), None, None, None
+    for number, one in enumerate(dump.frames()):
+        if ids is not None and not np.array_equal(one.ids if one.ids is not None else ids, ids):
+            raise StructureError(f"trajectory {path}: frame {number} has other atoms than the first (their ids)")
+        if kinds is None or not np.array_equal(one.kinds, kinds):
+            kept = identified(one, elements, path)
+            kinds, ids = one.kinds, one.ids
+        assert kept is not None
+        n = len(one.kinds)
+        yield _Image(
+            kept[0], kept[1], one.positions, one.velocities, one.cell, one.pbc, np.zeros(n, bool), one.time,
+            float(one.step), None, unwrapped=one.unwrapped, ordered=one.ids is not None,
+        )  # fmt: skip
+    more["notes"] += dump.notes
+
+
+def _of_ase(path: Path, more: dict[str, Any]) -> Iterator[_Image]:
+    """Frames of a file that ASE reads.
+
+    Raises:
+        StructureError: it cannot be read.
+    """
+    from ase.io import iread
+
+    more["interval"] = _promised_interval(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            for image in iread(path, index=":", do_not_split_by_at_sign=True):
+                yield _from_ase(image, more)
+    # ASE's readers fail on bad files in any way.
+    except Exception as error:
+        if isinstance(error, MemoryError):
+            raise
+        reason = " ".join(str(error).split())[:120] or type(error).__name__
+        raise StructureError(
+            f"trajectory {path} cannot be read: {reason}; expected a format that ase.io.read knows"
+        ) from None
+
+
+def _from_ase(image: Any, more: dict[str, Any]) -> _Image:
+    info, n = image.info, len(image)
+    clock = next((_number(info[name]) for name in _STEPS if name in info), None)
+    if clock is None:
+        clock = next((_number(info[name]) for name in _TIMES if name in info), None)
+        more["unit_unknown"] = clock is not None
+    velocities, column = image.get_velocities() if image.has("momenta") else None, ""
+    if velocities is None:
+        named = (name for name in VELOCITY_COLUMNS if np.shape(image.arrays.get(name)) == (n, 3))
+        if column := next(named, ""):
+            velocities = np.array(image.arrays[column], np.float64)
+    masses = image.get_masses()
+    if not image.has("masses") and np.shape(image.arrays.get("mass")) == (n,):
+        masses = np.array(image.arrays["mass"], np.float64)
+    energy = image.calc.results.get("energy") if image.calc is not None else None
+    return _Image(
+        np.array(image.get_chemical_symbols()), masses, image.positions, velocities, image.cell.array,
+        np.array(image.pbc), _held(image), _number(info.get("time_ps")), clock, _number(energy),
+        own="time_ps" in info and "step" in info, column=column,
+    )  # fmt: skip
+
+
+def _number(value: Any) -> float | None:
+    """A real number, or None of anything else."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if np.isfinite(number) else None
+
+
+def _promised_interval(path: Path) -> float | None:
+    """Ps between frames, from the header that ASE's dynamics write into their trajectories; None of others."""
+    if path.suffix != ".traj":
+        return None
+    from ase.io.trajectory import TrajectoryReader
+
+    try:
+        with TrajectoryReader(str(path)) as file:
+            said = file.description
+    # Of a file that cannot be read, reading the frames says why.
+    except Exception:
+        return None
+    if not isinstance(said, dict) or said.get("type") != "molecular-dynamics":
+        return None
+    timestep, every = _number(said.get("timestep")), _number(said.get("interval", 1))
+    return timestep * every / PS if timestep and every else None
+
+
+def _without_repeats(frames: Frames, skip: int) -> Frames:
+    """Leave out frames that are there already, and find one that goes back in time."""
+    clock = frames.clock if frames.times is None else frames.times
+    seen: dict[float, int] = {}
+    keep, backward, latest = np.ones(len(frames.positions), bool), "", -np.inf
+    for k in range(len(keep)):
+        if clock is None:
+            # Without a clock only the same numbers twice in a row are a repeated frame.
+            keep[k] = not (k and _same(frames, k - 1, k, 0.0) and not frames.fixed.all())
+            continue
+        now = float(clock[k])
+        if now in seen and _same(frames, seen[now], k, _SAME):
+            keep[k] = False
+            continue
+        if now <= latest and not backward:
+            what = f"{now:g} ps" if frames.times is not None else f"step {now:g}"
+            twice = now in seen
+            backward = f"frame {skip + k} ({what}) " + (
+                f"is at the time of frame {skip + seen[now]}, with other positions" if twice else
+                "goes back in time"
+            )  # fmt: skip
+        seen.setdefault(now, k)
+        latest = max(latest, now)
+    if not keep.all() and not (clock is None and np.count_nonzero(keep) == 1):
+        notes = [*frames.notes, f"{np.count_nonzero(~keep):,} repeated frames were left out"]
+        frames = replace(frames.only(keep), notes=notes)
+    return replace(frames, backward=backward)
+
+
+def _same(frames: Frames, one: int, other: int, tolerance: float) -> bool:
+    """Whether two frames have the same positions, but for whole cell vectors."""
+    apart = frames.positions[other] - frames.positions[one]
+    cell = frames.cells[one]
+    if not np.allclose(cell, frames.cells[other], rtol=0.0, atol=tolerance):
+        return False
+    if tolerance and (rows := cell[frames.pbc & cell.any(axis=1)]).size:
+        apart = apart - np.round(apart @ np.linalg.pinv(rows)) @ rows
+    return bool(np.abs(apart).max() <= tolerance)
 
 
 def _held(image: Any) -> NDArray[np.bool_]:

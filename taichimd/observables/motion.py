@@ -89,10 +89,17 @@ def missing_motion(trajectory: Trajectory, velocities: bool = False) -> str:
         return "needs atoms that are not fixed"
     if len(frames.positions) < FEWEST:
         return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
+    if not frames.ordered:
+        return "needs the ids of the atoms, which the dump does not have: atoms may change places between frames"
     if velocities and frames.velocities is None:
         return "needs velocities (ASE's momenta) in every frame"
     if trajectory.uneven or trajectory.interval is not None:
         return trajectory.uneven
+    if frames.clock is not None and frames.times is None:
+        return (
+            "needs the time between frames: the file numbers them by steps, so give --timestep 1fs, or "
+            "--interval 10fs"
+        )
     return "needs the time between frames, which the file does not say: give --interval 10fs"
 
 

@@ -7,7 +7,13 @@ import numpy as np
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import CM2_PER_S, PS
 from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.motion import Diffusion, diffusion_from_msd, fit_diffusion, unwrapped
+from taichimd.observables.estimators.motion import (
+    Diffusion,
+    at_mean_cell,
+    diffusion_from_msd,
+    fit_diffusion,
+    unwrapped,
+)
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import band, entry, plus_minus
@@ -94,17 +100,20 @@ def _fit(trajectory: Trajectory) -> tuple[float, float] | None:
 def _continuous(trajectory: Trajectory) -> Array:
     """Positions without the folding of atoms into the cell."""
     frames, notes = trajectory.frames, trajectory.notes
-    if not frames.wrapped:
-        return frames.positions
-    positions, jumps = unwrapped(frames.positions, frames.cells, frames.pbc)
-    if jumps:
-        notes.append(f"{jumps:,} jumps of more than half a cell between frames were taken for wrapping")
+    positions = frames.positions
+    if frames.wrapped:
+        positions, jumps = unwrapped(positions, frames.cells, frames.pbc)
+        if jumps:
+            notes.append(f"{jumps:,} jumps of more than half a cell between frames were taken for wrapping")
     farthest = np.abs(np.diff(frames.positions, axis=0)).max(initial=0.0)
     if not frames.pbc.any() and farthest > 0.5 * np.ptp(frames.positions[0], axis=0).max() > 0.0:
         notes.append(
             "the file has no cell, and atoms jump by more than half of the system between frames: if "
             "they were folded into a cell, displacements are wrong; write the cell to the file"
         )
+    if np.ptp(frames.cells, axis=0).max() > 1e-9 * np.abs(frames.cells).max():
+        notes.append("the cell changes: displacements are those at the mean cell, without its strain")
+        positions = at_mean_cell(positions, frames.cells, frames.pbc)
     return positions
 
 

@@ -34,6 +34,13 @@ class Request(Settings):
         None, 'Line through the MSD: "1ps,5ps"; default 0.2 to 1 times the window, without free flight'
     )
     interval: types.Duration | None = setting(None, 'Time between frames, for files that do not say: "10fs"')
+    timestep: types.Femtoseconds | None = setting(
+        None, "Time step of the program that wrote frames with step numbers alone (LAMMPS dumps)"
+    )
+    input_units: types.InputUnits | None = setting(
+        None, "Units of a LAMMPS dump; default as the file states, else metal"
+    )
+    elements: types.Elements | None = setting(None, "Elements of the atom types 1, 2, ... of a LAMMPS dump")
     skip: Frames = setting(0, "Frames at the start to leave out")
     blocks: types.Count | None = setting(None, "Pieces of the run, for errors; default 5")
     plot_format: types.PlotFormat = shared("plot_format")
@@ -53,6 +60,11 @@ class Request(Settings):
     def interval_ps(self) -> float | None:
         """Between frames, ps; None: as the file says."""
         return None if self.interval is None else self.interval / 1000.0
+
+    @property
+    def timestep_ps(self) -> float | None:
+        """Of the program that wrote the frames, ps; None: as the file says."""
+        return None if self.timestep is None else self.timestep / 1000.0
 
     @property
     def fit_ps(self) -> tuple[float, float] | None:

@@ -42,25 +42,38 @@ class Trajectory:
 
     def _interval(self) -> float | None:
         """Time between frames, ps; drops frames off the beat."""
-        times, given = self.frames.times, self.request.interval_ps
-        if times is None or len(times) < 2:
-            return given
+        times, given, frames = self.frames.times, self.request.interval_ps, self.frames
+        self.notes += frames.notes
+        if frames.backward:
+            self.uneven = f"needs frames in the order of time, but {frames.backward}; analyse one run at a time"
+            return None
+        clock = frames.clock if times is None else times
+        if clock is None or len(clock) < 2:
+            if given is None and frames.interval is not None:
+                self.notes.append(
+                    f"frames are taken to be {1000 * frames.interval:g} fs apart, as the header of the file "
+                    "says; give --interval if some were left out"
+                )
+            return given if given is not None else frames.interval
         # A run that ends, or was stopped, between two frames wrote one off the beat.
-        beat = float(np.median(np.diff(times)))
-        place = (times - times[0]) / beat if beat > 0 else np.full(len(times), np.nan)
+        beat = float(np.median(np.diff(clock)))
+        unit = " ps" if times is not None else ""
+        place = (clock - clock[0]) / beat if beat > 0 else np.full(len(clock), np.nan)
         keep = np.abs(place - np.round(place)) < 1e-4
         if not np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep))):
             self.uneven = (
-                f"needs frames equally spaced in time, but not all are {beat:g} ps apart; leave some "
-                "out with --skip, or analyse one run at a time"
+                f"needs frames equally spaced in time, but not all are {beat:g}{unit or ' steps'} apart; leave "
+                "some out with --skip, or analyse one run at a time"
             )
             return None
-        if given is not None and abs(given - beat) > 1e-3 * beat:
+        if times is not None and given is not None and abs(given - beat) > 1e-3 * beat:
             raise AnalysisError(f"interval of {given:g} ps, but the file says {beat:g} ps; leave it out")
         if not keep.all():
-            self.notes.append(f"{np.count_nonzero(~keep)} frames off the beat of {beat:g} ps were left out")
+            self.notes.append(
+                f"{np.count_nonzero(~keep)} frames off the beat of {beat:g}{unit or ' steps'} were left out"
+            )
             self.frames = self.frames.only(keep)
-        return beat
+        return given if times is None else beat
 
     def length(self) -> str:
         """For the summary."""

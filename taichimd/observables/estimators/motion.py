@@ -264,15 +264,35 @@ def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:
     x, boxes = finite(positions, "positions", 3).copy(), finite(cells, "cells", 3)
     periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
     jumps = 0
+    if not periodic.any():
+        return x, jumps
+    # Vectors of directions without periodicity may be anything; they take no part.
+    inverses = np.linalg.pinv(boxes[:, periodic])
     for k in range(1, len(x)):
-        if not periodic.any():
-            break
-        # Vectors of directions without periodicity may be anything; they take no part.
-        rows = boxes[k][periodic]
-        turns = np.round((x[k] - x[k - 1]) @ np.linalg.pinv(rows))
+        # In units of the cell, so that a cell that changes turns no atom that is many cells away.
+        turns = np.round(x[k] @ inverses[k] - x[k - 1] @ inverses[k - 1])
         jumps += int(np.count_nonzero(turns.any(axis=1)))
-        x[k] -= turns @ rows
+        x[k] -= turns @ boxes[k][periodic]
     return x, jumps
+
+
+def at_mean_cell(positions: Any, cells: Any, pbc: Any) -> Array:
+    """Positions as they were in the mean cell: without the strain of a cell that changes.
+
+    With it an atom that is n cells away moves by n times every change of the cell, which is no diffusion:
+    S. von Bülow, J. T. Bullerjahn, G. Hummer, J. Chem. Phys. 153, 021101 (2020), doi:10.1063/5.0008316.
+
+    Args:
+        positions: (frames, atoms, 3) angstrom, never wrapped.
+        cells: (frames, 3, 3) rows, angstrom.
+        pbc: (3,) periodic directions; along the others nothing changes.
+    """
+    x, boxes = finite(positions, "positions", 3), finite(cells, "cells", 3)
+    periodic = np.asarray(pbc, bool) & (np.linalg.norm(boxes, axis=2).min(axis=0) > 0)
+    if not periodic.any():
+        return x
+    rows = boxes[:, periodic]
+    return np.asarray(x + (x @ np.linalg.pinv(rows)) @ (rows.mean(axis=0) - rows))
 
 
 def without_drift(trajectory: Any, masses: Any) -> Array:
