@@ -40,7 +40,8 @@ class Frames:
         fixed: (n,) atoms that `FixAtoms` holds in every frame.
         wrapped: whether atoms may have been folded into the cell; only of our own files and of dumps with
             unwrapped columns or image flags it is known.
-        clock: (frames,) what rises with time in a file without times: steps, or times of no stated unit.
+        clock: (frames,) what rises with time, besides times: steps, or times of no stated unit; or None.
+        counted: whether the clock counts steps.
         interval: ps between frames that the file's header promises, or None.
         backward: which frame goes back in time; empty if none does.
         ordered: whether an atom has the same place in every frame.
@@ -58,6 +59,7 @@ class Frames:
     wrapped: bool
     fixed: NDArray[np.bool_]
     clock: Array | None = None
+    counted: bool = True
     interval: float | None = None
     backward: str = ""
     ordered: bool = True
@@ -66,7 +68,7 @@ class Frames:
 
     def only(self, keep: NDArray[np.bool_]) -> "Frames":
         """The frames of a (frames,) mask."""
-        some = {
+        some: dict[str, Any] = {
             name: None if (values := getattr(self, name)) is None else values[keep]
             for name in ("positions", "velocities", "cells", "times", "clock", "energies")
         }
@@ -141,7 +143,7 @@ def read_frames(
     if skip < 0:
         raise StructureError(f"skip = {skip}: expected a number of frames, 0 or more")
     try:
-        images, count, more = _read(path, skip, units, elements)
+        images, more = _read(path, skip, units, elements)
         frames = _assembled(path, images, more, timestep)
     except MemoryError:
         raise StructureError(
@@ -157,8 +159,8 @@ def read_frames(
 
 def _read(
     path: Path, skip: int, units: str | None, elements: Sequence[str] | None
-) -> tuple[list[_Image], int, dict[str, Any]]:
-    """Frames after `skip`, the number of all, and what is known of the whole file."""
+) -> tuple[list[_Image], dict[str, Any]]:
+    """Frames after `skip`, and what is known of the whole file."""
     images: list[_Image] = []
     more: dict[str, Any] = {"notes": []}
     dump = is_dump(path)
@@ -180,7 +182,7 @@ def _read(
         raise StructureError(f"trajectory {path} holds no atoms")
     if not images:
         raise StructureError(f"trajectory {path} has {count} frames; skip = {skip} leaves none")
-    return images, count, more
+    return images, more
 
 
 def _assembled(path: Path, images: list[_Image], more: dict[str, Any], timestep: float | None) -> Frames:
@@ -216,6 +218,7 @@ def _assembled(path: Path, images: list[_Image], more: dict[str, Any], timestep:
         wrapped=not (first.unwrapped or (times is not None and first.own)),
         fixed=np.logical_and.reduce([image.fixed for image in images]),
         clock=clock,
+        counted=stepped,
         interval=more.get("interval"),
         ordered=first.ordered,
         energies=all_have("energy"),
@@ -230,7 +233,9 @@ def _of_dump(
     dump, ids, kinds, kept = Dump(path, units), None, None, None
     for number, one in enumerate(dump.frames()):
         if ids is not None and not np.array_equal(one.ids if one.ids is not None else ids, ids):
-            raise StructureError(f"trajectory {path}: frame {number} has other atoms than the first (their ids)")
+            raise StructureError(
+                f"trajectory {path}: frame {number} has other atoms than the first (their ids)"
+            )
         if kinds is None or not np.array_equal(one.kinds, kinds):
             kept = identified(one, elements, path)
             kinds, ids = one.kinds, one.ids
@@ -299,7 +304,7 @@ def _number(value: Any) -> float | None:
 
 
 def _promised_interval(path: Path) -> float | None:
-    """Ps between frames, from the header that ASE's dynamics write into their trajectories; None of others."""
+    """Ps between frames, from the header that ASE's dynamics write into a trajectory; None of others."""
     if path.suffix != ".traj":
         return None
     from ase.io.trajectory import TrajectoryReader
@@ -331,7 +336,8 @@ def _without_repeats(frames: Frames, skip: int) -> Frames:
             keep[k] = False
             continue
         if now <= latest and not backward:
-            what = f"{now:g} ps" if frames.times is not None else f"step {now:g}"
+            name = "step" if frames.counted else "time"
+            what = f"{now:g} ps" if frames.times is not None else f"{name} {now:g}"
             twice = now in seen
             backward = f"frame {skip + k} ({what}) " + (
                 f"is at the time of frame {skip + seen[now]}, with other positions" if twice else

@@ -5,6 +5,7 @@ UNITS the units. Atoms are sorted by their ids. https://docs.lammps.org/dump.htm
 """
 
 import gzip
+from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+from ase import Atoms
+from ase.data import chemical_symbols
 from numpy.typing import NDArray
 
 from taichimd.core.errors import StructureError
@@ -87,15 +90,16 @@ class Dump:
                 cannot be read, reduced units.
         """
         with _opened(self.path) as file:
-            frame, number = {}, 0
+            frame: dict[str, Any] = {}
+            number = 0
             try:
                 while line := file.readline():
                     if not line.strip():
                         continue
                     if not line.startswith("ITEM: "):
                         raise StructureError(
-                            f"{self.where}: frame {number}: found {line.strip()[:40]!r}, expected a line that "
-                            "begins with ITEM:"
+                            f"{self.where}: frame {number}: found {line.strip()[:40]!r}, expected a line "
+                            "that begins with ITEM:"
                         )
                     item = line[6:].strip()
                     if item.startswith("ATOMS"):
@@ -165,7 +169,9 @@ class Dump:
             velocities=None if velocities is None else velocities[order] * unit.velocity,
         )
 
-    def _positions(self, columns: dict[str, Any], cell: Array, origin: Array, number: int) -> tuple[Array, bool]:
+    def _positions(
+        self, columns: dict[str, Any], cell: Array, origin: Array, number: int
+    ) -> tuple[Array, bool]:
         """Å, and whether they are never folded; unfolded columns first, then flags, then what there is."""
         length = self.units.length
         flags = _triple(columns, "ix iy iz")
@@ -224,18 +230,60 @@ def identified(
             )
         if needed > len(elements) or "0" in types:
             raise StructureError(
-                f"trajectory {path} has the atom types {listed}, but --elements names {len(elements)}: expected "
-                "one element for each type from 1"
+                f"trajectory {path} has the atom types {listed}, but --elements names {len(elements)}: "
+                "expected one element for each type from 1"
             )
         named |= {kind: elements[int(kind) - 1] for kind in types}
     found = {}
     for kind, name in named.items():
         if not is_element(name):
-            raise StructureError(f"trajectory {path}: unknown element {name!r} (atoms {kind}); give --elements")
+            raise StructureError(
+                f"trajectory {path}: unknown element {name!r} (atoms {kind}); give --elements"
+            )
         found[kind] = element_named(name)
     symbols = np.array([found[kind].symbol for kind in frame.kinds.tolist()])
     masses = np.array([found[kind].mass for kind in frame.kinds.tolist()])
     return symbols, masses if frame.masses is None else frame.masses
+
+
+def read_dump(
+    path: Path, frame: int = -1, units: str | None = None, elements: Sequence[str] | None = None
+) -> tuple[Atoms, list[str]]:
+    """One frame of a dump, to start from.
+
+    Args:
+        path: of the dump.
+        frame: 0 is the first, -1 the last.
+        units: name of its unit system; None: what it states, else metal.
+        elements: of the types 1, 2, ...; None: types count as atomic numbers, which the caller must say.
+
+    Returns:
+        Atoms in the order of their ids, with velocities if the dump has them, and notes.
+
+    Raises:
+        StructureError: it cannot be read, or has no such frame.
+    """
+    dump = Dump(path, units)
+    kept: deque[DumpFrame] = deque(maxlen=max(1, -frame))
+    count = 0
+    for count, one in enumerate(dump.frames(), 1):
+        if frame < 0 or count <= frame + 1:
+            kept.append(one)
+    if not -count <= frame < count:
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        )
+    found = kept[0] if frame < 0 else kept[-1]
+    if elements is None and found.masses is None:
+        types = [int(kind) for kind in set(found.kinds.tolist()) if kind.isdigit()]
+        elements = chemical_symbols[1 : max(types, default=0) + 1] or None
+    symbols, masses = identified(found, elements, path)
+    atoms = Atoms(symbols.tolist(), positions=found.positions, cell=found.cell, pbc=found.pbc)
+    if not np.array_equal(masses, atoms.get_masses()):
+        atoms.set_masses(masses)
+    if found.velocities is not None:
+        atoms.set_velocities(found.velocities)
+    return atoms, dump.notes
 
 
 def _opened(path: Path) -> IO[str]:
@@ -273,7 +321,7 @@ def _triple(columns: dict[str, Any], names: str) -> Array | None:
 
 
 def _box(words: list[str], bounds: Array) -> tuple[Array, Array, NDArray[np.bool_]]:
-    """Cell, origin and periodic directions of an item BOX BOUNDS; its bounds are those of the bounding box."""
+    """Cell, origin, periodic directions of an item BOX BOUNDS, whose bounds are those of the bounding box."""
     flags = [word for word in words if len(word) == 2 and set(word) <= set("pfsm")]
     # LAMMPS before 2009 did not write them; its default is periodic.
     pbc = np.array([word == "pp" for word in flags] if len(flags) == 3 else [True] * 3)

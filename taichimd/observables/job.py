@@ -34,9 +34,7 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
         AnalysisError: it lacks what was asked for: frames, velocities, times, a periodic cell, length.
         OutputError: results are in the way, or cannot be written.
     """
-    frames = read_frames(
-        trajectory, request.skip, request.timestep_ps, request.input_units, request.elements
-    )
+    frames = read_frames(trajectory, request.skip, request.timestep_ps, request.input_units, request.elements)
     run = Trajectory(frames, request)
     reasons = {name: reason for name, kind in OF_TRAJECTORIES.items() if (reason := kind.missing(run))}
     for name in request.kinds:

@@ -90,7 +90,9 @@ def missing_motion(trajectory: Trajectory, velocities: bool = False) -> str:
     if len(frames.positions) < FEWEST:
         return f"needs {FEWEST} frames or more, the file has {len(frames.positions)}"
     if not frames.ordered:
-        return "needs the ids of the atoms, which the dump does not have: atoms may change places between frames"
+        return (
+            "needs the ids of the atoms, which the dump does not have: atoms may change places between frames"
+        )
     if velocities and frames.velocities is None:
         return "needs velocities (ASE's momenta) in every frame"
     if trajectory.uneven or trajectory.interval is not None:

@@ -45,7 +45,9 @@ class Trajectory:
         times, given, frames = self.frames.times, self.request.interval_ps, self.frames
         self.notes += frames.notes
         if frames.backward:
-            self.uneven = f"needs frames in the order of time, but {frames.backward}; analyse one run at a time"
+            self.uneven = (
+                f"needs frames in the order of time, but {frames.backward}; analyse one run at a time"
+            )
             return None
         clock = frames.clock if times is None else times
         if clock is None or len(clock) < 2:
@@ -57,20 +59,22 @@ class Trajectory:
             return given if given is not None else frames.interval
         # A run that ends, or was stopped, between two frames wrote one off the beat.
         beat = float(np.median(np.diff(clock)))
-        unit = " ps" if times is not None else ""
+        unit = "ps" if times is not None else "steps" if frames.counted else "(its clock)"
         place = (clock - clock[0]) / beat if beat > 0 else np.full(len(clock), np.nan)
         keep = np.abs(place - np.round(place)) < 1e-4
-        if not np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep))):
+        even = np.array_equal(np.round(place[keep]), np.arange(np.count_nonzero(keep)))
+        # What is left out may be between the others; it may not be the rest of the record.
+        if not (even and place[-1] - place[keep][-1] < 1.0):
             self.uneven = (
-                f"needs frames equally spaced in time, but not all are {beat:g}{unit or ' steps'} apart; leave "
-                "some out with --skip, or analyse one run at a time"
+                f"needs frames equally spaced in time, but not all are {beat:g} {unit} apart; leave some out "
+                "with --skip, or analyse one run at a time"
             )
             return None
         if times is not None and given is not None and abs(given - beat) > 1e-3 * beat:
             raise AnalysisError(f"interval of {given:g} ps, but the file says {beat:g} ps; leave it out")
         if not keep.all():
             self.notes.append(
-                f"{np.count_nonzero(~keep)} frames off the beat of {beat:g}{unit or ' steps'} were left out"
+                f"{np.count_nonzero(~keep)} frames off the beat of {beat:g} {unit} were left out"
             )
             self.frames = self.frames.only(keep)
         return given if times is None else beat

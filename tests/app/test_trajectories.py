@@ -321,7 +321,9 @@ def test_frames_of_earlier_versions_are_read_as_before():
     atoms.set_velocities(np.arange(12.0).reshape(4, 3))
     atoms.new_array("vel", atoms.get_velocities() * units.fs)
     atoms.info = {"step": 0, "time_ps": 0.0}
-    ase.io.write("old.extxyz", [atoms, atoms])
+    later = atoms.copy()
+    later.info = {"step": 1, "time_ps": 0.001}
+    ase.io.write("old.extxyz", [atoms, later])
     np.testing.assert_allclose(read_frames("old.extxyz").velocities[1], np.arange(12.0).reshape(4, 3))
 
 
