@@ -319,7 +319,8 @@ class TaichiMD(CopiedCalculator):
         self.results = {}
         self._virials = None
         try:
-            found = self._engine_at(subject).evaluate()
+            engine = self._engine_at(subject)
+            found = engine.evaluate()
         except BaseException:
             # Half-set device state must not be what the next call starts from, after Ctrl-C neither.
             self._engine = None
@@ -327,7 +328,7 @@ class TaichiMD(CopiedCalculator):
                 self._shared[0].forget()
             raise
         energy, forces = float(found.energy), np.array(found.forces, dtype=np.float64)
-        require_finite(energy, forces, list(subject.symbols))
+        require_finite(energy, forces, engine)
         results: dict[str, Any] = {
             "energy": energy,
             "free_energy": energy,

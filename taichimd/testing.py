@@ -32,7 +32,6 @@ def assert_consistent(
 
     Raises:
         AssertionError: the force field is not consistent; the message is the report.
-        SettingsError: no cluster with finite, non-zero forces could be made.
         ParameterFileError: labels of which none is a chemical symbol.
     """
     from taichimd.forcefields.check import check_forcefield

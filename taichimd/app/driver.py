@@ -123,7 +123,7 @@ def simulation_of(engine: "Engine", job: Job) -> Simulation:
         EvaluationError: a force or an energy that is not finite.
     """
     first = engine.evaluate()
-    require_finite(first.energy, first.forces, engine.symbols)
+    require_finite(first.energy, first.forces, engine)
     simulation = Simulation.from_engine(engine, timestep=job.settings.run.timestep)
     if job.checkpoint is not None:
         continue_clock(simulation, job.checkpoint)

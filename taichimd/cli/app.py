@@ -114,8 +114,10 @@ def _tidy() -> None:
         files.remove_empty_folders()
 
 
-def _warn(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"warning: {' '.join(str(message).split())}", file=sys.stderr)
+def _warn(message: Warning | str, category: type[Warning] = UserWarning, *_: Any, **__: Any) -> None:
+    # What the package itself says is a note, as where a command prints it.
+    kind = "note" if category.__name__ == "TaichimdWarning" else "warning"
+    print(f"{kind}: {' '.join(str(message).split())}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:

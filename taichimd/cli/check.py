@@ -32,7 +32,8 @@ def check(
 
     Ends with exit code 1 if they do not agree on random clusters of its elements, or if a three-body term
     does not vanish at its cutoff or is not smooth at angles of 0 and 180 degrees. Of a ReaxFF parameter file
-    print what it defines, and what in it is suspicious.
+    print what it defines, and what in it is suspicious. Of any parameter file print the range and the
+    warnings that it states.
     """
     from taichimd.app.settings import SETTINGS
     from taichimd.core.errors import SettingsError
@@ -51,7 +52,7 @@ def check(
     forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
-    typer.echo(str(found))
+    typer.echo("\n  ".join([str(found), *forcefield.about]))
     return 0 if found.ok else NOT_CONSISTENT
 
 

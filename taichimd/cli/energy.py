@@ -52,7 +52,7 @@ def energy(
         typer.echo(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
-    require_finite(result.energy, result.forces, engine.symbols)
+    require_finite(result.energy, result.forces, engine)
     parts = EnergyTerms(engine).values() if terms else None
     if json:
         typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))

@@ -4,7 +4,8 @@ from typing import Any
 
 
 def potentials() -> None:
-    """List the shipped parameter files with their elements and papers."""
+    """List the shipped parameter files with their elements, papers, ranges and warnings."""
+    from rich.markup import escape
     from rich.table import Table
 
     from taichimd.app.console import Console
@@ -14,9 +15,11 @@ def potentials() -> None:
     table.add_column("name", no_wrap=True)
     table.add_column("kind", no_wrap=True)
     table.add_column("elements")
-    table.add_column("paper", overflow="fold")
+    table.add_column("paper, range, warnings", overflow="fold")
     for file in shipped():
-        table.add_row(file.name, file.kind, " ".join(file.elements), _paper(file))
+        told = [_paper(file), f"range: {file.header.valid_range}"]
+        told += [f"warning: {text}" for text in file.header.warnings]
+        table.add_row(file.name, file.kind, " ".join(file.elements), escape("\n".join(told)))
     console = Console()
     console.print(table)
     console.print("\nuse one by its name: taichimd run STRUCTURE --potential NAME", style="dim")

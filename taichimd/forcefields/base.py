@@ -1,5 +1,6 @@
 """ForceField: tuple functions with parameter values, and its binding to the species of a structure."""
 
+import warnings
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
@@ -7,7 +8,7 @@ from math import isfinite
 from typing import Any
 
 from taichimd.core.cuda_driver import devices
-from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError
+from taichimd.core.errors import MissingParameterError, PropertyError, SettingsError, TaichimdWarning
 from taichimd.forcefields.bound import BODIES, Bound, bound
 from taichimd.forcefields.fingerprint import fingerprint_of
 from taichimd.forcefields.table import ANY
@@ -17,6 +18,10 @@ from taichimd.neighbours.control import MOST_GROUPS
 DAY = 86400.0
 ALL_PAIRS = "all-pairs"
 ENUMERATIONS = ("neighbours", ALL_PAIRS)
+_SHOWN = 3
+"""Suspicions that a warning spells out."""
+_warned: set[tuple[Source | None, tuple[str, ...]]] = set()
+"""What has been warned of in this process."""
 BOND = 3.5
 """Angstrom: longer bonds of reactive force fields are weak."""
 
@@ -208,6 +213,32 @@ class ForceField:
             if others and not term.local
         ]
 
+    @property
+    def about(self) -> list[str]:
+        """Range and warnings that parameter files give, as lines for a terminal."""
+        told: dict[str, None] = {}
+        for term in self.terms:
+            if term.valid_range:
+                told[f"range of {term.name}: {term.valid_range}"] = None
+            told |= dict.fromkeys(f"warning of {term.name}: {caution}" for caution in term.cautions)
+        return list(told)
+
+    def warn_of_suspicions(self, species: Sequence[str]) -> None:
+        """Warn, once in a process, of what in its parameter files is hardly meant so."""
+        for term in self.terms:
+            found = term.suspicions(sorted(set(species)))
+            key = term.source, tuple(found)
+            if not found or key in _warned:
+                continue
+            _warned.add(key)
+            more = len(found) - _SHOWN
+            rest = f"; and {more} more" if more > 0 else ""
+            warnings.warn(
+                f"{term.name} is suspicious: {'; '.join(found[:_SHOWN])}{rest} (`taichimd check` lists all)",
+                TaichimdWarning,
+                stacklevel=3,
+            )
+
     def stationary(self) -> "ForceField":
         """This force field, so that its forces are the whole derivative of its energy; see `Term`."""
         parts = (replace(one, terms=tuple(t.stationary() for t in one.terms)) for one in self.contributions)
@@ -309,6 +340,7 @@ class ForceField:
             MissingParameterError: elements, pairs or triples without parameters.
             SettingsError: more groups than an engine holds.
         """
+        self.warn_of_suspicions(species)
         groups: list[list[Contribution]] = []
         for one in self.contributions:
             one.check_species(species)

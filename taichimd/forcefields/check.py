@@ -7,10 +7,18 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.core.errors import ParameterFileError, SettingsError
+from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import BODIES
-from taichimd.forcefields.ends import JUMP, OPEN, PairEnd, pair_ends, straight_kink, triplet_jump
+from taichimd.forcefields.ends import (
+    JUMP,
+    OPEN,
+    PairEnd,
+    lone_energies,
+    pair_ends,
+    straight_kink,
+    triplet_jump,
+)
 from taichimd.forcefields.formats.text import is_symbol
 from taichimd.program.engine import Engine
 
@@ -38,6 +46,7 @@ class Check:
         kink: by how much three-body forces jump at an angle of 0 or 180 degrees, eV/angstrom; infinite where
             they or the energy are not finite; None without a three-body term.
         clusters: number of random clusters.
+        lone: energy of an atom without neighbours, eV, by element.
         charged: whether charges were solved anew for each difference.
     """
 
@@ -50,14 +59,26 @@ class Check:
     triplet_jump: tuple[float, float] | None
     kink: float | None
     clusters: int
+    lone: dict[str, float]
     charged: bool = False
 
     @property
     def ok(self) -> bool:
-        """Whether every error is below `TOLERANCE`, and three-body terms do not jump."""
+        """Whether all is finite, every error is below `TOLERANCE`, and three-body terms do not jump."""
         errors = (self.force_error, self.virial_error, self.sum_error, self.order_error)
         jumps = ((self.triplet_jump or (0.0,))[0], self.kink or 0.0)
-        return all(error < TOLERANCE for error in errors) and all(jump <= JUMP for jump in jumps)
+        small = all(error < TOLERANCE for error in errors) and all(jump <= JUMP for jump in jumps)
+        return small and not self.not_finite
+
+    @property
+    def not_finite(self) -> list[str]:
+        """Where energies or forces are infinite or not a number."""
+        errors = (self.force_error, self.virial_error, self.sum_error, self.order_error)
+        found = [] if np.isfinite(errors).all() else ["a random cluster"]
+        found += [f"a lone {one} atom" for one, energy in self.lone.items() if not np.isfinite(energy)]
+        found += [f"a pair {end.pair} at its cutoff" for end in self.ends if not end.finite]
+        body = (*(self.triplet_jump or ()), *(() if self.kink is None else (self.kink,)))
+        return found + ([] if np.isfinite(body).all() else ["three atoms"])
 
     def __str__(self) -> str:
         """Several lines for a terminal."""
@@ -68,12 +89,15 @@ class Check:
             f"virial against strain derivatives   {self.virial_error:.1e}",
             f"sum of forces                       {self.sum_error:.1e}",
             f"energy after renumbering the atoms  {self.order_error:.1e}",
+            *(f"energy of a lone {one} atom {energy:.6g} eV" for one, energy in self.lone.items() if energy),
             *map(str, self.ends),
         ]
         if self.triplet_jump is not None:
             energy, force = self.triplet_jump
             end = "energy and forces end at zero"
-            if not energy <= JUMP:
+            if not np.isfinite((energy, force)).all():
+                end = "energy or forces are not finite"
+            elif energy > JUMP:
                 end = (
                     f"the energy jumps by {energy:.2g} eV: energies will drift; multiply it by a function "
                     "that goes to zero at the cutoff"
@@ -88,6 +112,11 @@ class Check:
             elif self.kink > JUMP:
                 angle = f"the force jumps by {self.kink:.2g} eV/Å: energies will drift"
             lines.append(f"three-body term at angles of 0 and 180 degrees: {angle}")
+        if self.not_finite:
+            lines.append(
+                f"energy or forces are not finite of: {', '.join(self.not_finite)}; look for a logarithm or "
+                "a root of 0, and for divisions by 0"
+            )
         if self.charged:
             lines += [
                 "charges are solved anew for each difference, with constants=consistent and to 1e-12",
@@ -96,6 +125,7 @@ class Check:
         return "\n  ".join(lines)
 
 
+@np.errstate(all="ignore")  # what is not finite is said in the report
 def check_forcefield(
     forcefield: ForceField,
     elements: Sequence[str] | None = None,
@@ -118,8 +148,7 @@ def check_forcefield(
         decomposition: particle, tuple or auto, of the engine.
 
     Raises:
-        SettingsError: no cluster with finite, non-zero forces could be made; a decomposition that is none, or
-            that does not fit the force field.
+        SettingsError: a decomposition that is none, or that does not fit the force field.
         ParameterFileError: labels of which none is a chemical symbol.
     """
     forcefield = forcefield.stationary()
@@ -133,16 +162,17 @@ def check_forcefield(
         spacing = reach * (0.4, 0.55, 0.7)[k % 3]
         atoms = _cluster(species, spacing, forcefield.cutoffs, rng)
         worst = np.maximum(worst, _errors(atoms, forcefield, rng, decomposition))
-    if not np.isfinite(worst).all():
-        raise SettingsError(f"{forcefield.name}: energies or forces of a random cluster are not finite")
     kinds = sorted(set(species))
     jump = kink = None
     if any(term.kind in BODIES for term in forcefield.terms):
         jump = triplet_jump(forcefield, kinds, decomposition)
         kink = straight_kink(forcefield, kinds, decomposition, rng)
     ends = pair_ends(forcefield, kinds, decomposition)
+    lone = lone_energies(forcefield, kinds, decomposition)
     force, virial, total, order = map(float, worst)
-    return Check(forcefield.name, force, virial, total, order, ends, jump, kink, clusters, forcefield.charged)
+    return Check(
+        forcefield.name, force, virial, total, order, ends, jump, kink, clusters, lone, forcefield.charged
+    )
 
 
 def _symbols(elements: Iterable[str] | None) -> list[str]:

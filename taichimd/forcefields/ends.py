@@ -47,9 +47,16 @@ class PairEnd:
     energy: float
     slope: float
 
+    @property
+    def finite(self) -> bool:
+        """Whether energy and force are numbers on either side."""
+        return bool(np.isfinite([self.energy, self.slope]).all())
+
     def __str__(self) -> str:
         """A line with a verdict."""
         line = f"pair {self.pair} at its cutoff of {self.cutoff:g} Å: "
+        if not self.finite:
+            return line + "energy or force is not finite just below or just above it"
         if max(abs(self.energy), abs(self.slope)) <= JUMP:
             return line + "energy and force end at zero"
         line += f"{self.energy:.2g} eV, slope {self.slope:.2g} eV/Å: "
@@ -79,6 +86,15 @@ def pair_ends(forcefield: ForceField, species: list[str], decomposition: str) ->
         PairEnd(f"{species[i]}-{species[j]}", c, below[0] - above[0], float(below[1][0, 0] - above[1][0, 0]))
         for (i, j, c), below, above in zip(ends, *found, strict=True)
     )
+
+
+def lone_energies(forcefield: ForceField, species: list[str], decomposition: str) -> dict[str, float]:
+    """Energy of an atom without neighbours, eV, by its element; not a number where its force is none."""
+    found = _evaluated([((one,), np.zeros((1, 3))) for one in species], forcefield, species, decomposition)
+    return {
+        one: energy if np.isfinite(force).all() else np.nan
+        for one, (energy, force) in zip(species, found, strict=True)
+    }
 
 
 def triplet_jump(forcefield: ForceField, species: list[str], decomposition: str) -> tuple[float, float]:

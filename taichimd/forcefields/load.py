@@ -13,6 +13,7 @@ from typing import Any
 from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
+from taichimd.forcefields.formats.header import Header
 from taichimd.forcefields.siblings import siblings
 from taichimd.forcefields.source import line_in
 from taichimd.forcefields.spec import read_options, split_spec
@@ -104,7 +105,7 @@ def _lennard_jones(path: Path) -> ForceField:
     from taichimd.forcefields.lennard_jones import LennardJones
 
     parsed = read_lj(path)
-    return LennardJones(
+    made = LennardJones(
         pairs={
             pair: {"epsilon": e.epsilon, "sigma": e.sigma, "cutoff": e.cutoff}
             for pair, e in parsed.pairs.items()
@@ -115,6 +116,7 @@ def _lennard_jones(path: Path) -> ForceField:
         citation=parsed.header.citation,
         source=str(path),
     )
+    return _with_header(made, parsed.header)
 
 
 def _axilrod_teller(path: Path) -> ForceField:
@@ -122,7 +124,7 @@ def _axilrod_teller(path: Path) -> ForceField:
     from taichimd.forcefields.formats.atm import read_atm
 
     parsed = read_atm(path)
-    return AxilrodTeller(
+    made = AxilrodTeller(
         parsed.triples,
         parsed.cutoff,
         parsed.product_cutoff,
@@ -130,6 +132,17 @@ def _axilrod_teller(path: Path) -> ForceField:
         citation=parsed.header.citation,
         source=str(path),
     )
+    return _with_header(made, parsed.header)
+
+
+def _with_header(forcefield: ForceField, header: Header) -> ForceField:
+    """Note what a file says of the range of its parameters."""
+    known = {"doi": header.doi, "valid_range": header.valid_range, "cautions": header.warnings}
+    parts = (
+        replace(one, terms=tuple(replace(term, **known) for term in one.terms))
+        for one in forcefield.contributions
+    )
+    return replace(forcefield, contributions=tuple(parts))
 
 
 def _from_python(file: Path, name: str) -> ForceField:
@@ -196,8 +209,8 @@ def _forcefield_of(module: ModuleType, file: Path, name: str) -> ForceField:
         raise ParameterFileError(f"{file} has no '{name}'; force fields it defines: {public}")
     if isinstance(found, Declared | ManyBody):
         raise ParameterFileError(
-            f"{file}: {name} is a declared potential without values; give it those of {found.takes}, as "
-            f"{name}_with_values = {name}(...), and name the result"
+            f"{file}: {name} is a declared potential without values; it takes {found.takes}: write "
+            f"my_potential = {name}(...) in the file, and ask for my_potential"
         )
     if callable(found) and not isinstance(found, ForceField):
         found = found()

@@ -40,10 +40,11 @@ def source_of(path: str | os.PathLike[str] | None) -> Source | None:
 
 
 def about(file: Any) -> dict[str, Any]:
-    """What the terms of a parameter file that was read say of it: name, citation, doi and source."""
+    """What the terms of a parameter file that was read say of it: name, citation, range and so on."""
     header = file.header
     source = source_of(file.path)
-    return {"name": file.path.name, "citation": header.citation, "doi": header.doi, "source": source}
+    known = {"citation": header.citation, "doi": header.doi, "source": source}
+    return {"name": file.path.name, **known, "valid_range": header.valid_range, "cautions": header.warnings}
 
 
 def digest(path: str | os.PathLike[str]) -> str | None:
@@ -67,6 +68,8 @@ class Term:
         doi: of the citation, or None.
         source: the file of parameters or function, or None.
         units: of the parameters, by name.
+        valid_range: what the parameters were made for, or None.
+        cautions: what they are often used for and not made for.
         written_as: "module:function" of the author's function, where `function` wraps it.
         timestep: of a run that gives none, fs.
         local: whether the energy of an atom depends on its neighbours alone. Where charges of all atoms
@@ -89,6 +92,8 @@ class Term:
     source: Source | None = None
     units: Mapping[str, str] = field(default_factory=dict)
     written_as: str | None = None
+    valid_range: str | None = None
+    cautions: tuple[str, ...] = ()
     has_bonds: ClassVar[bool] = False
     """Whether an evaluation leaves a table of bonds with their orders."""
 
@@ -109,6 +114,10 @@ class Term:
     def stationary(self) -> "Term":
         """This term, so that its forces are the whole derivative of its energy, for finite differences."""
         return self
+
+    def suspicions(self, species: Sequence[str]) -> list[str]:
+        """What in its parameters, for these species, is hardly meant so; one sentence each."""
+        return []
 
     def seconds(self, n: int, backend: str) -> float:
         """A rough estimate of what one evaluation of n atoms takes; 0 where nobody would wait."""

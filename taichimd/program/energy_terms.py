@@ -44,7 +44,7 @@ class EnergyTerms:
             charged = engine.forcefield.charged
             terms = engine.energy_terms() if charged else {one.name: engine.thermo().potential}
             if not isfinite(total := sum(terms.values())):
-                require_finite(total, engine.forces(), engine.symbols)
+                require_finite(total, engine.forces(), engine)
             for term, energy in terms.items():
                 name, number = term, 2
                 while name in found:

@@ -1,14 +1,17 @@
 """What an engine reports."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
+from ase import Atoms
+from ase.neighborlist import neighbor_list
 from numpy.typing import NDArray
 
 from taichimd.core.errors import EvaluationError, SettingsError
 
+OVERLAP = 0.7
+"""Angstrom: no bond is shorter, that of H2 has 0.74."""
 Array = NDArray[np.float64]
 
 
@@ -77,16 +80,47 @@ class Thermo:
     charge_iterations: int | None = None
 
 
-def require_finite(energy: float, forces: Array, symbols: Sequence[str]) -> None:
-    """Raise EvaluationError, naming the first atom whose force is not a finite number, or the energy."""
-    bad = np.flatnonzero(~np.isfinite(forces).all(axis=1))
+def require_finite(energy: float, forces: Array, engine: Any) -> None:
+    """Refuse an energy or forces that are no finite numbers.
+
+    Args:
+        energy: eV.
+        forces: (n, 3) eV/angstrom, in the user's order.
+        engine: an `Engine` or `Member` at this configuration.
+
+    Raises:
+        EvaluationError: naming the first atom whose force is not finite, or the energy, and what to look at:
+            overlapping atoms if there are some, else the potential.
+    """
+    bad, symbols = np.flatnonzero(~np.isfinite(forces).all(axis=1)), engine.symbols
+    if not len(bad) and np.isfinite(energy):
+        return
+    what = f"the energy is {energy} eV, expected a finite number"
     if len(bad):
         i = int(bad[0])
-        raise EvaluationError(
-            f"TaichiMD: the force on atom {i} ({symbols[i]}) is {forces[i].tolist()} eV/angstrom, "
-            "expected finite numbers; look for atoms on top of each other near it, or lengths in another unit"
+        force = forces[i].tolist()
+        what = f"the force on atom {i} ({symbols[i]}) is {force} eV/angstrom, expected finite numbers"
+    raise EvaluationError(f"TaichiMD: {what}; {_cure(engine, int(bad[0]) if len(bad) else None)}")
+
+
+def _cure(engine: Any, atom: int | None) -> str:
+    """What to do about an energy that is not finite, of an atom if one is known."""
+    positions = engine.positions()
+    if np.isfinite(positions).all():
+        atoms = Atoms(engine.symbols, positions, cell=engine.cell, pbc=engine.pbc)
+        i, j, r = neighbor_list("ijd", atoms, OVERLAP)
+        if not len(r):
+            name = engine.forcefield.name
+            near = neighbor_list("i", atoms, max(engine.forcefield.list_cutoff, OVERLAP))
+            alone = np.setdiff1d(np.arange(len(atoms)), near)
+            lone = f", atom {alone[0]} has no neighbour within its cutoff" if len(alone) else ""
+            return (
+                f"no two atoms are closer than {OVERLAP:g} angstrom{lone}: look at the potential {name}, as "
+                "with taichimd check"
+            )
+        k = int(np.argmin(np.where(np.isin(i, i if atom is None else atom), r, np.inf)))
+        return (
+            f"atoms {i[k]} and {j[k]} are {r[k]:.3g} angstrom apart: look for overlapping atoms, or lengths "
+            "in another unit"
         )
-    if not np.isfinite(energy):
-        raise EvaluationError(
-            f"TaichiMD: the energy is {energy} eV, expected a finite number; look for overlapping atoms"
-        )
+    return "look for overlapping atoms, or lengths in another unit"

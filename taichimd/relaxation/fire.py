@@ -289,7 +289,7 @@ class Fire:
         first = sum(one.n_atoms for one in self._systems.members[:number])
         forces = self._device.state.get("force")[first : first + member.n_atoms]
         try:
-            require_finite(energy, np.where(free[:, None], forces, 0.0), member.symbols)
+            require_finite(energy, np.where(free[:, None], forces, 0.0), member)
         except TaichimdError as error:
             return error
         return RelaxationError(

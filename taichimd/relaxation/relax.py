@@ -211,7 +211,7 @@ def _skin(compute: Mapping[str, Any], freedoms: Sequence[CellFreedom], forcefiel
 def _check(engine: Any) -> None:
     """Raise an EvaluationError about the structure as it is, before anything moves."""
     first = engine.evaluate()
-    require_finite(first.energy, first.forces, engine.symbols)
+    require_finite(first.energy, first.forces, engine)
 
 
 def _minimised(

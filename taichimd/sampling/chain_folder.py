@@ -63,7 +63,7 @@ class ChainFolder:
     def prepare(self) -> None:
         """Compile, look at the first energy, and open the files."""
         first = self.chain.evaluate()
-        require_finite(first.energy, first.forces, self.chain.symbols)
+        require_finite(first.energy, first.forces, self.chain)
         self.compiling = self.chain.warm_up()
         self.simulation = Simulation.from_engine(self.chain, timestep=1.0)
         if not self.appending:

@@ -4,15 +4,18 @@ from itertools import product
 
 import numpy as np
 import pytest
+from ase import Atoms
 
-from taichimd import check_forcefield, triplet_potential
-from taichimd.core.math import exp
+from taichimd import TaichiMD, check_forcefield, load_forcefield, pair_potential, triplet_potential
+from taichimd.core.errors import EvaluationError
+from taichimd.math import exp, log
+from taichimd.testing import assert_consistent
 
 pytestmark = pytest.mark.runtime("quadrants")
 
 FILE = """
 from taichimd import pair_potential, triplet_potential
-from taichimd.core.math import exp, sqrt
+from taichimd.math import exp, sqrt
 
 
 @pair_potential(params={"k": "eV/Å²"})
@@ -181,7 +184,7 @@ def test_every_decomposition_is_checked(call, monkeypatch):
         ("check mine.py:nothing", "mine.py has no 'nothing'; force fields it defines: cut, shifted, never"),
         ("check mine.py", "say which force field to take from it, as mine.py:my_potential"),
         ("check none.py:right", "none.py: no such file"),
-        ("check mine.py:unfinished", "parameter 'k' is missing; it takes k, cutoff"),
+        ("check mine.py:unfinished", "a declared potential without values; it takes k (eV/Å²), cutoff"),
         ("check mine.py:right --elements Si,Xx", "elements: 'Xx' is no chemical symbol"),
         ("check mine.py:right --seed -1", "seed = -1: expected a whole number, 0 or above"),
         ("check mine.py:right --backend tpu", "backend = 'tpu': expected auto, cuda or cpu"),
@@ -205,3 +208,78 @@ def test_labels_of_atom_types_are_no_species(call, tmp_path, kind):
     assert (code, out) == (2, "")
     assert err.startswith("error: the potential's labels Mo1")
     assert err.count("\n") == 1
+
+
+EMBEDDED = """
+from taichimd import ManyBody, each_atom, neighbour_sum, pair_forces
+from taichimd.math import exp, log
+
+
+@neighbour_sum("density")
+def density(r, p, mine, theirs):
+    d = r - p.cutoff
+    return d * d * exp(-r)
+
+
+@each_atom("slope")
+def embedding(mine):
+    return log(mine.density), 1.0 / mine.density
+
+
+@pair_forces
+def bonds(r, p, mine, theirs):
+    d = r - p.cutoff
+    slope = (2.0 * d - d * d) * exp(-r)
+    return 0.0, mine.slope * slope, theirs.slope * slope
+
+
+glue = ManyBody("glue", [density, embedding, bonds], arrays=("density", "slope"), params={})(cutoff=4.0)
+"""
+
+
+def test_what_is_not_finite_is_not_consistent(tmp_path, monkeypatch, call):
+    """The logarithm of no density: random clusters are fine, a lone atom is not."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.py").write_text(EMBEDDED)
+    code, out, err = call("check own.py:glue --elements Cu")
+    assert code == 1, out
+    assert err == ""
+    assert out.startswith("glue: NOT CONSISTENT")
+    assert "forces against finite differences   nan" not in out
+    assert "pair Cu-Cu at its cutoff of 4 Å: energy or force is not finite just below or just above it" in out
+    assert (
+        "energy or forces are not finite of: a lone Cu atom, a pair Cu-Cu at its cutoff; look for a log"
+        in out
+    )
+    with pytest.raises(AssertionError, match="not finite of: a lone Cu atom"):
+        assert_consistent(load_forcefield("own.py:glue"), ["Cu"], clusters=2)
+
+    Atoms("Cu2", [[0, 0, 0], [20.0, 0, 0]]).write("far.xyz")
+    code, _, err = call("energy far.xyz --potential own.py:glue")
+    assert code == 2
+    assert "no two atoms are closer than 0.7 angstrom, atom 0 has no neighbour within its cutoff: " in err
+    assert "look at the potential glue, as with taichimd check" in err
+    assert "overlapping" not in err
+
+
+@pair_potential(params={"a": "eV"})
+def nowhere(r, p):
+    return p.a * log(r - 10.0), p.a / (r - 10.0)
+
+
+def test_clusters_without_an_energy_are_not_consistent():
+    found = check_forcefield(nowhere(a=1.0, cutoff=4.0), ["Cu"], clusters=1)
+    assert not found.ok
+    assert found.not_finite == ["a random cluster", "a pair Cu-Cu at its cutoff"]
+    assert "NOT CONSISTENT" in str(found)
+
+
+@pytest.mark.parametrize(
+    ("distance", "words"),
+    [(0.3, "atoms 0 and 1 are 0.3 angstrom apart: look for overlapping"), (3.0, "the potential nowhere, as")],
+)
+def test_the_hint_names_what_is_to_blame(distance, words):
+    atoms = Atoms("Ar2", [[0, 0, 0], [0, 0, distance]])
+    atoms.calc = TaichiMD(nowhere(a=1.0, cutoff=8.0))
+    with pytest.raises(EvaluationError, match=words):
+        atoms.get_potential_energy()

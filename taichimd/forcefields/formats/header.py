@@ -4,8 +4,9 @@ LAMMPS's custom, which we keep for our own files, is a first line
 
     # DATE: 2026-11-21 UNITS: metal CONTRIBUTOR: name CITATION: paper
 
-and we add lines of one `# KEY: value` each: ELEMENTS, DOI, FITTED-TO, RANGE, NOTE (may be repeated).
-A file without any of these is read too, as LAMMPS does: its units are then taken to be "metal".
+and we add lines of one `# KEY: value` each: ELEMENTS, DOI, FITTED-TO, RANGE, and WARNING and NOTE, which
+may be repeated. A file without any of these is read too, as LAMMPS does: its units are then taken to be
+"metal".
 The ffield files of ReaxFF have one line of title instead, with the same keys; their units are "real".
 """
 
@@ -22,7 +23,7 @@ TITLE_UNITS = "real"
 """The only units accepted of an ffield file: kcal/mol and angstrom."""
 
 _FIRST_LINE_KEYS = ("DATE", "UNITS", "CONTRIBUTOR", "CITATION")
-_KEYS = (*_FIRST_LINE_KEYS, "ELEMENTS", "DOI", "FITTED-TO", "RANGE", "NOTE")
+_KEYS = (*_FIRST_LINE_KEYS, "ELEMENTS", "DOI", "FITTED-TO", "RANGE", "WARNING", "NOTE")
 _INLINE = re.compile(rf"(?:^|\s)({'|'.join(_FIRST_LINE_KEYS)}):")
 _TITLE = re.compile(rf"(?:^|\s)({'|'.join(_KEYS)}|COMMENT):")
 _LEADING = re.compile(rf"\s*({'|'.join(_KEYS)}):")
@@ -41,6 +42,7 @@ class Header:
         elements: the chemical symbols that the header announces.
         fitted_to: the data that the parameters were fitted to.
         valid_range: the conditions that the paper tested (key RANGE).
+        warnings: what it is often used for and not made for (key WARNING), one string each.
         notes: everything else a user should know (key NOTE), one string each.
     """
 
@@ -52,6 +54,7 @@ class Header:
     elements: tuple[str, ...] = ()
     fitted_to: str | None = None
     valid_range: str | None = None
+    warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
 
@@ -79,6 +82,7 @@ def parse_header(lines: list[str], path: Path) -> Header:
     """
     first: dict[str, str] = {}
     notes: list[str] = []
+    warnings: list[str] = []
     for number, line in enumerate(lines, start=1):
         stripped = line.strip()
         if stripped and not stripped.startswith("#"):
@@ -86,12 +90,12 @@ def parse_header(lines: list[str], path: Path) -> Header:
         for key, value in _pairs(stripped.lstrip("#"), first_line=number == 1):
             if key == "UNITS":
                 _check_units(value, path, number)
-            if key == "NOTE":
-                notes.append(value)
+            if key in ("NOTE", "WARNING"):
+                (notes if key == "NOTE" else warnings).append(value)
             elif value:
                 # The first one counts: a later line may be a comment that only looks like a key.
                 first.setdefault(key, value)
-    return _header(first, tuple(notes), UNITS)
+    return _header(first, tuple(notes), tuple(warnings), UNITS)
 
 
 def parse_title(title: str, path: Path) -> Header:
@@ -108,10 +112,11 @@ def parse_title(title: str, path: Path) -> Header:
         if value:
             first.setdefault(key, value)
     notes = tuple(value for key, value in pairs if key in ("NOTE", "COMMENT") and value)
-    return _header(first, notes, TITLE_UNITS)
+    warnings = tuple(value for key, value in pairs if key == "WARNING" and value)
+    return _header(first, notes, warnings, TITLE_UNITS)
 
 
-def _header(first: dict[str, str], notes: tuple[str, ...], units: str) -> Header:
+def _header(first: dict[str, str], notes: tuple[str, ...], warnings: tuple[str, ...], units: str) -> Header:
     return Header(
         date=first.get("DATE"),
         units=units,
@@ -121,6 +126,7 @@ def _header(first: dict[str, str], notes: tuple[str, ...], units: str) -> Header
         elements=tuple(first.get("ELEMENTS", "").replace(",", " ").split()),
         fitted_to=first.get("FITTED-TO"),
         valid_range=first.get("RANGE"),
+        warnings=warnings,
         notes=notes,
     )
 

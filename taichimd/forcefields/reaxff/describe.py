@@ -43,7 +43,8 @@ def describe(ffield: FField, species: Sequence[str] | None = None) -> str:
         *_angles(ffield, kinds),
         *_torsions(ffield, kinds),
         *_hydrogen_bonds(ffield, kinds),
-        *(f"{'warning':{_WIDTH}}{text}" for text in warnings),
+        *([_line("range", ffield.header.valid_range)] if ffield.header.valid_range else []),
+        *(_line("warning", text) for text in (*ffield.header.warnings, *warnings)),
     ]
     return "\n".join(line.rstrip() for line in lines)
 

@@ -24,6 +24,7 @@ from taichimd.forcefields.reaxff.nonbonded import nonbonded_kernels
 from taichimd.forcefields.reaxff.options import NORM, Options
 from taichimd.forcefields.reaxff.parameters import ATOM, Parameters, tables
 from taichimd.forcefields.reaxff.solver import solver_kernels
+from taichimd.forcefields.reaxff.suspicious import warnings_of
 from taichimd.forcefields.reaxff.tables import bond_reaches
 from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.forcefields.table import Table
@@ -59,6 +60,12 @@ class ReaxTerm(Term):
     ffield: FField | None = None
     options: Options = Options()  # noqa: RUF009
     has_bonds: ClassVar[bool] = True
+
+    def suspicions(self, species: Sequence[str]) -> list[str]:
+        """See `Term`."""
+        assert self.ffield is not None
+        known = [name for name in species if name in self.ffield.names]
+        return warnings_of(self.ffield, known)
 
     def longest_timestep(self, species: Sequence[str]) -> float | None:
         """0.5 fs with hydrogen."""
@@ -198,5 +205,6 @@ def ReaxFF(  # noqa: N802
     term = ReaxTerm(
         QUEUED, _Functions(), table, f"ReaxFF {path.name}", citation=citation, source=source_of(path),
         units={"energy": "eV", "length": "angstrom", "charge": "e"}, ffield=ffield, options=options,
+        valid_range=ffield.header.valid_range, cautions=ffield.header.warnings,
     )  # fmt: skip
     return ForceField.of(term.name, term)
