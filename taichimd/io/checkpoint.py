@@ -1,8 +1,6 @@
 """checkpoint.npz: all that a run needs to go on bit for bit, written completely or not at all."""
 
 import json
-import zipfile
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,11 +8,17 @@ from typing import Any
 
 import numpy as np
 from ase import Atoms
+from ase.data import chemical_symbols
 from numpy.typing import NDArray
 
 from taichimd.core.errors import CheckpointError
+from taichimd.core.saved import saved_array
+from taichimd.dynamics.barostats import layout as of_barostats
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE
+from taichimd.dynamics.thermostats.layout import STATE
+from taichimd.io.checked import Meta, fault_of
 from taichimd.io.files import write_atomically
+from taichimd.io.npz import DamagedFileError, read_arrays, text_of
 from taichimd.program.results import Array
 from taichimd.system.constraints import fix, fixed_atoms
 
@@ -26,7 +30,8 @@ _META = (
     "counted_from", "potential",
 )  # fmt: skip
 _OBSERVED, _STATES, _FIXED = "observed.", "state.", "fixed"
-_ARRAYS = ("positions", "velocities", "forces", "cell", "pbc", "numbers", "masses")
+_VECTORS = ("positions", "velocities", "forces")
+_ARRAYS = (*_VECTORS, "cell", "pbc", "numbers", "masses")
 
 
 @dataclass(frozen=True)
@@ -121,52 +126,81 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     """Read and check a checkpoint.
 
     Raises:
-        CheckpointError: missing, truncated, not a checkpoint, of another format, or not consistent in itself.
+        CheckpointError: missing, truncated, packed, not a checkpoint, of another format, or not consistent in
+            itself.
     """
     path = Path(path)
     if not path.is_file():
         raise CheckpointError(f"checkpoint {path} does not exist")
     try:
-        loaded = np.load(path, allow_pickle=False)
-        if not isinstance(loaded, np.lib.npyio.NpzFile):
-            raise ValueError("a single array")
-        with loaded as archive:
-            meta = json.loads(str(archive["meta"]))
-            arrays: dict[str, Any] = {name: archive[name] for name in _ARRAYS}
-            fixed = archive[_FIXED] if _FIXED in archive.files else None
-            observed, states = (
-                {name.removeprefix(mark): archive[name] for name in archive.files if name.startswith(mark)}
-                for mark in (_OBSERVED, _STATES)
-            )
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error):
+        arrays = read_arrays(path)
+        meta = text_of(arrays, "meta")
+    except DamagedFileError as error:
         raise CheckpointError(
-            f"checkpoint {path} is truncated or is no checkpoint; use an earlier one or start anew"
+            f"checkpoint {path} is truncated or is no checkpoint ({error}); use an earlier one or start anew"
         ) from None
     if not isinstance(meta, dict) or meta.pop("format", None) != FORMAT:
         raise CheckpointError(
             f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it"
         )
-    n = len(arrays["numbers"])
-    for name in ("positions", "velocities", "forces"):
-        if arrays[name].shape != (n, 3) or not np.isfinite(arrays[name]).all():
-            raise CheckpointError(
-                f"checkpoint {path}: {name} are not {n} x 3 finite numbers; use an earlier one"
-            )
-    _check_states(path, states, n)
-    if fixed is not None and (fixed.shape != (n,) or fixed.dtype != bool):
-        raise CheckpointError(f"checkpoint {path}: {_FIXED} is not a mask of {n} atoms; use an earlier one")
+    fault = fault_of(Meta, meta) or _fault_of_bath(meta)
+    if fault:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged or of another version ({fault}); use an earlier one, or the version "
+            "that wrote it"
+        )
     try:
-        return Checkpoint(**meta, **arrays, observed=observed, fixed=fixed, states=states)
-    except TypeError:
-        raise CheckpointError(f"checkpoint {path} lacks entries; use the version that wrote it") from None
+        return Checkpoint(**meta, **_checked_arrays(arrays))
+    except CheckpointError as error:
+        raise CheckpointError(f"checkpoint {path} is damaged: {error}; use an earlier one") from None
 
 
-def _check_states(path: Path, states: dict[str, Array], n: int) -> None:
-    for name, numbers in states.items():
-        if numbers.shape != (n,) or not np.isfinite(numbers).all():
-            raise CheckpointError(
-                f"checkpoint {path}: the state {name} is not {n} finite numbers; use an earlier one"
-            )
+def _fault_of_bath(meta: dict[str, Any]) -> str:
+    """What a bath lacks that its ensemble needs; empty if nothing."""
+    bath = meta["bath"]
+    if bath.get("kind") == METROPOLIS:
+        needed = {"energy", "moves", "volume_moves", "exchanges"}
+        return next((f"bath.{name} is missing" for name in sorted(needed - bath.keys())), "")
+    name = bath.get("ensemble", NVE.name)
+    if "kind" in bath or name not in ENSEMBLES:
+        return f"bath is of an unknown kind {bath.get('kind', name)!r}"
+    kind = ENSEMBLES[name]
+    lengths = {"bath": STATE.stop - STATE.start} if kind.acts_on == "system" else {}
+    if kind.moves_cell:
+        lengths["cell"] = 27 + of_barostats.STATE.stop - of_barostats.STATE.start
+    for key, length in lengths.items() if bath else ():
+        if len(bath.get(key) or ()) != length:
+            return f"bath.{key} is not {length} numbers"
+    if bath and kind.acts_on == "atoms" and bath.get("ledger") is None:
+        return "bath.ledger is missing"
+    return ""
+
+
+def _checked_arrays(arrays: dict[str, Array]) -> dict[str, Any]:
+    """Arrays of a checkpoint by the names of its fields.
+
+    Raises:
+        CheckpointError: one that is missing, or of another type or shape than its number of atoms says.
+    """
+    n = len(saved_array(arrays, "numbers", "i", None))
+    found: dict[str, Any] = {name: saved_array(arrays, name, "f", n, 3) for name in _VECTORS}
+    found |= {
+        "numbers": saved_array(arrays, "numbers", "i", n).astype(np.int64),
+        "masses": saved_array(arrays, "masses", "f", n),
+        "cell": saved_array(arrays, "cell", "f", 3, 3),
+        "pbc": saved_array(arrays, "pbc", "b", 3),
+        "fixed": saved_array(arrays, _FIXED, "b", n) if _FIXED in arrays else None,
+    }
+    if n == 0 or not ((found["numbers"] > 0) & (found["numbers"] < len(chemical_symbols))).all():
+        raise CheckpointError("numbers are no atomic numbers of one atom or more")
+    if not (found["masses"] > 0).all():
+        raise CheckpointError("masses are not all above 0")
+    for field_, mark in (("observed", _OBSERVED), ("states", _STATES)):
+        of_field = {name: arrays[name] for name in arrays if name.startswith(mark)}
+        if field_ == "states":
+            of_field = {name: saved_array(arrays, name, "f", n) for name in of_field}
+        found[field_] = {name.removeprefix(mark): array for name, array in of_field.items()}
+    return found
 
 
 def check_same_system(path: str | Path, checkpoint: Checkpoint, atoms: Atoms) -> None:

@@ -53,10 +53,11 @@ def _of_term(old: Record, new: Record) -> Iterator[str]:
     where = f"{old['name']} {old['kind']}"
     if old["name"] != new["name"]:
         where += f" (now {new['name']})"
-    if old["truncation"] != new["truncation"]:
-        yield f"{where}: truncation {old['truncation']} (now {new['truncation']})"
-    rows = new["parameters"]
-    for elements, row in old["parameters"].items():
+    was, value = (one.get("truncation") for one in (old, new))
+    if was != value:
+        yield f"{where}: truncation {was} (now {value})"
+    rows = new.get("parameters", {})
+    for elements, row in old.get("parameters", {}).items():
         for name in dict.fromkeys([*row, *rows.get(elements, {})]):
             was, value = row.get(name), rows.get(elements, {}).get(name)
             if was != value:

@@ -15,6 +15,7 @@ PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     [
         "core.errors",
+        "core.saved",
         "core.seeds",
         "core.units",
         "core.tracing",

@@ -116,7 +116,7 @@ def test_a_state_of_another_length_is_refused(tmp_path):
     checkpoint = read_checkpoint(path)
     checkpoint.states["toy_charge"] = np.zeros(255)
     write_checkpoint(path, checkpoint)
-    with pytest.raises(CheckpointError, match="the state toy_charge is not 256 finite numbers"):
+    with pytest.raises(CheckpointError, match=r"state\.toy_charge is .*, expected 256 finite numbers"):
         read_checkpoint(path)
     with pytest.raises(SettingsError, match="the force field keeps toy_before, toy_charge"):
         simulation.engine.set_atom_states({})

@@ -1,0 +1,133 @@
+"""What the records that a run reads back must look like: checkpoints, run.json, batch.json, records of potentials.
+
+Whoever sends a folder may have written anything into it. Each model names what is used, and refuses other
+types, so that a damaged or an edited record ends in one line before anything is done with it.
+"""
+
+import json
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+
+_MOST = 10**17
+"""Steps: a run has 1e15 at most, and a checkpoint may be of the last of many."""
+_INT64 = 2**63
+Step = Annotated[int, Field(ge=0, le=_MOST)]
+Whole = Annotated[int, Field(ge=-_INT64, lt=_INT64)]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(strict=True, extra="ignore", protected_namespaces=())
+
+
+class Term(_Record):
+    """One term of a potential's record, as far as it is compared and shown."""
+
+    kind: str
+    name: str
+    truncation: str | None = None
+    parameters: dict[str, dict[str, Any]] = {}
+    options: dict[str, Any] = {}
+    tables_sha256: dict[str, Any] = {}
+    code: dict[str, Any] = {}
+
+
+class Potential(_Record):
+    """The record of a potential (`ForceField.describe`); empty in checkpoints of earlier versions."""
+
+    name: str = ""
+    terms: list[Term] = []
+    python_files: dict[str, str] = {}
+
+
+class Clock(_Record):
+    """Origin of a run's time axis."""
+
+    time_fs: FiniteFloat
+    step: Step
+
+
+class Moves(_Record):
+    """Trial moves of one kind of a Markov chain."""
+
+    size: Annotated[FiniteFloat, Field(gt=0)]
+    tried: Annotated[int, Field(ge=0)] = 0
+    accepted: Annotated[int, Field(ge=0)] = 0
+
+
+class Bath(_Record):
+    """What a thermostat or a barostat remembers; or, of Monte Carlo, the chain."""
+
+    model_config = ConfigDict(extra="forbid")
+    ensemble: str | None = None
+    identity: list[Any] | None = None
+    ledger: Whole | None = None
+    bath: list[FiniteFloat] | None = None
+    cell: list[FiniteFloat] | None = None
+    kind: str | None = None
+    energy: FiniteFloat | None = None
+    homogeneous: FiniteFloat | None = None
+    moves: Moves | None = None
+    volume_moves: Moves | None = None
+    exchanges: Moves | None = None
+
+
+class Meta(_Record):
+    """The text of a checkpoint."""
+
+    model_config = ConfigDict(extra="forbid")
+    step: Step
+    settings: dict[str, Any]
+    potential_hash: str
+    clock: Clock
+    last_step: Step
+    first_total: FiniteFloat | None
+    versions: dict[str, str]
+    bath: Bath
+    ramp: Annotated[list[Step], Field(min_length=2, max_length=2)] | None
+    counted_from: Step
+    potential: Potential = Potential()
+
+
+class Segment(_Record):
+    """One run of a folder, as run.json lists it."""
+
+    first_step: Step = 0
+    last_step: Step = 0
+    first_ps: FiniteFloat | None = None
+    exit_reason: str = ""
+    settings: dict[str, Any] = {}
+
+
+class Report(_Record):
+    """run.json, as far as a later command uses it."""
+
+    exit_reason: str = ""
+    settings: dict[str, Any] = {}
+    n_atoms: Annotated[int, Field(gt=0)] = 1
+    formula: str = ""
+    potential: Potential = Potential()
+    first_step: Step = 0
+    last_step: Step = 0
+    planned_last_step: Step = 0
+    conserved_from_step: Step = 0
+    simulated_ps: FiniteFloat | None = None
+    segments: list[Segment] = []
+    observed: dict[str, Any] = {}
+    energy: dict[str, Any] | None = None
+
+
+def fault_of(model: type[BaseModel], content: Any) -> str:
+    """What is wrong with a record: place, value and what was expected; empty if nothing is."""
+    try:
+        # As JSON: there a strict model takes the lists and objects that it is made of.
+        model.model_validate_json(json.dumps(content))
+    except RecursionError:
+        return "it is nested too deeply"
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "it"
+        if first["type"] == "missing":
+            return f"{where} is missing"
+        return f"{where} = {repr(first['input'])[:60]}: {first['msg'][:1].lower()}{first['msg'][1:]}"
+    return ""
