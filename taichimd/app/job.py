@@ -16,6 +16,7 @@ from taichimd.app.outputs import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
 from taichimd.app.setting_types import DRAW, FILE, absolute, of_each
 from taichimd.app.settings import SETTINGS, RunSettings
+from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
@@ -54,12 +55,17 @@ class Job:
         return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
 
 
-def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
+def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None, *, trust: bool = False) -> Job:
     """Merge and check settings, read structure and potential; touches neither device nor output.
 
     With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
     unless `output` is given. `steps` and `time` count this run alone; without them the run that was cut short
     is completed.
+
+    Args:
+        flags: settings by the names of options.
+        job_file: TOML job file, which wins over a checkpoint, and not over the flags.
+        trust: whether Python code that only the checkpoint names may run (`taichimd.app.trust`).
 
     Raises:
         SettingsError, StructureError, CheckpointError, ParameterFileError, PropertyError: as messages say.
@@ -67,7 +73,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     given = make_settings(flags, job_file)
     start = given.system
     if start.restart is not None:
-        return _prepare_restart(given, flags, job_file)
+        return _prepare_restart(given, flags, job_file, trust)
     for key, value in (("structure", start.structure), ("potential", given.potential.file)):
         if value is None:
             raise SettingsError(f"no {key} given: expected {SETTINGS[key].values.expected}")
@@ -97,7 +103,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None) -> Job:
     return Job(_absolute(given), steps, atoms, forcefield, None, notes, plan)
 
 
-def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None) -> Job:
+def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None, trust: bool) -> Job:
     path = Path(str(given.system.restart))
     checkpoint = read_run(path)
     settings = make_settings(flags, job_file, checkpoint.settings)
@@ -124,6 +130,9 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         settings = settings.changed(output=str(path.parent))
     if settings.potential.file is None:
         raise SettingsError(f"checkpoint {path} does not name its potential file: give it with --potential")
+    if "potential" not in given.given:
+        files = checkpoint.potential.get("python_files", {})
+        check_trusted(f"checkpoint {path}", settings.potential.file, files, trust)
     forcefield, told = load_with_remarks(settings.potential.file)
     plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
     saved = checkpoint.atoms()

@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,8 +13,10 @@ from taichimd.app.job import Job, prepare_job
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.settings import SETTINGS
+from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
-from taichimd.io.files import write_atomically
+from taichimd.io.checked import Batch, fault_of
+from taichimd.io.files import lies_in, write_atomically
 from taichimd.io.report import read_report
 
 FILE = "batch.json"
@@ -27,11 +29,13 @@ class Member:
     Attributes:
         name: of its folder. flags: its settings, as for `prepare_job`, without the folder.
         varied: those of them that differ between the runs.
+        python_files: SHA-256 of the Python files that its potential names.
     """
 
     name: str
     flags: dict[str, Any]
     varied: dict[str, Any]
+    python_files: dict[str, str | None] = field(default_factory=dict)
 
 
 def is_several(restart: str) -> bool:
@@ -104,7 +108,7 @@ def spread(
         name = "-".join([*parts, *(_part(key, value) for key, value in several.items())]) or "000"
         while name in {one.name for one in found}:
             name += f"-{number:03d}"
-        found.append(Member(name, own, several))
+        found.append(Member(name, own, several, hashes_of(own.get("potential"))))
     return found
 
 
@@ -125,10 +129,14 @@ class Members:
 
     Attributes:
         folder: that one. members: the runs.
+        own: whether the present command says what they are, and not a file.
+        trust: whether Python code that only a file names may run.
     """
 
     folder: Path
     members: list[Member]
+    own: bool = True
+    trust: bool = False
 
     @classmethod
     def read(cls, folder: Path) -> "Members":
@@ -140,11 +148,20 @@ class Members:
         file = folder / FILE
         try:
             content = json.loads(file.read_text(encoding="utf-8"))
-            return cls(folder, [Member(**one) for one in content["members"]])
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            fault = fault_of(Batch, content)
+        except (OSError, ValueError, RecursionError) as error:
+            fault = str(error)
+        if fault:
             raise CheckpointError(
-                f"{file} cannot be read as that of a batch: {error}; restart its folders one by one"
-            ) from None
+                f"{file} cannot be read as that of a batch: {fault}; restart its folders one by one"
+            )
+        members = [Member(**one) for one in content["members"]]
+        for one in members:
+            if not lies_in(folder / one.name, folder):
+                raise CheckpointError(
+                    f"{folder / one.name} lies outside of {folder}, behind a link; restart it alone"
+                )
+        return cls(folder, members, own=False)
 
     def write(self) -> None:
         """Say in the folder which runs it has.
@@ -205,6 +222,9 @@ class Members:
         folder = self._output(member)
         if not folder.checkpoint.exists():
             own = dict(member.flags)
+            if not (self.own or "potential" in more):
+                where = f"{self.folder / FILE}"
+                check_trusted(where, own.get("potential"), member.python_files, self.trust)
             if {"steps", "time"} & more.keys():
                 own = {key: value for key, value in own.items() if key not in ("steps", "time")}
             # The name of a run that has only begun is not in the way.
@@ -212,4 +232,7 @@ class Members:
         ended = str(read_report(folder.report).get("exit_reason", ""))
         if not more and (ended == "finished" or ended.startswith("BlowUpError")):
             return None
-        return prepare_job({**more, "restart": str(folder.path)})
+        more = {**more, "restart": str(folder.path)}
+        if self.own and code_in(member.flags.get("potential")):
+            more = {"potential": member.flags["potential"], **more}
+        return prepare_job(more, trust=self.trust)

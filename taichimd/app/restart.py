@@ -5,14 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from taichimd.app.config import by_option
 from taichimd.app.setting_types import DRAW, each
 from taichimd.app.settings import RunSettings
-from taichimd.core.errors import CheckpointError
+from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
 from taichimd.program.decomposition import PARTICLE
 from taichimd.system.velocities import drift, maxwell_boltzmann
+
+_NEEDED = ("timestep", "every")
+"""Settings that every version has written, and a restart goes on from."""
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation
@@ -31,7 +35,26 @@ def read_run(path: str | Path) -> Checkpoint:
             f"checkpoint {path} is of Monte Carlo; go on with taichimd mc --restart, or start molecular "
             f"dynamics from it: taichimd run {path}"
         )
-    return checkpoint
+    return replace(checkpoint, settings=_checked(path, checkpoint.settings))
+
+
+def _checked(path: str | Path, saved: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a checkpoint as their types have them.
+
+    Raises:
+        CheckpointError: an unknown one, a wrong value, or none where a restart needs one.
+    """
+    try:
+        own = by_option(saved)
+        settings = RunSettings.of(own).record()
+    except SettingsError as error:
+        raise CheckpointError(f"checkpoint {path} is damaged or of another version: {error}") from None
+    missing = [name for name in _NEEDED if name not in own]
+    if missing:
+        raise CheckpointError(
+            f"checkpoint {path} is damaged: its settings lack {missing[0]}; use an earlier one"
+        )
+    return {name: settings[name] for name in own}
 
 
 def ramp_of(settings: RunSettings, checkpoint: Checkpoint | None, steps: int) -> tuple[int, int] | None:

@@ -30,6 +30,7 @@ from taichimd.app.setting_types import DRAW, parts_of
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped, print_summary
 from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.trust import more_to_go_on
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
@@ -134,6 +135,7 @@ class Run:
             print_summary(self.console, self.report, self.folder, rows)
             if reason != "finished":
                 command = f"taichimd run --restart {shlex.quote(os.path.relpath(self.keeper.path))}"
+                command += more_to_go_on(self.job.settings.potential.file)
                 print_stopped(self.console, reason, result.last_step, self.last_step, command)
 
         return to_the_end([replace(self.open(), finish=finish)], self.console, self._step)

@@ -21,6 +21,7 @@ from taichimd.app.restart import (
 )
 from taichimd.app.setting_types import absolute, checkpoint_of, of_each
 from taichimd.app.settings import RunSettings
+from taichimd.app.trust import check_trusted
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.io.checkpoint import Checkpoint
@@ -100,7 +101,7 @@ def to_checkpoint(simulation: "Simulation", asked: dict[str, Any], account: Acco
 
 
 def start_from(
-    path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any]
+    path: str | Path, forcefield: Any, ensemble: Ensemble | None, changes: dict[str, Any], trust: bool
 ) -> tuple["Engine", RunSettings, Checkpoint, Account]:
     """An engine in the state of a checkpoint; what does not go on as before is warned of.
 
@@ -109,6 +110,7 @@ def start_from(
         forcefield: of the checkpoint; None takes the one it names.
         ensemble: another one; None goes on with the checkpoint's.
         changes: other settings; None stands for those of the checkpoint.
+        trust: whether Python code that the checkpoint names may run (`taichimd.app.trust`).
 
     Returns:
         The engine, the settings with the changes, the checkpoint, and the account that goes on or begins.
@@ -129,6 +131,9 @@ def start_from(
             f"checkpoint {file} does not name its potential file: give the force field, "
             "Simulation.load(path, forcefield)"
         )
+    if forcefield is None:
+        files = checkpoint.potential.get("python_files", {})
+        check_trusted(f"checkpoint {file}", spec, files, trust, python=True)
     if ensemble is None:
         ensemble = settings.ensemble.make(ramp_of(settings, checkpoint, 1))
     else:

@@ -184,6 +184,7 @@ class Simulation(NotCopied):
         backend: str | None = None,
         precision: str | None = None,
         decomposition: str | None = None,
+        trust: bool = False,
     ) -> "Simulation":
         """A simulation that goes on from a checkpoint of `save` or `taichimd run`, with the same bits.
 
@@ -191,15 +192,18 @@ class Simulation(NotCopied):
 
         Args:
             path: the checkpoint, or the folder of a run.
-            forcefield: the one of before; needed where that was an object.
+            forcefield: the one of before; needed where that was an object, and where it was Python code,
+                "file.py:name", unless the checkpoint is trusted.
             timestep: fs.
             ensemble: another one; `NVE()` for constant energy.
             backend: auto, cuda or cpu.
             precision: float64, mixed or float32.
             decomposition: particle, tuple or auto.
+            trust: whether the Python code that the checkpoint names runs, if its files are unchanged; say so
+                of checkpoints that are your own.
 
         Raises:
-            CheckpointError: no checkpoint, or one of another potential.
+            CheckpointError: no checkpoint, one of another potential, or one whose potential is Python code.
             SettingsError: a value that makes no sense, or no potential.
             StructureError, MissingParameterError, ParameterFileError, BackendError, CapacityError: from
                 engine and reader.
@@ -210,7 +214,7 @@ class Simulation(NotCopied):
             "precision": precision,
             "decomposition": decomposition,
         }
-        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes)
+        engine, settings, checkpoint, account = start_from(path, forcefield, ensemble, changes, trust)
         self = cls.from_engine(engine, timestep=settings.run.timestep)
         continue_clock(self, checkpoint)
         record = settings.record()

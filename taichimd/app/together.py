@@ -5,7 +5,7 @@ import shlex
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +32,7 @@ from taichimd.app.progress import ProgressObserver
 from taichimd.app.run import Run
 from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.trust import more_to_go_on
 from taichimd.core.errors import BlowUpError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
@@ -67,17 +68,22 @@ def start_several(
     output = make_settings(flags, job_file).output
     all_of = Members(Path(output.folder), spread(flags, axes, job_file, seeds=replicas))
     all_of.begin(overwrite=output.overwrite, go_on=False)
-    return run_members(all_of, {}, console, command=restart_command(all_of.folder))
+    return run_members(all_of, {}, console, command=restart_command(all_of))
 
 
-def restart_several(flags: Mapping[str, Any], console: Console) -> int:
+def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool = False) -> int:
     """Go on with all runs of the folder `restart`; the exit code.
+
+    Args:
+        flags: settings that win over those of the runs.
+        console: told how it goes.
+        trust: whether Python code that only the folder names may run (`taichimd.app.trust`).
 
     Raises:
         SettingsError: a setting that says where a run begins or writes.
         TaichimdError: as `run_members`.
     """
-    all_of = Members.read(Path(flags["restart"]))
+    all_of = replace(Members.read(Path(flags["restart"])), trust=trust)
     more = {key: value for key, value in flags.items() if key != "restart"}
     for key in ("structure", "from_frame", "output", "overwrite", "replicas", "velocities", "seed"):
         if key in more:
@@ -89,12 +95,13 @@ def restart_several(flags: Mapping[str, Any], console: Console) -> int:
         if len(values) > 1:
             raise SettingsError("a restart of several runs takes one temperature for all of them")
         more["temperature"] = values[0]
-    return run_members(all_of, more, console, command=restart_command(all_of.folder))
+    return run_members(all_of, more, console, command=restart_command(all_of))
 
 
-def restart_command(folder: Path) -> str:
+def restart_command(all_of: Members) -> str:
     """What goes on with several runs."""
-    return f"taichimd run --restart {shlex.quote(os.path.relpath(folder))}"
+    more = max((more_to_go_on(one.flags.get("potential")) for one in all_of.members), key=len, default="")
+    return f"taichimd run --restart {shlex.quote(os.path.relpath(all_of.folder))}{more}"
 
 
 @dataclass

@@ -3,12 +3,12 @@
 from typing import Any
 
 from taichimd.app.declared import settings_of
-from taichimd.cli.options import Quiet, with_options
+from taichimd.cli.options import Quiet, Trust, with_options
 from taichimd.sampling.settings import MCSettings
 
 
 @with_options(settings_of(MCSettings).values())
-def mc(quiet: Quiet = False, **flags: Any) -> int:
+def mc(quiet: Quiet = False, trust: Trust = False, **flags: Any) -> int:
     """Sample an ensemble with Metropolis Monte Carlo; write trajectory, table, checkpoint and report.
 
     Ctrl-C stops with a checkpoint.
@@ -16,4 +16,4 @@ def mc(quiet: Quiet = False, **flags: Any) -> int:
     from taichimd.app.console import Console
     from taichimd.sampling.job import prepare_mc, run_mc_job
 
-    return run_mc_job(prepare_mc(flags), Console(quiet))
+    return run_mc_job(prepare_mc(flags, trust=trust), Console(quiet))

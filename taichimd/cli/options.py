@@ -9,6 +9,7 @@ import typer
 
 from taichimd.app.declared import Setting
 from taichimd.app.settings import SETTINGS
+from taichimd.app.trust_option import HELP, OPTION
 
 
 def parameter(one: Setting) -> Any:
@@ -40,6 +41,7 @@ Backend = Annotated[str, _shared("backend")]
 Precision = Annotated[str, _shared("precision")]
 Decomposition = Annotated[str, _shared("decomposition")]
 PlotFormat = Annotated[str, _shared("plot_format")]
+Trust = Annotated[bool, typer.Option(OPTION, help=HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
 

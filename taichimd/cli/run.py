@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.settings import SETTINGS
-from taichimd.cli.options import Quiet, with_options
+from taichimd.cli.options import Quiet, Trust, with_options
 
 
 @with_options(SETTINGS.values(), other={"structure": list[str], "temperature": str})
@@ -15,6 +15,7 @@ def run(
     replicas: Annotated[
         int, typer.Option(help="Runs of each structure and temperature, with seeds that count up.", min=1)
     ] = 1,
+    trust: Trust = False,
     **flags: Any,
 ) -> int:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
@@ -32,7 +33,8 @@ def run(
     if restart is not None and is_several(restart):
         from taichimd.app.together import restart_several
 
-        return restart_several(flags | ({"replicas": replicas} if replicas > 1 else {}), console)
+        more = {"replicas": replicas} if replicas > 1 else {}
+        return restart_several(flags | more, console, trust=trust)
     structures = flags.pop("structure", None) or []
     is_job = len(structures) == 1 and structures[0].endswith(".toml")
     job_file = Path(structures.pop()) if is_job else None
@@ -43,4 +45,4 @@ def run(
 
         return start_several(flags, axes, job_file, replicas, console)
     one = {key: value for key, (value,) in axes.items()}
-    return run_job(prepare_job({**flags, **one}, job_file), console)
+    return run_job(prepare_job({**flags, **one}, job_file, trust=trust), console)

@@ -88,11 +88,13 @@ class ForceField:
         name: for reports and messages.
         contributions: what is added up.
         file: the Python file that it was loaded from, or None.
+        python_files: that file and the modules beside it that it imported, of a sum those of all parts.
     """
 
     name: str
     contributions: tuple[Contribution, ...]
     file: Source | None = None
+    python_files: tuple[Source, ...] = ()
     _described: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
@@ -109,7 +111,9 @@ class ForceField:
                     f"cannot add {self.name} and {other.name}: a sum needs neighbour lists, and {one.name} "
                     f'has the enumeration "{ALL_PAIRS}"; give it the enumeration "neighbours"'
                 )
-        return ForceField(f"{self.name} + {other.name}", (*self.contributions, *other.contributions))
+        files = tuple(dict.fromkeys((*self.python_files, *other.python_files)))
+        parts = (*self.contributions, *other.contributions)
+        return ForceField(f"{self.name} + {other.name}", parts, python_files=files)
 
     def __radd__(self, other: Any) -> "ForceField":
         # So that `sum` works, which begins with 0.
@@ -305,6 +309,7 @@ class ForceField:
             "citation": self.citation,
             "source": self.source,
             "source_sha256": self._sources[0].sha256 if len(self._sources) == 1 else None,
+            "python_files": {file.path: file.sha256 for file in self.python_files},
             "cutoff_A": self.cutoff if isfinite(self.cutoff) else None,
             "enumeration": self.enumeration,
             "terms": [

@@ -14,9 +14,9 @@ from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdErro
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.formats.header import Header
-from taichimd.forcefields.siblings import siblings
+from taichimd.forcefields.siblings import imported_beside, siblings
 from taichimd.forcefields.source import line_in
-from taichimd.forcefields.spec import read_options, split_spec
+from taichimd.forcefields.spec import is_code, read_options, split_spec
 from taichimd.forcefields.term import Source, digest
 
 _MAKERS = {
@@ -55,7 +55,7 @@ def load_forcefield(spec: Any) -> ForceField:
             "object, or several of these"
         )
     file, rest = split_spec(str(spec))
-    if file.endswith(".py"):
+    if is_code(str(spec)):
         if not rest:
             raise ParameterFileError(f"{file}: say which force field to take from it, as {file}:my_potential")
         return _from_python(Path(file), rest[1:])
@@ -158,9 +158,13 @@ def _from_python(file: Path, name: str) -> ForceField:
     source = Source(str(file), digest(file))
     with siblings(path.parent):
         sys.modules[module_name] = module
+        before = set(sys.modules)
         try:
             specification.loader.exec_module(module)
-            return _from_file(_forcefield_of(module, file, name), source)
+            found = _from_file(_forcefield_of(module, file, name), source)
+            beside = (Source(str(one), digest(one)) for one in imported_beside(path.parent, before))
+            files = (Source(str(path), source.sha256), *found.python_files, *beside)
+            return replace(found, python_files=tuple(dict.fromkeys(files)))
         except TaichimdError:
             raise  # says file and line itself
         except SystemExit as error:

@@ -36,6 +36,16 @@ def siblings(folder: Path) -> Iterator[None]:
         sys.modules.update(hidden)
 
 
+def imported_beside(folder: Path, before: set[str]) -> list[Path]:
+    """Files of the modules in a folder that were imported since `before` were the names of all."""
+    files = {
+        getattr(sys.modules[name], "__file__", None)
+        for name in set(sys.modules) - before
+        if _top_lies_in(folder, name)
+    }
+    return sorted(Path(file).resolve() for file in files if file)
+
+
 def _of_another_folder(folder: Path) -> list[str]:
     """Loaded modules that have the name of one in the folder and lie in another one of the user's."""
     beside = {entry.stem for entry in folder.iterdir() if entry.suffix == ".py" or entry.is_dir()}

@@ -30,6 +30,15 @@ def split_spec(spec: str) -> tuple[str, str]:
     return spec, ""
 
 
+def is_code(spec: str) -> bool:
+    """Whether a potential is Python code, which loading it runs.
+
+    >>> is_code("my_file.py:my_potential"), is_code("Si.sw")
+    (True, False)
+    """
+    return split_spec(spec)[0].endswith(".py")
+
+
 def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Options of a potential, from "option=value,option=value".
 

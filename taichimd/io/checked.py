@@ -1,13 +1,22 @@
-"""What the records that a run reads back must look like: checkpoints, run.json, batch.json, records of potentials.
+"""What the records that a run reads back must look like: checkpoints, run.json, batch.json, potentials.
 
 Whoever sends a folder may have written anything into it. Each model names what is used, and refuses other
 types, so that a damaged or an edited record ends in one line before anything is done with it.
 """
 
 import json
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    ValidationError,
+    field_validator,
+)
 
 _MOST = 10**17
 """Steps: a run has 1e15 at most, and a checkpoint may be of the last of many."""
@@ -115,6 +124,46 @@ class Report(_Record):
     segments: list[Segment] = []
     observed: dict[str, Any] = {}
     energy: dict[str, Any] | None = None
+
+
+def _one_name(name: str) -> str:
+    if name in ("", ".", "..") or not re.fullmatch(r"[\w.+ =-]+", name):
+        raise ValueError("expected the name of one folder, without a path")
+    return name
+
+
+Name = Annotated[str, AfterValidator(_one_name)]
+"""Of a file or a folder directly in that of the record."""
+
+
+class Member(_Record):
+    """One run of batch.json."""
+
+    model_config = ConfigDict(extra="forbid")
+    name: Name
+    flags: dict[str, Any]
+    varied: dict[str, Any]
+    python_files: dict[str, str | None] = {}
+
+    @field_validator("flags")
+    @classmethod
+    def _own_folder(cls, flags: dict[str, Any]) -> dict[str, Any]:
+        if elsewhere := {"output", "restart", "overwrite"} & flags.keys():
+            raise ValueError(f"{min(elsewhere)} is not for a record to say")
+        return flags
+
+
+class Batch(_Record):
+    """batch.json of several runs."""
+
+    members: list[Member]
+
+    @field_validator("members")
+    @classmethod
+    def _each_once(cls, members: list[Member]) -> list[Member]:
+        if len({one.name for one in members}) < len(members):
+            raise ValueError("a name is there twice")
+        return members
 
 
 def fault_of(model: type[BaseModel], content: Any) -> str:

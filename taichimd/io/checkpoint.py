@@ -146,8 +146,8 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
     fault = fault_of(Meta, meta) or _fault_of_bath(meta)
     if fault:
         raise CheckpointError(
-            f"checkpoint {path} is damaged or of another version ({fault}); use an earlier one, or the version "
-            "that wrote it"
+            f"checkpoint {path} is damaged or of another version ({fault}); use an earlier one, or the "
+            "version that wrote it"
         )
     try:
         return Checkpoint(**meta, **_checked_arrays(arrays))

@@ -110,6 +110,11 @@ def open_own(path: Path, mode: str) -> int:
     return handle
 
 
+def lies_in(path: Path, folder: Path) -> bool:
+    """Whether a path is below a folder once all links are followed."""
+    return path.resolve().is_relative_to(folder.resolve())
+
+
 def cut_file(path: Path, size: int) -> None:
     """Keep the first bytes of a file of an output folder.
 

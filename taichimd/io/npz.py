@@ -76,4 +76,3 @@ def text_of(arrays: dict[str, NDArray[Any]], name: str) -> Any:
         return json.loads(str(array))
     except (ValueError, RecursionError) as error:
         raise DamagedFileError(f"{name} is no JSON: {str(error)[:80]}") from None
-

@@ -4,22 +4,25 @@ import os
 import shlex
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ase import Atoms
 from rich.console import Console
 
+from taichimd.app.declared import settings_of
 from taichimd.app.job import goes_on, load_with_remarks
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.app.summary import print_stopped
 from taichimd.app.supervised import Supervised, to_the_end
+from taichimd.app.trust import check_trusted, more_to_go_on
 from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
+from taichimd.io.files import lies_in
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_structure
 from taichimd.sampling.chain_folder import ChainFolder, Folders
@@ -72,17 +75,18 @@ class MCJob:
     notes: list[str]
 
 
-def prepare_mc(flags: Mapping[str, Any]) -> MCJob:
+def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     """Merge and check settings, read structure and potential; touches neither device nor output.
 
     Args:
         flags: what was given, by the names of options.
+        trust: whether Python code that only the checkpoints name may run (`taichimd.app.trust`).
 
     Raises:
         SettingsError, StructureError, CheckpointError, ParameterFileError: as messages say.
     """
     told = MCSettings(**flags)
-    chains = _new_chains(told) if told.restart is None else _continued(told, flags)
+    chains = _new_chains(told) if told.restart is None else _continued(told, flags, trust)
     settings, checkpoint = chains[0].settings, chains[0].checkpoint
     forcefield, notes = load_with_remarks(settings.potential)
     rungs = len({one.settings.temperature for one in chains})
@@ -122,7 +126,7 @@ def _new_chains(told: MCSettings) -> list[ChainJob]:
     return found
 
 
-def _continued(told: MCSettings, flags: Mapping[str, Any]) -> list[ChainJob]:
+def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[ChainJob]:
     """Chains from checkpoints."""
     path = Path(str(told.restart))
     several = [] if path.exists() else sorted(path.parent.glob(f"[0-9]*/{CHECKPOINT}"))
@@ -130,6 +134,8 @@ def _continued(told: MCSettings, flags: Mapping[str, Any]) -> list[ChainJob]:
         raise SettingsError(f"restart = {flags['restart']}: its chains keep theirs; expected no {given[0]}")
     found = []
     for file in several or [path]:
+        if several and not lies_in(file, path.parent):
+            raise CheckpointError(f"{file} lies outside of {path.parent}, behind a link; restart it alone")
         checkpoint, own = _read_chain(str(file)), {**flags, "restart": str(file)}
         saved = {key: value for key, value in checkpoint.settings.items() if key not in _OF_EACH_RUN}
         folder = file.parent
@@ -137,6 +143,9 @@ def _continued(told: MCSettings, flags: Mapping[str, Any]) -> list[ChainJob]:
             own["output"] = str(Path(flags["output"]) / folder.name)
         settings = MCSettings(**{"output": str(folder), **saved, **own})
         _check_complete(settings, checkpoint)
+        if "potential" not in flags:
+            files = checkpoint.potential.get("python_files", {})
+            check_trusted(f"checkpoint {file}", settings.potential, files, trust)
         if "structure" in flags:
             check_same_system(str(file), checkpoint, read_structure(flags["structure"]))
         found.append(ChainJob(_complete(settings, {}), checkpoint.atoms(), checkpoint))
@@ -170,7 +179,15 @@ def _read_chain(path: str) -> Checkpoint:
             f"checkpoint {path} is of molecular dynamics; go on with taichimd run --restart, or start Monte "
             f"Carlo from it: taichimd mc {path}"
         )
-    return checkpoint
+    known = settings_of(MCSettings)
+    unknown = [name for name in checkpoint.settings if name not in known]
+    try:
+        if unknown:
+            raise SettingsError(f"unknown key {unknown[0]!r}")
+        settings = MCSettings(**checkpoint.settings).record()
+    except SettingsError as error:
+        raise CheckpointError(f"checkpoint {path} is damaged or of another version: {error}") from None
+    return replace(checkpoint, settings={name: settings[name] for name in checkpoint.settings})
 
 
 def run_mc_job(job: MCJob, console: Console) -> int:
@@ -227,6 +244,7 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
             whole = Path(first.settings.output)
             whole = whole.parent if len(chains) > 1 else whole / CHECKPOINT
             command = f"taichimd mc --restart {shlex.quote(os.path.relpath(whole))}"
+            command += more_to_go_on(first.settings.potential)
             print_stopped(console, reason, result.last_step, first.last_step, command)
 
     def failed(reason: str) -> None:

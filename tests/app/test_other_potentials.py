@@ -89,7 +89,7 @@ EDITS = [
 def test_a_restart_with_another_potential_says_what_differs(call, name, old, new, told):
     assert call(RUN)[0] == 0
     edit(name, old, new)
-    code, _, error = call("run --restart out/checkpoint.npz --steps 5")
+    code, _, error = call(f"run --restart out/checkpoint.npz --steps 5 --potential {SPEC}")
     assert code == 2
     assert len(error.splitlines()) == 1
     assert "was made with another potential than" in error
@@ -99,7 +99,10 @@ def test_a_restart_with_another_potential_says_what_differs(call, name, old, new
 def test_a_restart_in_another_environment_is_refused(call, monkeypatch):
     assert call(RUN)[0] == 0
     monkeypatch.setenv("MY_CHARGE", "1.5")
-    assert "my_helper.OUTSIDE 1.0 (now 1.5)" in call("run --restart out/checkpoint.npz --steps 5")[2]
+    assert (
+        "my_helper.OUTSIDE 1.0 (now 1.5)"
+        in call(f"run --restart out/checkpoint.npz --steps 5 --potential {SPEC}")[2]
+    )
 
 
 def test_a_restart_goes_on_after_a_comment(call):
@@ -107,7 +110,7 @@ def test_a_restart_goes_on_after_a_comment(call):
     for name in ("pot/my_file.py", "pot/my_helper.py"):
         Path(name).write_text("# a remark\n" + FILES[name])
     Path("pairs.lj").write_text("# a remark\n" + PAIRS)
-    code, out, error = call("run --restart out/checkpoint.npz --steps 5")
+    code, out, error = call(f"run --restart out/checkpoint.npz --steps 5 --potential {SPEC}")
     assert (code, error) == (0, "")
     assert "earlier version" not in out
 
@@ -137,7 +140,7 @@ def test_a_checkpoint_of_an_earlier_version_is_refused(call):
     assert call(RUN)[0] == 0
     checkpoint = read_checkpoint("out/checkpoint.npz")
     write_checkpoint(Path("out/checkpoint.npz"), replace(checkpoint, potential_hash="0" * 16, potential={}))
-    code, _, error = call("run --restart out/checkpoint.npz --steps 5")
+    code, _, error = call(f"run --restart out/checkpoint.npz --steps 5 --potential {SPEC}")
     assert code == 2
     assert "is of an earlier version, which recorded too little of its potential to tell whether" in error
     assert "start a new run from it: taichimd run" in error

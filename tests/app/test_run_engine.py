@@ -94,14 +94,19 @@ def test_a_potential_from_the_users_own_file(call):
     ase.io.write("ar.extxyz", argon)
     line = "run ar.extxyz --potential own.py:argon --temperature 80 --timestep 2 --time 100fs --output o"
     assert call(line)[0] == 0
-    assert call("run --restart o/checkpoint.npz --steps 10")[0] == 0
+    assert call("run --restart o/checkpoint.npz --steps 10 --trust")[0] == 0
     with open("own.py", "a") as file:
         file.write("\n# a comment: what is computed is the same\n")
-    assert call("run --restart o/checkpoint.npz --steps 10")[0] == 0
+    code, _, err = call("run --restart o/checkpoint.npz --steps 10 --trust")
+    assert code == 2
+    assert (
+        "own.py is not the file of checkpoint o/checkpoint.npz any more; look at it, and name it again" in err
+    )
+    assert call("run --restart o/checkpoint.npz --steps 10 --potential own.py:argon")[0] == 0
     source = Path("own.py").read_text()
     assert "0.0104" in source
     Path("own.py").write_text(source.replace("0.0104", "0.0105"))
-    code, _, err = call("run --restart o/checkpoint.npz --steps 10")
+    code, _, err = call("run --restart o/checkpoint.npz --steps 10 --potential own.py:argon")
     assert code == 2
     assert "was made with another potential" in err
 

@@ -76,7 +76,8 @@ LAYERS = [
         "sampling.sweep",
         "sampling.tally",
     ],
-    ["app.job_file", "app.setting_types", "app.declared", "app.settings"],
+    ["app.job_file", "app.setting_types", "app.declared", "app.settings", "app.trust_option"],
+    ["app.trust"],
     ["app.config", "system", "io"],
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [

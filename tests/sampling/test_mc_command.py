@@ -75,13 +75,13 @@ def test_a_restart_has_the_bytes_of_an_uncut_run(call):
     more = "--ensemble npt --equilibration 30 "
     assert call(MC + more + "--sweeps 70 --output straight")[0] == 0
     assert call(MC + more + "--sweeps 15 --output cut")[0] == 0
-    assert call("mc --restart cut --sweeps 55")[0] == 0
+    assert call("mc --trust --restart cut --sweeps 55")[0] == 0
     assert same_bytes("straight", "cut")
     assert [(one["first_step"], one["last_step"]) for one in report("cut")["segments"]] == [
         (0, 45),
         (45, 100),
     ]
-    code, _, err = call("mc --restart cut")
+    code, _, err = call("mc --trust --restart cut")
     assert (code, err.count("\n")) == (2, 1)
     assert "is complete: say how far to go on with --sweeps" in err
 
@@ -100,10 +100,10 @@ def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
     assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
     assert not same_bytes("taichimd-mc/001-95K-seed2", "alone")
     assert report("taichimd-mc/003-95K-seed4")["exchanges"]["tried"] == 0
-    assert call("mc --restart taichimd-mc/003-95K-seed4 --sweeps 20")[0] == 0
-    assert call("mc --restart alone --sweeps 20")[0] == 0
+    assert call("mc --trust --restart taichimd-mc/003-95K-seed4 --sweeps 20")[0] == 0
+    assert call("mc --trust --restart alone --sweeps 20")[0] == 0
     assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
-    code, _, err = call("mc --restart taichimd-mc --sweeps 5")
+    code, _, err = call("mc --trust --restart taichimd-mc --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
     assert "are of sweeps 40 and 60; expected one sweep" in err
     assert "alone holds an earlier run" in call(MC + "--temperature 80,90 --sweeps 1 --output alone")[2]
@@ -115,17 +115,17 @@ def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
     assert code == 0
     assert "every 5 sweeps, of neighbouring temperatures" in out
     assert call(more + "--sweeps 35 --output cut")[0] == 0
-    assert call("mc --restart cut --sweeps 45")[0] == 0
+    assert call("mc --trust --restart cut --sweeps 45")[0] == 0
     for name in ("000-80K", "001-81K", "002-82K"):
         assert same_bytes(f"straight/{name}", f"cut/{name}")
         assert report(f"straight/{name}")["exchanges"] == report(f"cut/{name}")["exchanges"]
     first, second = (report(f"straight/{name}")["exchanges"] for name in ("000-80K", "001-81K"))
     assert (first["tried"], second["tried"]) == (8, 7)
     assert 0 < first["accepted"] + second["accepted"] <= 15
-    code, _, err = call("mc --restart cut --sweeps 5 --temperature 90,91,92")
+    code, _, err = call("mc --trust --restart cut --sweeps 5 --temperature 90,91,92")
     assert (code, err.count("\n")) == (2, 1)
     assert "restart = cut: its chains keep theirs; expected no --temperature" in err
-    assert call("mc --restart cut/001-81K --sweeps 5")[0] == 0
+    assert call("mc --trust --restart cut/001-81K --sweeps 5")[0] == 0
     assert "this chain goes on alone, without exchanges" in report("cut/001-81K")["notes"]
 
 
@@ -142,9 +142,9 @@ def test_a_signal_stops_with_a_checkpoint(call, monkeypatch, number, code):
         patched.setattr(MonteCarlo, "advance", interrupted)
         found, out, _ = call(MC + "--sweeps 60")
     assert found == code
-    assert "taichimd mc --restart taichimd-mc/checkpoint.npz" in out
+    assert "taichimd mc --restart taichimd-mc/checkpoint.npz --trust" in out
     assert report()["exit_reason"] == f"stopped by {number.name}"
-    assert call("mc --restart taichimd-mc --quiet") == (0, "", "")
+    assert call("mc --trust --restart taichimd-mc --quiet") == (0, "", "")
     assert (report()["last_step"], table()["sweep"][-1]) == (60, 60)
 
 
@@ -206,7 +206,7 @@ def test_work_that_would_take_days_is_told():
 
 def test_checkpoints_of_the_two_commands_are_told_apart(call):
     assert call("run ar.extxyz --potential own.py:argon --steps 5 --output md --quiet")[0] == 0
-    code, _, err = call("mc --restart md --sweeps 5")
+    code, _, err = call("mc --trust --restart md --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
     assert "is of molecular dynamics; go on with taichimd run --restart" in err
     assert call("mc md --potential own.py:argon --sweeps 5 --quiet")[0] == 0
@@ -216,6 +216,6 @@ def test_checkpoints_of_the_two_commands_are_told_apart(call):
     code, _, err = call("mc ar.extxyz --potential own.py:argon --sweeps 5")
     assert code == 2
     assert "holds an earlier run" in err
-    (code, _, err) = call("mc --restart taichimd-mc --sweeps 5 --potential Ar.lj")
+    (code, _, err) = call("mc --trust --restart taichimd-mc --sweeps 5 --potential Ar.lj")
     assert code == 2
     assert "was made with another potential than Ar.lj" in err

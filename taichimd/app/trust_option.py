@@ -1,0 +1,10 @@
+"""The option that lets a command run the code that a record names.
+
+The help of the command line needs this module, so it imports no NumPy.
+"""
+
+OPTION = "--trust"
+"""Of commands that go on from a record."""
+HELP = (
+    "Of a restart: run the Python code (file.py:name) that the checkpoint names, if its files are unchanged."
+)

@@ -1,0 +1,195 @@
+"""Python code that a checkpoint or a batch.json names runs only if the user says so."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ase.build import bulk
+
+from taichimd import Simulation
+from taichimd.app.job import prepare_job
+from taichimd.app.members import Member, Members, spread
+from taichimd.app.trust import check_trusted, hashes_of, more_to_go_on
+from taichimd.core.errors import CheckpointError
+from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
+from taichimd.sampling.job import prepare_mc
+
+pytestmark = pytest.mark.runtime("taichi")
+
+CODE = """
+from pathlib import Path
+from taichimd import LennardJones
+Path("ran").touch()
+pair = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.0, truncation="force-shifted")
+"""
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("own.py").write_text(CODE)
+    bulk("Si", cubic=True).write("si.xyz")
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A checkpoint whose potential is a parameter file."""
+    path = tmp_path_factory.mktemp("saved") / "checkpoint.npz"
+    Simulation(bulk("Si", cubic=True), "Si.sw", temperature=300).save(path)
+    return read_checkpoint(path)
+
+
+def naming(saved, spec, files=None, **more):
+    """Write a checkpoint that names code, with recorded hashes or, as those of earlier versions, without."""
+    record = saved.potential | ({} if files is None else {"python_files": files})
+    if files is None:
+        record.pop("python_files", None)
+    settings = {**saved.settings, "potential": spec}
+    write_checkpoint(Path("c.npz"), replace(saved, settings=settings, potential=record, **more))
+
+
+SPECS = ["own.py:pair", ["Si.sw", "own.py:pair"]]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+def test_code_of_a_checkpoint_does_not_run(saved, spec):
+    naming(saved, spec, hashes_of(spec))
+    with pytest.raises(CheckpointError, match=r"names Python code .*own\.py:pair.*--potential own\.py:pair"):
+        prepare_job({"restart": "c.npz", "steps": 5})
+    with pytest.raises(CheckpointError, match=r"Simulation\.load\(path, .*own\.py:pair.*or trust=True"):
+        Simulation.load("c.npz")
+    assert not Path("ran").exists()
+
+
+def test_code_of_a_chain_does_not_run(saved):
+    moves = {"size": 0.1, "tried": 0, "accepted": 0}
+    chain = {"kind": "metropolis", "energy": 0.0, "homogeneous": None}
+    chain |= {"moves": moves, "volume_moves": moves, "exchanges": moves}
+    mc = {"temperature": 300.0, "potential": "own.py:pair"}
+    naming(replace(saved, settings=mc), "own.py:pair", hashes_of("own.py:pair"), bath=chain)
+    with pytest.raises(CheckpointError, match="names Python code"):
+        prepare_mc({"restart": "c.npz", "sweeps": 5})
+    assert not Path("ran").exists()
+    assert prepare_mc({"restart": "c.npz", "sweeps": 5}, trust=True).steps == 5
+    assert Path("ran").exists()
+
+
+def test_code_of_a_checkpoint_runs_if_it_is_trusted_and_unchanged(saved):
+    naming(saved, "own.py:pair", hashes_of("own.py:pair"))
+    assert prepare_job({"restart": "c.npz", "steps": 5}, trust=True).steps == 5
+    Path("ran").unlink()
+    Path("own.py").write_text(CODE + "# another\n")
+    with pytest.raises(CheckpointError, match=r"is not the file of checkpoint c\.npz any more"):
+        prepare_job({"restart": "c.npz", "steps": 5}, trust=True)
+    assert not Path("ran").exists()
+
+
+def test_an_earlier_checkpoint_cannot_be_trusted(saved):
+    naming(saved, "own.py:pair")
+    with pytest.raises(CheckpointError, match=r"does not record what own\.py:pair was.*name it again"):
+        prepare_job({"restart": "c.npz", "steps": 5}, trust=True)
+    assert not Path("ran").exists()
+
+
+def test_code_that_the_user_names_runs(saved):
+    naming(saved, "own.py:pair")
+    assert prepare_job({"restart": "c.npz", "steps": 5, "potential": "own.py:pair"}).steps == 5
+    Path("job.toml").write_text('restart = "c.npz"\npotential = "own.py:pair"\nsteps = 5\n')
+    assert prepare_job({}, Path("job.toml")).steps == 5
+
+
+def test_a_record_has_the_hashes_of_all_python_files_of_a_sum():
+    from taichimd import load_forcefield
+
+    Path("helper_of_own.py").write_text("DEPTH = 0.01\n")
+    Path("other.py").write_text(CODE.replace("0.01", "DEPTH") + "\n")
+    Path("other.py").write_text("from helper_of_own import DEPTH\n" + Path("other.py").read_text())
+    record = load_forcefield(["own.py:pair", "Si.sw", "other.py:pair"]).describe()
+    names = {Path(name).name for name in record["python_files"]}
+    assert names == {"own.py", "other.py", "helper_of_own.py"}
+    check_trusted("x", ["own.py:pair", "other.py:pair"], record["python_files"], trust=True)
+    Path("helper_of_own.py").write_text("DEPTH = 0.02\n")
+    with pytest.raises(CheckpointError, match=r"helper_of_own\.py is not the file of x"):
+        check_trusted("x", ["own.py:pair", "other.py:pair"], record["python_files"], trust=True)
+
+
+def test_what_goes_on_says_whether_it_needs_trust():
+    assert more_to_go_on("Si.sw") == more_to_go_on(None) == ""
+    assert more_to_go_on(["Si.sw", "/a/own.py:pair"]) == " --trust"
+
+
+def of_batch(flags, trust=False):
+    """The job of the first run of a folder of several, read from its file."""
+    flags = {"structure": "si.xyz", "steps": 5, **flags}
+    Members(Path("out"), spread(flags, {"seed": [1, 2]}, None)).write()
+    there = replace(Members.read(Path("out")), trust=trust)
+    return lambda more: there.job(there.members[0], more)
+
+
+def test_code_of_a_batch_does_not_run():
+    Path("out").mkdir()
+    job = of_batch({"potential": "own.py:pair"})
+    with pytest.raises(CheckpointError, match=r"out/batch\.json names Python code"):
+        job({})
+    assert not Path("ran").exists()
+    assert job({"potential": "own.py:pair"}).steps == 5
+    assert of_batch({"potential": "own.py:pair"}, trust=True)({}).steps == 5
+    Path("own.py").write_text(CODE + "# another\n")
+    with pytest.raises(CheckpointError, match="is not the file of"):
+        replace(Members.read(Path("out")), trust=True).job(Members.read(Path("out")).members[0], {})
+
+
+def test_runs_of_the_present_command_need_no_trust():
+    Path("out").mkdir()
+    flags = {"structure": "si.xyz", "steps": 5, "potential": "own.py:pair"}
+    all_of = Members(Path("out"), spread(flags, {"seed": [1, 2]}, None))
+    assert all_of.job(all_of.members[0], {}).steps == 5
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"name": "../victim"}, "members.0.name"),
+        ({"name": "/tmp/victim"}, "members.0.name"),
+        ({"name": ".."}, "members.0.name"),
+        ({"name": "a/b"}, "members.0.name"),
+        ({"name": "a\\b"}, "members.0.name"),
+        ({"name": "\x1b[2J"}, "members.0.name"),
+        ({"name": 5}, "members.0.name"),
+        ({"name": "001-seed2"}, "twice"),
+        ({"flags": []}, "members.0.flags"),
+        ({"flags": {"output": "../victim"}}, "output is not for a record to say"),
+        ({"flags": {"restart": "../victim"}}, "restart is not for a record to say"),
+        ({"more": 1}, "members.0.more"),
+        ({"varied": None}, "members.0.varied"),
+    ],
+)
+def test_a_batch_names_folders_of_its_own(change, said):
+    Path("out").mkdir()
+    names = ["000-seed1", "001-seed2"]
+    Members(Path("out"), [Member(name, {}, {}) for name in names]).write()
+    content = json.loads(Path("out/batch.json").read_text())
+    assert [one.name for one in Members.read(Path("out")).members] == names
+    content["members"][0] |= change
+    Path("out/batch.json").write_text(json.dumps(content))
+    with pytest.raises(CheckpointError, match=said) as error:
+        Members.read(Path("out"))
+    assert "\x1b" not in str(error.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"members": 1}', "[" * 5000, '{"members": [1]}', "\x00"])
+def test_a_damaged_batch_is_one_line(text):
+    Path("out").mkdir()
+    Path("out/batch.json").write_text(text)
+    with pytest.raises(CheckpointError, match="cannot be read as that of a batch"):
+        Members.read(Path("out"))
+
+
+def test_a_folder_of_a_batch_that_is_a_link_elsewhere_is_refused():
+    Path("out").mkdir()
+    Path("victim").mkdir()
+    Members(Path("out"), [Member("000", {}, {})]).write()
+    Path("out/000").symlink_to("../victim")
+    with pytest.raises(CheckpointError, match="lies outside of out, behind a link"):
+        Members.read(Path("out"))
