@@ -7,10 +7,16 @@ from contextlib import contextmanager
 from typing import Any, TextIO
 
 from rich.console import Console as RichConsole
+from rich.console import ConsoleOptions, ConsoleRenderable, RenderHook, RenderResult
+from rich.segment import Segment
+
+from taichimd.core.printable import printable
 
 
 class Console(RichConsole):
     """Prints to standard output as long as somebody reads; rich would end the run, without a checkpoint.
+
+    Control characters in what it prints are written out: names and notes come from files.
 
     Args:
         quiet: print nothing.
@@ -19,6 +25,23 @@ class Console(RichConsole):
     def __init__(self, quiet: bool = False) -> None:
         stream: Any = _Unread(sys.stdout)
         super().__init__(file=stream, quiet=quiet)
+        self.push_render_hook(_Printable())
+
+
+class _Printable(RenderHook):
+    """Takes what is to be printed, and makes its text printable; rich's own control codes stay."""
+
+    def process_renderables(self, renderables: list[ConsoleRenderable]) -> list[ConsoleRenderable]:
+        return [_Rendered(one) for one in renderables]
+
+
+class _Rendered:
+    def __init__(self, what: ConsoleRenderable) -> None:
+        self._what = what
+
+    def __rich_console__(self, console: RichConsole, options: ConsoleOptions) -> RenderResult:
+        for text, style, control in console.render(self._what, options):
+            yield Segment(text if control else printable(text), style, control)
 
 
 class _Unread:

@@ -25,6 +25,7 @@ from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
 from taichimd.app.settings import SETTINGS
 from taichimd.core.errors import PropertyError, StructureError
+from taichimd.core.printable import printable
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
@@ -133,7 +134,7 @@ class Simulation(NotCopied):
         )
         asked = Asked(named(forcefield), temperature, seed, backend, decomposition)
         for remark in self._begin(engine, atoms, asked):
-            warnings.warn(remark, stacklevel=2)
+            warnings.warn(printable(remark), stacklevel=2)
 
     def _begin(self, engine: "Engine", atoms: Atoms, asked: Asked) -> list[str]:
         """Take an engine of these atoms, and give it velocities; remarks for the user."""

@@ -19,6 +19,7 @@ from taichimd.app.observer import Observer, Sampler
 from taichimd.app.saving import named
 from taichimd.app.simulation import Asked, Simulation, drawn_at
 from taichimd.core.errors import SettingsError, TaichimdError
+from taichimd.core.printable import printable
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import called
@@ -108,7 +109,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             )
             self._each.append(one)
         for remark in dict.fromkeys(told):
-            warnings.warn(remark, stacklevel=3)
+            warnings.warn(printable(remark), stacklevel=3)
         self.timestep = self._each[0].timestep
 
     @overload

@@ -26,6 +26,8 @@ from taichimd.cli import (
     run,
     sweep,
 )
+from taichimd.cli.say import say
+from taichimd.core.printable import one_line
 from taichimd.core.signals import end_of, interrupted
 
 app = typer.Typer(
@@ -52,7 +54,7 @@ app.add_typer(cssp.app, name="cssp")
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"taichimd {__version__}")
+        say(f"taichimd {__version__}")
         raise typer.Exit
 
 
@@ -117,11 +119,11 @@ def _tidy() -> None:
 def _warn(message: Warning | str, category: type[Warning] = UserWarning, *_: Any, **__: Any) -> None:
     # What the package itself says is a note, as where a command prints it.
     kind = "note" if category.__name__ == "TaichimdWarning" else "warning"
-    print(f"{kind}: {' '.join(str(message).split())}", file=sys.stderr)
+    print(f"{kind}: {one_line(message)}", file=sys.stderr)
 
 
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = one_line(message)
     if line:
         print(f"error: {line}", file=sys.stderr)
     return code

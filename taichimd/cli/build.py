@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from taichimd.cli.options import Quiet
+from taichimd.cli.say import say
 
 
 def build(
@@ -45,4 +46,4 @@ def build(
     write_structure(out, atoms, overwrite=overwrite)
     if not quiet:
         size = " x ".join(f"{length:g}" for length in atoms.cell.lengths())
-        typer.echo(f"{out}: {len(atoms)} atoms, {atoms.get_chemical_formula()}, cell {size} Å")
+        say(f"{out}: {len(atoms)} atoms, {atoms.get_chemical_formula()}, cell {size} Å")

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from taichimd.cli.options import Backend, Decomposition
+from taichimd.cli.say import say
 
 NOT_CONSISTENT = 1
 
@@ -47,12 +48,12 @@ def check(
     if seed < 0:
         raise SettingsError(f"seed = {seed}: expected a whole number, 0 or above")
     if len(given) == 1 and (text := _reaxff(given[0], species)):
-        typer.echo(text)
+        say(text)
         return 0
     forcefield = load_forcefield(given)
     start(backend)
     found = check_forcefield(forcefield, species, seed=seed, decomposition=decomposition)
-    typer.echo("\n  ".join([str(found), *forcefield.about]))
+    say("\n  ".join([str(found), *forcefield.about]))
     return 0 if found.ok else NOT_CONSISTENT
 
 

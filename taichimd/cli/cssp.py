@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.cli.options import Backend, Quiet
+from taichimd.cli.say import say
 
 app = typer.Typer(
     help="Score residue sequences with labels of secondary structure (no coordinates, no forces)."
@@ -108,9 +109,7 @@ def score(
     if json:
         scored = [dict(zip(names, row, strict=True)) for row in rows]
         settings = {"pseudo_counts": found.pseudo_counts, "reference": found.reference}
-        typer.echo(
-            dumps({"units": "kT", "fragment": found.shape.fragment, **settings, "chains": scored}, indent=2)
-        )
+        say(dumps({"units": "kT", "fragment": found.shape.fragment, **settings, "chains": scored}, indent=2))
         return
     console = Console(quiet)
     _print_table(

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from taichimd.cli.options import Backend, Decomposition, Potential, Precision
+from taichimd.cli.say import say
 
 if TYPE_CHECKING:
     from ase import Atoms
@@ -49,35 +50,35 @@ def energy(
     atoms = read_structure(structure)
     forcefield = load_forcefield(parse_potential(potential))
     for remark in forcefield.remarks_on_time(len(atoms), 1, backend):
-        typer.echo(f"note: {remark}", err=True)
+        say(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine)
     parts = EnergyTerms(engine).values() if terms else None
     if json:
-        typer.echo(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))
+        say(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))
         return
-    typer.echo(f"energy          {float(result.energy)!r} eV")
-    typer.echo(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
+    say(f"energy          {float(result.energy)!r} eV")
+    say(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
     if parts is not None:
         width = max(map(len, [*parts, "sum"]))
         for name, value in (*parts.items(), ("sum", math.fsum(parts.values()))):
-            typer.echo(f"{name:{width}} {value!r} eV")
+            say(f"{name:{width}} {value!r} eV")
     if result.stress is None:
-        typer.echo("stress          none (periodic in fewer than three directions)")
+        say("stress          none (periodic in fewer than three directions)")
     else:
         for name, value in zip(_VOIGT, result.stress.tolist(), strict=True):
-            typer.echo(f"stress {name}       {value!r} eV/Å^3")
+            say(f"stress {name}       {value!r} eV/Å^3")
     magnitudes = np.linalg.norm(result.forces, axis=1)
     shown = range(len(atoms)) if per_atom else np.argsort(-magnitudes, kind="stable")[:_LARGEST]
     if not per_atom:
-        typer.echo(f"largest force   {float(magnitudes.max())!r} eV/Å; the largest {len(shown)}:")
+        say(f"largest force   {float(magnitudes.max())!r} eV/Å; the largest {len(shown)}:")
     charges = None if result.charges is None else result.charges.tolist()
-    typer.echo("# atom element " + "energy/eV " * per_atom + "charge/e " * bool(charges) + "fx fy fz / eV/Å")
+    say("# atom element " + "energy/eV " * per_atom + "charge/e " * bool(charges) + "fx fy fz / eV/Å")
     for i in shown:
         columns = [result.energies[i]] * per_atom + ([charges[i]] if charges else [])
         columns += [*result.forces[i]]
-        typer.echo(f"{i} {engine.symbols[i]} " + " ".join(repr(float(value)) for value in columns))
+        say(f"{i} {engine.symbols[i]} " + " ".join(repr(float(value)) for value in columns))
 
 
 def _as_json(

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.cli.options import Backend
+from taichimd.cli.say import say
 
 
 def info(
@@ -21,7 +22,7 @@ def info(
     start(backend)
     content: dict[str, Any] = {**runtime_info(), **host(), **versions()}
     if json:
-        typer.echo(dumps(content, indent=2, default=str))
+        say(dumps(content, indent=2, default=str))
         return
     for key, value in content.items():
-        typer.echo(f"{key:<12} {value}")
+        say(f"{key:<12} {value}")

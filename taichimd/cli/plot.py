@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.say import say
+
 
 def plot(
     folder: Annotated[Path, typer.Argument(help="Folder of a run, with thermo.csv and run.json.")],
@@ -34,4 +36,4 @@ def plot(
     if len(read_thermo(files.thermo)["step"]) == 0:
         raise OutputError(f"{files.thermo} has no row yet; wait until the run has begun")
     plot_run(files.thermo, picture, report)
-    typer.echo(picture)
+    say(picture)

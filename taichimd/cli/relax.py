@@ -8,6 +8,7 @@ import typer
 
 from taichimd.app.declared import settings_of
 from taichimd.cli.options import Output, Potential, Quiet, with_options
+from taichimd.cli.say import say
 from taichimd.relaxation.settings import RelaxSettings
 
 
@@ -39,5 +40,5 @@ def relax(
     code, _ = run_relax_jobs(jobs, Console(quiet=json or quiet))
     if json:
         texts = [one.files["report"].read_text(encoding="utf-8").rstrip() for one in jobs]
-        typer.echo(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
+        say(texts[0] if len(texts) == 1 else "[" + ",\n".join(texts) + "]")
     return code

@@ -12,11 +12,19 @@ from ase.calculators.calculator import (
     SCFError,
 )
 
+from taichimd.core.printable import printable
+
 
 class TaichimdError(Exception):
-    """Base of all errors that taichimd raises on purpose."""
+    """Base of all errors that taichimd raises on purpose.
+
+    As text its message is printable: names and values come from files. Control characters are escaped.
+    """
 
     exit_code = 2
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class TaichimdWarning(UserWarning):

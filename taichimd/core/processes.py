@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.core.errors import BackendError
+from taichimd.core.printable import tell
 
 LOCAL_RANK = ("MPI_LOCALRANKID", "OMPI_COMM_WORLD_LOCAL_RANK", "SLURM_LOCALID")
 LOCAL_SIZE = ("MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE", "SLURM_NTASKS_PER_NODE")
@@ -114,5 +115,5 @@ def communicator() -> Any:
             f"several processes need mpi4py and an MPI library ({error}); pip install 'taichimd[mpi]'"
         ) from error
     if remark := take_device():
-        print(f"note: {remark}", file=sys.stderr, flush=True)
+        tell(f"note: {remark}")
     return MPI.COMM_WORLD

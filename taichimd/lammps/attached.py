@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import EvaluationError, SettingsError, TaichimdError
+from taichimd.core.printable import tell
 from taichimd.core.processes import take_device
 from taichimd.lammps.processes import summed
 from taichimd.program.results import Array
@@ -132,7 +133,7 @@ HEARD = 0.5
 
 def end_all(lmp: Any, told: str) -> None:
     """End all processes of a LAMMPS, with one message."""
-    print(f"error: {' '.join(told.split())}", file=sys.stderr, flush=True)
+    tell(f"error: {told}")
     sys.stdout.flush()
     if lmp.extract_setting("world_size") > 1 and lmp.has_mpi4py:
         time.sleep(HEARD)
@@ -191,7 +192,7 @@ def attach(
     from taichimd.program.ghosts import GhostForces
 
     if remark:
-        print(f"note: {remark}", file=sys.stderr, flush=True)
+        tell(f"note: {remark}")
     forces = GhostForces(load_forcefield(potential), list(elements), backend=backend, precision=precision)
     attached = Attached(lmp, forces, fatal=fatal)
     for command in (

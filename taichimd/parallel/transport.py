@@ -5,12 +5,12 @@ whose arrays stay on the GPU.
 """
 
 import os
-import sys
 from typing import Any
 
 import numpy as np
 
 from taichimd.core.host_copies import address_of, host_like, on_host, to_device
+from taichimd.core.printable import tell
 from taichimd.core.runtime import ti
 
 
@@ -141,5 +141,5 @@ def transport_of(processes: Any, backend: str) -> HostTransport | NcclTransport:
         except RuntimeError as error:
             reason = " ".join(str(error).split())
             if processes.rank == 0:
-                print(f"note: positions go through the host, because {reason}", file=sys.stderr, flush=True)
+                tell(f"note: positions go through the host, because {reason}")
     return HostTransport(processes, reason)

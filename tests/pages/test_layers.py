@@ -14,6 +14,7 @@ pytestmark = pytest.mark.runtime("taichi")
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [
     [
+        "core.printable",
         "core.errors",
         "core.saved",
         "core.seeds",
