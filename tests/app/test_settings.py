@@ -39,8 +39,8 @@ EXAMPLES = {
 
 def test_each_setting_has_an_option_and_each_option_a_setting():
     parameters = inspect.signature(run).parameters
-    # What the terminal shows, and how many runs there are, is no property of the run.
-    assert set(parameters) - {"quiet", "replicas"} == set(SETTINGS) == {*EXAMPLES, "steps"}
+    # What the terminal shows, how many runs there are, and whom the user trusts, is no property of the run.
+    assert set(parameters) - {"quiet", "replicas", "trust"} == set(SETTINGS) == {*EXAMPLES, "steps"}
     for name, one in SETTINGS.items():
         declared = get_args(parameters[name].annotation)[1]
         assert declared.help == one.help
@@ -51,7 +51,7 @@ def test_each_setting_has_an_option_and_each_option_a_setting():
 def test_each_option_reaches_its_setting(monkeypatch):
     """An option that is not passed on would be without effect, silently."""
     seen = {}
-    monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file: seen.update(flags))
+    monkeypatch.setattr("taichimd.app.job.prepare_job", lambda flags, job_file, trust: seen.update(flags))
     monkeypatch.setattr("taichimd.app.driver.run_job", lambda job, console: 0)
     given = {name: f"given {name}" for name in SETTINGS} | {"temperature": "250"}
     run(**given | {"structure": [given["structure"]]})

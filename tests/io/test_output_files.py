@@ -278,7 +278,7 @@ def test_other_format_of_checkpoint(tmp_path, monkeypatch):
 
 def test_nan_in_a_checkpoint(tmp_path):
     write_checkpoint(tmp_path / "c.npz", a_checkpoint(velocities=np.full((3, 3), np.nan)))
-    with pytest.raises(CheckpointError, match="velocities holds what is no finite number, expected 3 x 3 finite"):
+    with pytest.raises(CheckpointError, match="velocities holds what is no finite number"):
         read_checkpoint(tmp_path / "c.npz")
 
 
