@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, without_error
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.summary import header_rows, print_rows
 from taichimd.io.analysis_files import COLOURS, draw
@@ -23,13 +25,15 @@ if TYPE_CHECKING:
     from taichimd.app.members import Members
 
 TABLE, PICTURE = "batch.csv", "batch"
+OWN_NOISE, COMMON_NOISE = "own", "common"
 _MEANS = {
     "mean_temperature_K": "temperature (K)",
     "mean_potential_eV_per_atom": "potential energy (eV/atom)",
     "mean_pressure_GPa": "pressure (GPa)",
     "mean_volume_A3": "volume (Å³)",
 }
-"""Columns of means over the rows of thermo.csv, with what a picture says of them."""
+"""Columns of means (`averages`), with what a picture says of them."""
+_DRIFT = "drift_ueV_per_atom_per_ps"
 _SHOWN = 60
 """Rows on a terminal."""
 
@@ -80,14 +84,20 @@ def show_table(console: Console, all_of: "Members") -> None:
 def write_table(all_of: "Members") -> list[Row]:
     """Write the CSV of all runs that have begun; its rows.
 
-    Columns: the run, the settings that differ, `n_atoms`, `steps`, `ps`, `exit_reason`, means over the rows
-    of thermo.csv, `drift_ueV_per_atom` (empty where nothing is conserved), what was observed and its error.
+    Columns: the run, the settings that differ, `seed` (of the run: a run alone with it has the same bits),
+    `noise` (`common` if another run has the same seed, else `own`), `n_atoms`, `steps`, `ps`, `exit_reason`,
+    `production_from_ps`, means over the rows of production with `error of mean_...`,
+    `drift_ueV_per_atom_per_ps` (empty where nothing is conserved) with its error, what was observed with its
+    error, and `no_error`: why means have none.
 
     Raises:
         OutputError: it cannot be written.
     """
     rows = [_row(OutputFolder(all_of.folder / one.name), one.name, one.varied) for one in all_of.members]
     rows = [row for row in rows if row]
+    seeds = Counter(row["seed"] for row in rows)
+    for row in rows:
+        row["noise"] = OWN_NOISE if seeds[row["seed"]] == 1 else COMMON_NOISE
     names = list(dict.fromkeys(name for row in rows for name in row))
     text = io.StringIO()
     table = csv.DictWriter(text, names, restval="", lineterminator="\n")
@@ -105,39 +115,44 @@ def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
     row: Row = {
         "run": name,
         **{key: value if isinstance(value, int | float) else str(value) for key, value in varied.items()},
+        "seed": report.get("seed"),
+        "noise": OWN_NOISE,
     }
     row |= {"n_atoms": report["n_atoms"], "steps": report["last_step"], "ps": report["simulated_ps"]}
     row["exit_reason"] = report["exit_reason"]
     thermo = read_thermo(folder.thermo) if folder.thermo.exists() else {}
-    if len(thermo.get("step", ())):
-        row["mean_temperature_K"] = float(thermo["temperature_K"].mean())
-        row["mean_potential_eV_per_atom"] = float(thermo["potential_eV"].mean()) / report["n_atoms"]
-    for key in ("mean_pressure_GPa", "mean_volume_A3"):
-        if key in report:
-            row[key] = report[key]
-    energy = report.get("energy")
-    if energy:
-        row["drift_ueV_per_atom"] = energy["change_ev_per_atom"] * 1e6
-    for quantity, found in report.get("observed", {}).get("values", {}).items():
-        if isinstance(found, Mapping) and isinstance(found.get("value"), int | float):
-            unit = f" ({found['unit']})" if found.get("unit") else ""
-            row[f"{quantity}{unit}"] = found["value"]
-            row[f"error of {quantity}{unit}"] = found.get("error")
+    # A report of an earlier version has no means, nor has one of a run that was killed.
+    found = report if "means" in report else averages(report, thermo) if thermo else {}
+    row["production_from_ps"] = found.get("production", {}).get("start_ps")
+    for name, mean in found.get("means", {}).items():
+        row[f"mean_{name}"] = mean["mean"]
+        row[f"error of mean_{name}"] = mean["error"]
+    drift = report.get("energy_drift")
+    if drift:
+        row[_DRIFT], row[f"error of {_DRIFT}"] = drift["slope"], drift["error"]
+    for quantity, one in report.get("observed", {}).get("values", {}).items():
+        if isinstance(one, Mapping) and isinstance(one.get("value"), int | float):
+            unit = f" ({one['unit']})" if one.get("unit") else ""
+            row[f"{quantity}{unit}"] = one["value"]
+            row[f"error of {quantity}{unit}"] = one.get("error")
+            if one.get("note"):
+                row[f"note of {quantity}"] = one["note"]
+    row["no_error"] = "; ".join(without_error(found.get("means", {})))
     return row
 
 
 def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> None:
     """The rows, and where all is."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="dim")
-    for name in ("run", "atoms", "steps", "T mean (K)", "P mean (GPa)", "drift (µeV/atom)", "end"):
+    for name in ("run", "atoms", "steps", "T mean (K)", "P mean (GPa)", f"drift ({DRIFT_UNIT})", "end"):
         table.add_column(name, justify="left" if name in ("run", "end") else "right", overflow="fold")
     for row in rows[:_SHOWN]:
         numbers = [
-            _shown(row.get(key), digits)
+            _shown(row, key, digits)
             for key, digits in (
                 ("mean_temperature_K", ".1f"),
-                ("mean_pressure_GPa", ".4g"),
-                ("drift_ueV_per_atom", "+.3g"),
+                ("mean_pressure_GPa", ".3g"),
+                (_DRIFT, "+.2g"),
             )
         ]
         table.add_row(
@@ -147,20 +162,41 @@ def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> Non
     console.print(table)
     if len(rows) > _SHOWN:
         console.print(f"... and {len(rows) - _SHOWN} more", highlight=False)
+    starts = [row["production_from_ps"] for row in rows if row["production_from_ps"] is not None]
+    if starts:
+        between = f"{min(starts):g}" + (f" to {max(starts):g}" if max(starts) > min(starts) else "")
+        console.print(f"means over production, which begins at {between} ps", highlight=False)
+    for why in dict.fromkeys(row["no_error"] for row in rows if row["no_error"]):
+        whose = [row["run"] for row in rows if row["no_error"] == why]
+        more = f" and {len(whose) - 1} more" if len(whose) > 1 else ""
+        console.print(f"note: {whose[0]}{more}: {why}", highlight=False, markup=False)
+    if any(row["noise"] == COMMON_NOISE for row in rows):
+        console.print(
+            "note: runs with the same seed have the same noise: differences between them are sharper, and "
+            "points of a curve are not independent",
+            highlight=False,
+        )
     console.print(
         f"{len(rows)} of {len(all_of.members)} runs in {all_of.folder}/, table {all_of.folder / TABLE}",
         highlight=False, markup=False, soft_wrap=True,
     )  # fmt: skip
 
 
-def _shown(value: Any, digits: str) -> str:
-    return "-" if value is None else format(value, digits)
+def _shown(row: Row, key: str, digits: str) -> str:
+    """A number with its error, if it has one; a drift without one, or below two errors, is none."""
+    value, error = row.get(key), row.get(f"error of {key}")
+    if value is None or (key == _DRIFT and error is None):
+        return "-"
+    if key == _DRIFT and abs(value) < 2.0 * error:
+        return f"none ± {error:.1g}"
+    return mean_text({"mean": value, "error": error}, digits)
 
 
 def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     """Draw means of the runs over the first number that differs, other than the seed; the picture.
 
-    Each run is a point; where several have the same settings, their mean is a mark with its standard error.
+    Each run is a point with its error bar; where several have the same settings, their mean is a mark with
+    the standard error over the runs.
 
     Returns:
         The picture, or None if there is nothing to draw.
@@ -171,7 +207,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     axes = [
         key for one in all_of.members for key, value in one.varied.items() if isinstance(value, int | float)
     ]
-    key = next((one for one in axes if one != "seed"), "seed")
+    key = next((one for one in axes if one != "seed"), "seed" if "seed" in axes else "")
     good = [row for row in rows if isinstance(row.get(key), int | float)]
     several = {name: {row[name] for row in good if name in row} for name in _MEANS}
     columns = {name: label for name, label in _MEANS.items() if len(several[name]) > 1}
@@ -188,15 +224,21 @@ def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
 
 
 def _panel(rows: Sequence[Row], key: str, name: str, label: str) -> Any:
-    points = np.array([[row[key], row[name]] for row in rows if row.get(name) is not None], float)
+    points = np.array(
+        [[row[key], row[name], row.get(f"error of {name}")] for row in rows if row.get(name) is not None],
+        float,
+    )
 
     def paint(axis: Any) -> None:
-        axis.plot(*points.T, "o", color=COLOURS[0], alpha=0.35, markersize=4)
-        for x in np.unique(points[:, 0]):
-            values = points[points[:, 0] == x, 1]
+        x, y, errors = points.T
+        axis.errorbar(
+            x, y, np.nan_to_num(errors), fmt="o", color=COLOURS[0], alpha=0.35, markersize=4, capsize=2
+        )
+        for at in np.unique(x):
+            values = y[x == at]
             if len(values) > 1:
                 error = values.std(ddof=1) / np.sqrt(len(values))
-                axis.errorbar([x], [values.mean()], [error], color=COLOURS[1], marker="_", capsize=3)
+                axis.errorbar([at], [values.mean()], [error], color=COLOURS[1], marker="_", capsize=3)
         axis.set_xlabel(key)
         axis.set_ylabel(label)
         axis.ticklabel_format(useOffset=False)

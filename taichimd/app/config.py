@@ -10,13 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from taichimd.app.job_file import beside, read_toml
-from taichimd.app.setting_types import NONE, parse_pressure
+from taichimd.app.setting_types import DRAW, NONE, parse_pressure
 from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import FS
 from taichimd.dynamics.ensembles import BAROSTATS, ENSEMBLES
 
 _RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
+_CONDITIONS = (
+    "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
+    "cell_axes",
+)  # fmt: skip
 _OF_THERMOSTATS = ("coupling_time", "final_temperature")
 _OF_BAROSTATS = (
     "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
@@ -134,6 +138,11 @@ def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[st
     ):
         ends = {key: kept.pop(final, None) for final, key in _RAMPS.items()}
         kept |= {key: end for key, end in ends.items() if end is not None}
+    # Another stretch of conditions has an equilibration of its own.
+    if own.get("velocities") == DRAW or any(
+        key in own and parse_pressure(own[key]) != parse_pressure(checkpoint.get(key)) for key in _CONDITIONS
+    ):
+        kept.pop("equilibrate", None)
     return kept
 
 

@@ -1,7 +1,7 @@
 """What a run is to do: settings, structure or checkpoint and plan, checked before anything is written."""
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,7 @@ class Job:
         checkpoint: what is continued, or None.
         notes: remarks for the user.
         plan: of what the run observes, or None.
+        given: options that this run's user gave; of a restart, without those of its checkpoint.
     """
 
     settings: RunSettings
@@ -48,6 +49,7 @@ class Job:
     checkpoint: Checkpoint | None
     notes: list[str]
     plan: Plan | None = None
+    given: frozenset[str] = frozenset()
 
     @property
     def fixed(self) -> NDArray[np.bool_] | None:
@@ -55,7 +57,13 @@ class Job:
         return check_fixed(fixed_atoms(self.atoms), len(self.atoms))
 
 
-def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None, *, trust: bool = False) -> Job:
+def prepare_job(
+    flags: Mapping[str, Any],
+    job_file: Path | None = None,
+    *,
+    trust: bool = False,
+    derived: Collection[str] = (),
+) -> Job:
     """Merge and check settings, read structure and potential; touches neither device nor output.
 
     With `restart`, what is not given comes from the checkpoint; the run goes on in the checkpoint's folder
@@ -66,6 +74,7 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None, *, trust
         flags: settings by the names of options.
         job_file: TOML job file, which wins over a checkpoint, and not over the flags.
         trust: whether Python code that only the checkpoint names may run (`taichimd.app.trust`).
+        derived: options among the flags that nobody has asked for: they may turn out to be of no use.
 
     Raises:
         SettingsError, StructureError, CheckpointError, ParameterFileError, PropertyError: as messages say.
@@ -88,19 +97,23 @@ def prepare_job(flags: Mapping[str, Any], job_file: Path | None = None, *, trust
             f"velocities = {FILE}: {start.structure} has none (ASE's momenta); choose auto or {DRAW}"
         )
     if has_velocities(atoms):
-        check_velocities(given, given.given, f"the structure file ({temperature(atoms):.0f} K)")
+        check_velocities(
+            given, given.given - set(derived), f"the structure file ({temperature(atoms):.0f} K)"
+        )
     forcefield, told = load_with_remarks(_absolute(given).potential.file)
     if "timestep" not in given.given:
         given = given.changed(timestep=forcefield.timestep)
     steps = given.run.number_of_steps() or 0
-    plan = observing.plan_of(given, 0, steps)
+    given.run.check_equilibration(steps)
+    begin = given.run.equilibration_steps
+    plan = observing.plan_of(given, begin, steps - begin)
     observing.check(plan, atoms, forcefield)
     notes = [*remarks(atoms), *numbers_for_elements(Path(str(start.structure)), atoms), *of_start(atoms)]
     notes += told + before_run(given, atoms, forcefield)
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
         notes.append(f"a new run from {step}: its own steps and time begin at 0")
-    return Job(_absolute(given), steps, atoms, forcefield, None, notes, plan)
+    return Job(_absolute(given), steps, atoms, forcefield, None, notes, plan, given.given)
 
 
 def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Path | None, trust: bool) -> Job:
@@ -134,7 +147,11 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         files = checkpoint.potential.get("python_files", {})
         check_trusted(f"checkpoint {path}", settings.potential.file, files, trust)
     forcefield, told = load_with_remarks(settings.potential.file)
-    plan, notes = observing.plan_of_restart(settings, checkpoint, steps)
+    new_equilibration = 0
+    if "equilibrate" in given.given:
+        settings.run.check_equilibration(steps)
+        new_equilibration = settings.run.equilibration_steps
+    plan, notes = observing.plan_of_restart(settings, checkpoint, steps, new_equilibration)
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
     checkpoint, drawn = redrawn(checkpoint, settings, steps)
@@ -146,7 +163,7 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         structure = read_structure(str(given.system.structure), given.system.from_frame)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
-    return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan)
+    return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan, given.given)
 
 
 def load_with_remarks(potential: Any) -> tuple[Any, list[str]]:

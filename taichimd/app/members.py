@@ -15,6 +15,7 @@ from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.settings import SETTINGS
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
+from taichimd.core.seeds import derived_seed, short_names
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in, write_atomically
 from taichimd.io.report import read_report
@@ -28,7 +29,8 @@ class Member:
 
     Attributes:
         name: of its folder. flags: its settings, as for `prepare_job`, without the folder.
-        varied: those of them that differ between the runs.
+        varied: those of them that differ between the runs; `seed` is the number that counts up, from which
+            the seed in `flags` is derived.
         python_files: SHA-256 of the Python files that its potential names.
     """
 
@@ -59,6 +61,8 @@ def values_of(option: str, text: str) -> list[Any]:
 
 def _converted(text: str, kind: Any) -> Any:
     """A text as the type of an option; what is no such thing stays, for the setting to refuse."""
+    if kind == list[str]:
+        return text
     try:
         return {"true": True, "false": False}.get(text, text) if kind is bool else kind(text)
     except (TypeError, ValueError):
@@ -72,6 +76,7 @@ def spread(
     *,
     seeds: int = 1,
     numbered: bool = True,
+    common_noise: bool = False,
 ) -> list[Member]:
     """All combinations of what differs.
 
@@ -81,6 +86,8 @@ def spread(
         job_file: TOML job file that all have.
         seeds: runs of each combination, whose seeds count up from that of the settings.
         numbered: whether names begin with a number, and say of settings and seed only what differs.
+        common_noise: whether runs with the same number of seed have the same seed, whatever else differs.
+            Without it each seed is derived (`derived_seed`) from the number and all else that differs.
 
     Raises:
         SettingsError: a value that is wrong, a seed or a restart that is given, too.
@@ -93,6 +100,11 @@ def spread(
     if seeds > 1 or not (numbered or "seed" in axes):
         first = common.ensemble.seed
         axes["seed"] = list(range(first, first + seeds))
+    files = {
+        key: dict(zip(axes[key], short_names(axes[key]), strict=True))
+        for key in ("structure", "potential")
+        if key in axes
+    }
     found: list[Member] = []
     for number, values in enumerate(product(*axes.values())):
         varied = dict(zip(axes, values, strict=True))
@@ -104,6 +116,9 @@ def spread(
         if own.get("potential"):
             own["potential"] = of_each(own["potential"], absolute)
         several = {key: value for key, value in varied.items() if len(axes[key]) > 1 or not numbered}
+        others = {key: files[key][v] if key in files else v for key, v in several.items() if key != "seed"}
+        if others and not common_noise:
+            own["seed"] = derived_seed(settings.ensemble.seed, others)
         parts = [f"{number:03d}"] if numbered else []
         name = "-".join([*parts, *(_part(key, value) for key, value in several.items())]) or "000"
         while name in {one.name for one in found}:
@@ -195,7 +210,20 @@ class Members:
             )
         mine = {one.name: one.flags for one in self.members}
         for one in there:
-            if mine.get(one.name, one.flags) != one.flags:
+            own = mine.get(one.name, one.flags)
+            if own != one.flags and {**own, "seed": 0} == {**one.flags, "seed": 0}:
+                common = one.flags.get("seed") == one.varied.get("seed")
+                raise OutputError(
+                    f"{self.folder} was begun with "
+                    + (
+                        "seeds that repeat at each value: give --common-noise to continue it"
+                        if common
+                        else "a seed of its own for each run: leave --common-noise out, and keep the job's "
+                        "seed, to continue it"
+                    )
+                    + ", --overwrite to replace it, or another --output"
+                )
+            if own != one.flags:
                 raise OutputError(
                     f"{self.folder / one.name} is a run of other settings; give --overwrite to replace all "
                     "runs there, or another --output"
@@ -227,8 +255,13 @@ class Members:
                 check_trusted(where, own.get("potential"), member.python_files, self.trust)
             if {"steps", "time"} & more.keys():
                 own = {key: value for key, value in own.items() if key not in ("steps", "time")}
+            # A seed that nobody asked for is in the way of no structure with velocities.
+            asked = len({one.varied.get("seed") for one in self.members}) > 1
             # The name of a run that has only begun is not in the way.
-            return prepare_job({**own, **more, "output": str(folder.path), "overwrite": True})
+            return prepare_job(
+                {**own, **more, "output": str(folder.path), "overwrite": True},
+                derived=() if asked else ("seed",),
+            )
         ended = str(read_report(folder.report).get("exit_reason", ""))
         if not more and (ended == "finished" or ended.startswith("BlowUpError")):
             return None

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from ase import Atoms
 
+from taichimd.app.averages import observed_equilibration
 from taichimd.app.settings import RunSettings
 from taichimd.system.constraints import fixed_atoms
 from taichimd.system.velocities import drift_share
@@ -117,10 +118,12 @@ def after_run(report: dict[str, Any]) -> list[str]:
     Args:
         report: of run.json.
     """
+    told = observed_equilibration(report)
     first, last = report.get("first_volume_A3"), report.get("last_volume_A3")
     if first is None or last is None or 1.0 / TORN < last / first < TORN:
-        return []
+        return told
     return [
+        *told,
         f"the volume went from {first:.5g} to {last:.5g} Å³, by a factor of {last / first:.3g}: look at the "
-        "last frame; a crystal may be torn apart (a pressure below 0 pulls), have evaporated or collapsed"
+        "last frame; a crystal may be torn apart (a pressure below 0 pulls), have evaporated or collapsed",
     ]

@@ -3,12 +3,16 @@
 import time
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.console import Console, Group
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
+from taichimd.app.averages import DRIFT_UNIT
 from taichimd.app.simulation import Observer
+from taichimd.observables.estimators.average import MIN_INDEPENDENT
+from taichimd.observables.estimators.slope import slope_of
 from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
@@ -32,14 +36,13 @@ class ProgressObserver(Observer):
         >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw")
         >>> with ProgressObserver() as progress:
         ...     result = simulation.run(20, observers=[progress])  # doctest: +ELLIPSIS
-              step  done     left   ns/day atom-step/s    T (K)  drift (meV/atom)
+              step  done     left   ns/day atom-step/s    T (K) drift (µeV/atom/ps)
                 20  100% ...
 
     Args:
         console: where to; decides between live and plain. None: standard output.
         first_step: step counter at the start; None: where `Simulation.run` begins.
         last_step: step at which the run ends; None: where `Simulation.run` ends.
-        first_total: conserved energy (eV) from which the drift is counted; None takes the first report's.
     """
 
     def __init__(
@@ -47,12 +50,11 @@ class ProgressObserver(Observer):
         console: Console | None = None,
         first_step: int | None = None,
         last_step: int | None = None,
-        first_total: float | None = None,
     ) -> None:
         self._console = Console() if console is None else console
         self._first, self._last = first_step, last_step
         self._follows = last_step is None
-        self._first_total = first_total
+        self._drift = _Drift()
         self._thermo: Thermo | None = None
         self._seen = -1.0e9
         self._live: Live | None = None
@@ -86,7 +88,7 @@ class ProgressObserver(Observer):
         if self._live is None and not self._opened:
             self._console.print(
                 f"{'step':>10} {'done':>5} {'left':>8} {'ns/day':>8} {'atom-step/s':>11} {'T (K)':>8}"
-                f" {'drift (meV/atom)':>17}",
+                f" {f'drift ({DRIFT_UNIT})':>19}",
                 highlight=False,
             )
         self._opened = True
@@ -95,6 +97,7 @@ class ProgressObserver(Observer):
         """Of another call of `Simulation.run` take the steps."""
         if self._first is None or (self._follows and self._last != simulation.last_step):
             self._first = simulation.step
+            self._drift = _Drift()
             self._start()
         if self._follows:
             self._last = simulation.last_step
@@ -109,8 +112,7 @@ class ProgressObserver(Observer):
         """Keep the newest temperature and energy."""
         self._follow(simulation)
         self._thermo, self._seen = thermo, time.perf_counter()
-        if self._first_total is None:
-            self._first_total = thermo.conserved
+        self._drift.add(simulation.time_ps, thermo.conserved)
         if simulation.step == self._last:
             self._show(simulation)
 
@@ -135,9 +137,7 @@ class ProgressObserver(Observer):
         atom_steps = rate * simulation.engine.n_atoms
         thermo = self._thermo
         temperature = f"{thermo.temperature:.1f}" if thermo else "-"
-        drift = "-"
-        if thermo and thermo.conserved is not None and self._first_total is not None:
-            drift = f"{(thermo.conserved - self._first_total) / simulation.engine.n_atoms * 1000:+.4f}"
+        drift = self._drift.shown(simulation.engine.n_atoms)
         if self._live is not None:
             self._bar.update(
                 self._task,
@@ -148,7 +148,7 @@ class ProgressObserver(Observer):
             )
             line = (
                 f"{ns_day:.3g} ns/day · {atom_steps:.2e} atom-step/s · {temperature} K · "
-                f"drift {drift} meV/atom"
+                f"drift {drift} {DRIFT_UNIT}"
             )
             self._live.update(Group(self._bar, Text(line, style="dim")))
         else:
@@ -156,9 +156,48 @@ class ProgressObserver(Observer):
             self._printed = time.perf_counter()
             self._console.print(
                 f"{simulation.step:>10} {percent:>4}% {left:>8} {ns_day:>8.3g} {atom_steps:>11.2e}"
-                f" {temperature:>8} {drift:>17}",
+                f" {temperature:>8} {drift:>19}",
                 highlight=False,
             )
+
+
+class _Drift:
+    """The slope of the conserved energy so far, from at most 2,000 means over equally many reports each."""
+
+    _MOST = 2000
+
+    def __init__(self) -> None:
+        self._means: list[tuple[float, float]] = []
+        self._open: list[tuple[float, float]] = []
+        self._size = 1
+
+    def add(self, time_ps: float, conserved: float | None) -> None:
+        """Take a report; None, where nothing is conserved, forgets those before it."""
+        if conserved is None:
+            self._means, self._open = [], []
+            return
+        self._open.append((time_ps, conserved))
+        if len(self._open) < self._size:
+            return
+        self._means.append(_mean(self._open))
+        self._open = []
+        if len(self._means) == self._MOST:
+            self._size *= 2
+            self._means = [_mean(self._means[k : k + 2]) for k in range(0, self._MOST, 2)]
+
+    def shown(self, n_atoms: int) -> str:
+        """Slope ± error, µeV/atom/ps; "none" below two errors, "-" as long as it has no error."""
+        if len(self._means) < MIN_INDEPENDENT:
+            return "-"
+        times, energies = np.array(self._means).T
+        found = slope_of(times, (energies - energies[0]) / n_atoms * 1e6)
+        if found is None or found.error is None:
+            return "-"
+        return f"{found.value:+.2g} ± {found.error:.1g}" if found.measurable else f"none ± {found.error:.1g}"
+
+
+def _mean(reports: list[tuple[float, float]]) -> tuple[float, float]:
+    return sum(one[0] for one in reports) / len(reports), sum(one[1] for one in reports) / len(reports)
 
 
 def duration(seconds: float) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Console
 
+from taichimd.app.averages import averages, energy_drift
 from taichimd.app.bond_file import BondFile
 from taichimd.app.checkpoint_keeper import CheckpointKeeper
 from taichimd.app.job import Job, same_path
@@ -34,14 +35,7 @@ from taichimd.app.trust import more_to_go_on
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
-from taichimd.io.report import (
-    circumstances,
-    energy_drift,
-    pressure_and_volume,
-    read_report,
-    segments,
-    write_report,
-)
+from taichimd.io.report import circumstances, read_report, segments, volumes, write_report
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
 from taichimd.observables import observing
@@ -96,6 +90,7 @@ class Run:
         self.last_step = self.first_step + job.steps
         self.first_total = _FirstTotal(first_energy(job.settings, job.checkpoint))
         self.counted_from = counted_from(job.settings, job.checkpoint) if appending else 0
+        self.equilibrate_from = _equilibrate_from(job)
         self.potential = job.forcefield.describe(job.atoms.get_chemical_symbols())
         self.observations = observing.start(simulation, job.plan, job.checkpoint)
         self.started = time.time()
@@ -178,9 +173,7 @@ class Run:
         self.void_newer()
         if self.job.steps == 0:
             return RunResult(self.first_step, self.first_step, 0.0, True)
-        with ProgressObserver(
-            self.console, self.first_step, self.last_step, self.first_total.value
-        ) as progress:
+        with ProgressObserver(self.console, self.first_step, self.last_step) as progress:
             return run_loop(
                 self.simulation.engine,
                 [self.watched(progress)],
@@ -240,6 +233,8 @@ class Run:
             "last_step": engine.step,
             "first_ps": self.first_ps,
             "conserved_from_step": self.counted_from,
+            "ramp": ramp_of(job.settings, job.checkpoint, job.steps),
+            "equilibrate_from_step": self.equilibrate_from,
             "planned_last_step": self.last_step,
             "simulated_ps": self.simulation.time_ps,
             "seed": job.settings.ensemble.seed,
@@ -251,14 +246,15 @@ class Run:
             **self.observed,
             **self.more,
         }
-        if result is not None:
-            report |= self._figures(result)
-            report["notes"] = [*job.notes, *after_run(report)]
         report["segments"] = segments(self.earlier, report)
+        if result is not None:
+            report |= self._figures(result, report)
+            report["notes"] = [*job.notes, *after_run(report)]
+            report["segments"] = segments(self.earlier, report)
         write_report(self.folder.report, report)
         self.report = report
 
-    def _figures(self, result: RunResult) -> dict[str, Any]:
+    def _figures(self, result: RunResult, report: dict[str, Any]) -> dict[str, Any]:
         """Speed and physics of a run that ended."""
         engine, seconds = self.simulation.engine, result.stepping_seconds
         steps = result.last_step - result.first_step
@@ -269,17 +265,30 @@ class Run:
             "statistics": engine.statistics(),
         }
         if len(rows["step"]):
-            figures["mean_temperature_K"] = float(rows["temperature_K"].mean())
+            figures |= averages(report, rows)
             figures["last_temperature_K"] = float(rows["temperature_K"][-1])
             of_ensemble = rows["step"] >= self.counted_from
-            figures["energy"] = energy_drift(
+            figures["energy_drift"] = energy_drift(
                 rows["time_ps"][of_ensemble], rows["conserved_eV"][of_ensemble], engine.n_atoms
             )
-            figures |= pressure_and_volume(rows)
+            figures |= volumes(rows)
         figures["last_cell_A"] = engine.cell
         if self.job.settings.output.profile:
             figures["profile"] = profile_of(self.before, result, time.perf_counter() - self.clock)
         return figures
+
+
+def _equilibrate_from(job: Job) -> int | None:
+    """The step from which `equilibrate` counts; None without it."""
+    if job.settings.run.equilibrate is None:
+        return None
+    if job.checkpoint is None:
+        return 0
+    if "equilibrate" in job.given:
+        return job.checkpoint.step
+    # Given to an earlier run of the same conditions, which this one goes on with.
+    earlier = read_report(OutputFolder(Path(str(job.settings.system.restart)).parent).report)
+    return earlier.get("equilibrate_from_step") or 0
 
 
 def _origin_of_velocities(job: Job) -> str:

@@ -181,6 +181,13 @@ Duration = Annotated[
     Values(TIME_EXPECTED, "time"),
 ]
 """Fs, or a text with a unit."""
+Equilibration = Annotated[
+    float,
+    BeforeValidator(lambda value: _femtoseconds(value) if isinstance(value, str) else value),
+    Field(ge=0, allow_inf_nan=False),
+    Values(f"{TIME_EXPECTED}; 0fs for none", "time"),
+]
+"""Fs, or a text with a unit; may be zero."""
 TwoTimes = Annotated[
     tuple[FiniteFloat, FiniteFloat],
     BeforeValidator(two_times),

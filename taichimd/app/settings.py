@@ -134,6 +134,9 @@ class LengthSettings(Settings, topic="run"):
     timestep: types.Femtoseconds = setting(1.0, "Time step; with ReaxFF 0.25 fs if it is not given")
     steps: types.Steps | None = setting(None, "Steps of this run")
     time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
+    equilibrate: types.Equilibration | None = setting(
+        None, 'Time of this run that means and --observe leave out: "5ps"; if not given, means find it'
+    )
 
     def number_of_steps(self) -> int | None:
         """Steps of this run, from `steps` or `time`; None when neither is given.
@@ -150,6 +153,20 @@ class LengthSettings(Settings, topic="run"):
         if round(steps) < 1:
             raise mistake(f"time {self.time!r} is shorter than the time step of {digits(self.timestep)} fs")
         return round(steps)
+
+    @property
+    def equilibration_steps(self) -> int:
+        """Steps of `equilibrate`; 0 if it is not given."""
+        return round((self.equilibrate or 0.0) / self.timestep)
+
+    def check_equilibration(self, steps: int) -> None:
+        """Raise a SettingsError if nothing of a run of so many steps is left after `equilibrate`."""
+        if self.equilibrate and self.equilibration_steps >= steps:
+            length = f"{steps * self.timestep / 1000:g} ps"
+            raise mistake(
+                f"equilibrate = {self.equilibrate / 1000:g} ps: the run is {length} long; expected a shorter "
+                "time, or a longer run"
+            )
 
 
 @dataclass(frozen=True)

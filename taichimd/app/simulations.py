@@ -17,9 +17,11 @@ from ase import Atoms
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.saving import named
+from taichimd.app.settings import SETTINGS
 from taichimd.app.simulation import Asked, Simulation, drawn_at
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.printable import printable
+from taichimd.core.seeds import derived_seed
 from taichimd.dynamics.ensembles import NVE, Ensemble
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import called
@@ -46,8 +48,12 @@ class Simulations(NotCopied, Sequence[Simulation]):
         forcefield, timestep, backend, precision, decomposition: of all, as of `Simulation`.
         temperature: K, of all or a list; as of `Simulation`. A list is of thermostats, too, if these are not
             a list themselves.
-        seed: a list, or that of the first system, from which the others count up.
-        ensemble: one for all, with the temperature and seed of each system, or a list of one kind.
+        seed: a list, or one from which the seed of each system is derived with its number
+            (`derived_seed(seed, {"system": number})`), so that each has noise of its own.
+        ensemble: one for all, with the temperature and seed of each system, or a list of one kind, where
+            seeds that repeat are replaced by derived ones.
+        common_noise: whether all systems have `seed` itself: the same noise, and the same velocities but for
+            their temperatures. For differences between systems, such as of two structures.
 
     Raises:
         SettingsError: no systems, lists of other lengths, what `Batch` does not serve.
@@ -72,18 +78,22 @@ class Simulations(NotCopied, Sequence[Simulation]):
         backend: str = "auto",
         precision: str = "float64",
         decomposition: str = "auto",
+        common_noise: bool = False,
     ) -> None:
         from taichimd.forcefields.load import load_forcefield
 
         n = len(systems)
+        if not (common_noise or isinstance(seed, list | tuple | np.ndarray)):
+            first = int(SETTINGS["seed"].read(seed))
+            seed = [derived_seed(first, {"system": k}) for k in range(n)]
         seeds = _of_each("seed", seed, n)
-        if not isinstance(seed, list | tuple | np.ndarray):
-            seeds = [seed + k for k in range(n)]  # type: ignore[operator]
         temperatures = _of_each("temperature", temperature, n)
         ensembles = _of_each("ensemble", ensemble or NVE(), n)
         if not isinstance(ensemble, list | tuple):
             own = temperatures if isinstance(temperature, list | tuple | np.ndarray) else [None] * n
             ensembles = [_own(*each) for each in zip(ensembles, own, seeds, strict=True)]
+        elif not common_noise:
+            ensembles = _with_seeds(ensembles)
         for number, atoms in enumerate(systems):
             with of_system(called(number)):
                 require_atoms(atoms)
@@ -194,6 +204,11 @@ class Together:
         self.timestep, self.engine, self.last_step = simulations[0].timestep, self, 0
 
     @property
+    def time_ps(self) -> float:
+        """Simulated time of the first system; all have the same time step."""
+        return self._each[0].time_ps
+
+    @property
     def _going(self) -> list[Simulation]:
         return [self._each[k] for k in self._batch.alive]
 
@@ -283,3 +298,14 @@ def _own(ensemble: Ensemble, temperature: float | None, seed: int) -> Ensemble:
     given = {"temperature": temperature, "seed": seed}
     names = {one.name for one in fields(ensemble)}
     return replace(ensemble, **{k: v for k, v in given.items() if k in names and v is not None})
+
+
+def _with_seeds(ensembles: Sequence[Ensemble]) -> list[Ensemble]:
+    """Ensembles whose seeds differ: as they are, or with seeds derived from theirs and their numbers."""
+    seeds = [getattr(one, "seed", None) for one in ensembles]
+    if None in seeds or len(set(seeds)) == len(seeds):
+        return list(ensembles)
+    return [
+        _own(one, None, derived_seed(getattr(one, "seed", 0), {"system": k}))
+        for k, one in enumerate(ensembles)
+    ]

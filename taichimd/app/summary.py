@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from taichimd.app.averages import drift_text, mean_text, production_text, without_error
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
@@ -92,17 +93,10 @@ def print_summary(
         rows.append(("speed", f"{speed:.3g} atom-step/s, {ns_day:.3g} ns/day"))
     wall, compiling = duration(report["wall_seconds"]), report["compile_seconds"]
     rows.append(("wall time", f"{wall}, and {compiling:.1f} s of compiling before"))
-    if "energy" in report:
-        last, mean = report["last_temperature_K"], report["mean_temperature_K"]
-        rows.append(("temperature", f"{last:.1f} K at the end, {mean:.1f} K mean"))
-        if ENSEMBLES[report["settings"]["ensemble"]].moves_cell and "mean_volume_A3" in report:
-            volume, pressure = report["mean_volume_A3"], report["mean_pressure_GPa"]
-            rows.append(("volume", f"{report['last_volume_A3']:.6g} Å³ at the end, {volume:.6g} Å³ mean"))
-            rows.append(("pressure", f"{pressure:.4g} GPa mean"))
-        change = "energy is not conserved in this ensemble"
-        if report["energy"] is not None:
-            change = f"{report['energy']['change_ev_per_atom'] * 1e6:+.3g} µeV/atom from first to last row"
-        rows.append(("energy drift", change))
+    if "energy_drift" in report:
+        rows.append(("at the end", _last_state(report)))
+        rows += means_rows(report)
+        rows.append(("energy drift", drift_text(report["energy_drift"])))
     rows += observed
     rows.append(("files", f"{folder.path}/"))
     rows += [
@@ -113,6 +107,34 @@ def print_summary(
     if "profile" in report:
         console.print()
         console.print(_table(profile_rows(report)))
+
+
+def _last_state(report: dict[str, Any]) -> str:
+    """Temperature, and volume where it changes, of the last row."""
+    volume = report.get("last_volume_A3")
+    shown = f"{report['last_temperature_K']:.1f} K"
+    return f"{shown}, {volume:.6g} Å³" if volume is not None and _moves_cell(report) else shown
+
+
+def _moves_cell(report: dict[str, Any]) -> bool:
+    return ENSEMBLES[report["settings"]["ensemble"]].moves_cell
+
+
+def means_rows(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Means of a run with their errors, what they are over, and why one has no error."""
+    means, production = report.get("means", {}), report.get("production")
+    if production is None:
+        return []
+    rows = [("means", production_text(production))]
+    for name, key, digits, unit in (
+        ("temperature", "temperature_K", ".1f", "K"),
+        ("potential", "potential_eV_per_atom", ".5f", "eV/atom"),
+        ("pressure", "pressure_GPa", ".3g", "GPa"),
+        ("volume", "volume_A3", ".6g", "Å³"),
+    ):
+        if key in means and (key != "volume_A3" or _moves_cell(report)):
+            rows.append((f"  {name}", f"{mean_text(means[key], digits)} {unit}"))
+    return rows + [("", note) for note in without_error(means)]
 
 
 def print_stopped(console: Console, reason: str, step: int, last_step: int, command: str) -> None:

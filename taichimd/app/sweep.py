@@ -34,6 +34,7 @@ class Sweep:
         output: folder of the folders; None: that of the job file.
         part: such as "2/8"; None: all. processes: on this machine. at_once: most runs in one launch.
         overwrite: whether earlier runs are replaced.
+        common_noise: as of `spread`.
     """
 
     job_file: Path
@@ -44,6 +45,7 @@ class Sweep:
     processes: int = 1
     at_once: int | None = None
     overwrite: bool = False
+    common_noise: bool = False
 
     @property
     def axes(self) -> dict[str, list[Any]]:
@@ -92,7 +94,9 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
     axes = sweep.axes
     output = make_settings(flags, sweep.job_file).output
     folder = Path(output.folder)
-    own = spread(flags, axes, sweep.job_file, seeds=sweep.seeds, numbered=False)
+    own = spread(
+        flags, axes, sweep.job_file, seeds=sweep.seeds, numbered=False, common_noise=sweep.common_noise
+    )
     mine = sweep.numbers(len(own))
     with locked(folder):
         Members(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
@@ -137,6 +141,7 @@ def _start(sweep: Sweep, number: int, n: int, log: Path) -> "subprocess.Popen[by
     command += ["--seeds", str(sweep.seeds)]
     for name, value in (("--output", sweep.output), ("--at-once", sweep.at_once)):
         command += [] if value is None else [name, str(value)]
+    command += ["--common-noise"] * sweep.common_noise
     # As MPI would say it, so that processes share devices and processors (`core.processes`).
     own = {"MPI_LOCALRANKID": str(number), "MPI_LOCALNRANKS": str(n)}
     with writing(log), os.fdopen(open_own(log, "w"), "wb") as words:

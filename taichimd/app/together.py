@@ -52,6 +52,8 @@ def start_several(
     job_file: Path | None,
     replicas: int,
     console: Console,
+    *,
+    common_noise: bool = False,
 ) -> int:
     """Begin several runs, each in a folder of its own; the exit code.
 
@@ -61,12 +63,14 @@ def start_several(
         job_file: TOML job file that all have.
         replicas: runs of each combination, with seeds that count up.
         console: told how it goes.
+        common_noise: as of `spread`.
 
     Raises:
         TaichimdError: as `spread`, `Members.begin` and `run_members`.
     """
     output = make_settings(flags, job_file).output
-    all_of = Members(Path(output.folder), spread(flags, axes, job_file, seeds=replicas))
+    each = spread(flags, axes, job_file, seeds=replicas, common_noise=common_noise)
+    all_of = Members(Path(output.folder), each)
     all_of.begin(overwrite=output.overwrite, go_on=False)
     return run_members(all_of, {}, console, command=restart_command(all_of))
 
@@ -85,7 +89,8 @@ def restart_several(flags: Mapping[str, Any], console: Console, *, trust: bool =
     """
     all_of = replace(Members.read(Path(flags["restart"])), trust=trust)
     more = {key: value for key, value in flags.items() if key != "restart"}
-    for key in ("structure", "from_frame", "output", "overwrite", "replicas", "velocities", "seed"):
+    own = ("structure", "from_frame", "output", "overwrite", "velocities", "seed")
+    for key in (*own, "replicas", "common_noise"):
         if key in more:
             raise SettingsError(
                 f"{key} = {more[key]}: a restart of several runs goes on with each where it is; leave it out"

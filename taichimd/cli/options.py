@@ -43,6 +43,13 @@ Decomposition = Annotated[str, _shared("decomposition")]
 PlotFormat = Annotated[str, _shared("plot_format")]
 Trust = Annotated[bool, typer.Option(OPTION, help=HELP)]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+CommonNoise = Annotated[
+    bool,
+    typer.Option(
+        "--common-noise",
+        help="The same seeds for each value, to compare potentials or time steps; else each run has its own.",
+    ),
+]
 
 
 def with_options(

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.settings import SETTINGS
-from taichimd.cli.options import Quiet, Trust, with_options
+from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
 
 
 @with_options(SETTINGS.values(), other={"structure": list[str], "temperature": str})
@@ -16,6 +16,7 @@ def run(
         int, typer.Option(help="Runs of each structure and temperature, with seeds that count up.", min=1)
     ] = 1,
     trust: Trust = False,
+    common_noise: CommonNoise = False,
     **flags: Any,
 ) -> int:
     """Run molecular dynamics and write trajectory, thermo table, plot, checkpoint and report.
@@ -28,12 +29,14 @@ def run(
     from taichimd.app.driver import run_job
     from taichimd.app.job import prepare_job
     from taichimd.app.members import is_several, values_of
+    from taichimd.core.errors import SettingsError
 
     console, restart = Console(quiet), flags.get("restart")
     if restart is not None and is_several(restart):
         from taichimd.app.together import restart_several
 
-        more = {"replicas": replicas} if replicas > 1 else {}
+        asked = {"replicas": replicas > 1 and replicas, "common_noise": common_noise}
+        more = {key: value for key, value in asked.items() if value}
         return restart_several(flags | more, console, trust=trust)
     structures = flags.pop("structure", None) or []
     is_job = len(structures) == 1 and structures[0].endswith(".toml")
@@ -43,6 +46,8 @@ def run(
     if replicas > 1 or any(len(values) > 1 for values in axes.values()):
         from taichimd.app.together import start_several
 
-        return start_several(flags, axes, job_file, replicas, console)
+        return start_several(flags, axes, job_file, replicas, console, common_noise=common_noise)
+    if common_noise:
+        raise SettingsError("--common-noise is for several runs; give several temperatures or structures")
     one = {key: value for key, (value,) in axes.items()}
     return run_job(prepare_job({**flags, **one}, job_file, trust=trust), console)

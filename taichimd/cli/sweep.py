@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from taichimd.cli.options import Quiet
+from taichimd.cli.options import CommonNoise, Quiet
 
 
 def sweep(
@@ -31,6 +31,7 @@ def sweep(
         str | None,
         typer.Option(help="Only part k of n, for jobs of a cluster: 1/4, 2/4 ...", metavar="<k/n>"),
     ] = None,
+    common_noise: CommonNoise = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier sweep.")] = False,
     quiet: Quiet = False,
 ) -> int:
@@ -51,5 +52,5 @@ def sweep(
     remark = take_device() if part is not None else ""
     if remark:
         console.print(f"note: {remark}", highlight=False)
-    wanted = Sweep(job, tuple(set_ or ()), seeds, output, part, processes, at_once, overwrite)
+    wanted = Sweep(job, tuple(set_ or ()), seeds, output, part, processes, at_once, overwrite, common_noise)
     return run_sweep(wanted, console)

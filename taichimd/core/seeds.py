@@ -2,7 +2,8 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import PurePath
 from typing import Any
 
 _HEX_DIGITS = 12
@@ -21,3 +22,25 @@ def derived_seed(seed: int, varied: Mapping[str, Any]) -> int:
     """
     text = json.dumps([seed, dict(varied)], sort_keys=True, separators=(",", ":"))
     return int(hashlib.sha256(text.encode()).hexdigest()[:_HEX_DIGITS], 16)
+
+
+def short_names(paths: Sequence[str]) -> list[str]:
+    """Names of files that are the same on each machine: without their folders.
+
+    Where several files have the same name, as many folders stand before it as tell them apart.
+
+    Args:
+        paths: files or folders, as the user wrote them; what is no path stays.
+    """
+    parts = {path: PurePath(path).parts or (path,) for path in paths}
+
+    def last(path: str, n: int) -> str:
+        return "/".join(parts[path][-n:])
+
+    def alone(path: str, n: int) -> bool:
+        return sum(last(other, n) == last(path, n) for other in parts) == 1
+
+    return [
+        next((last(path, n) for n in range(1, len(parts[path])) if alone(path, n)), "/".join(parts[path]))
+        for path in paths
+    ]

@@ -1,4 +1,4 @@
-"""thermo.png: temperature, energies, drift, pressure and a changing volume of a run on one picture."""
+"""thermo.png: temperature, energies, conserved energy, pressure and a changing volume of a run on one picture."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -74,7 +74,7 @@ def plot_thermo(
         n_atoms: energies are shown per atom.
         title: above the panels.
         counted_from: step from which the conserved energy counts: rows before it are of another ensemble, and
-            the panel of the drift begins there.
+            the panel of the conserved energy begins there.
         marks: where to draw vertical lines, with their names.
 
     Raises:
@@ -105,7 +105,7 @@ def thermo_figure(
             _empty(axis, "" if "pressure (GPa)" in panels else "no volume, no pressure")
             continue
         label, lines = list(panels.items())[k]
-        shown = columns["step"] >= (counted_from if label.startswith("drift") else 0)
+        shown = columns["step"] >= (counted_from if label.startswith("conserved") else 0)
         for name, (values, colour) in lines.items():
             _line(axis, time[shown], values[shown], colour, name)
         axis.set_ylabel(label)
@@ -153,7 +153,7 @@ def _panels(
     known = conserved[np.isfinite(conserved)]
     if known.size:
         drift = (conserved - known[0]) / n_atoms * 1e6
-        panels["drift of conserved energy (µeV/atom)"] = {"": (drift, _GREY)}
+        panels["conserved energy since start (µeV/atom)"] = {"": (drift, _GREY)}
     if np.isfinite(columns["pressure_GPa"]).any():
         panels["pressure (GPa)"] = {"": (columns["pressure_GPa"], _GREEN)}
     if np.ptp(columns["volume_A3"]) > 0.0:

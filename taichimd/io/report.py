@@ -46,32 +46,11 @@ def circumstances(started: float) -> dict[str, Any]:
     return {"started": begun, "versions": versions(), "runtime": info(), "host": host()}
 
 
-def energy_drift(time_ps: Array, total: Array, n_atoms: int) -> dict[str, float | None] | None:
-    """How well the conserved energy was kept: in NVE the total energy.
-
-    Returns:
-        `change_ev_per_atom` from the first to the last row; `slope_ev_per_atom_per_ns`, a least-squares line
-        (None below three rows); `fluctuation_ev_per_atom`, the standard deviation. None where nothing is
-        conserved, rows that are not numbers, and without a row.
-    """
-    if not (len(total) and np.isfinite(total).all()):
-        return None
-    per_atom = (total - total[0]) / n_atoms
-    slope = float(np.polyfit(time_ps / 1000.0, per_atom, 1)[0]) if len(total) > 2 else None
-    return {
-        "change_ev_per_atom": float(per_atom[-1]),
-        "slope_ev_per_atom_per_ns": slope,
-        "fluctuation_ev_per_atom": float(per_atom.std()),
-    }
-
-
-def pressure_and_volume(rows: Mapping[str, Array]) -> dict[str, float]:
-    """Means over the rows of a thermo table, and the first and last volume; empty without a volume."""
+def volumes(rows: Mapping[str, Array]) -> dict[str, float]:
+    """The first and last volume of the rows of a thermo table; empty without a volume."""
     if not np.isfinite(rows["volume_A3"]).all():
         return {}
     return {
-        "mean_pressure_GPa": float(rows["pressure_GPa"].mean()),
-        "mean_volume_A3": float(rows["volume_A3"].mean()),
         "first_volume_A3": float(rows["volume_A3"][0]),
         "last_volume_A3": float(rows["volume_A3"][-1]),
     }

@@ -81,8 +81,8 @@ class Observations(Sampler):
         return self.taken == self.plan.samples
 
     def sample(self, simulation: "Simulation") -> None:
-        """Take one sample, unless this step has been sampled or the plan is complete."""
-        if simulation.step <= self._seen or self.complete:
+        """Take one sample, unless the plan has not begun or is complete, or this step has been sampled."""
+        if simulation.step <= self._seen or simulation.step < self.plan.first_step or self.complete:
             return
         self._seen = simulation.step
         self._run.engine.observe(self._take)

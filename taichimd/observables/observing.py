@@ -46,21 +46,32 @@ def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
 
 
 def plan_of_restart(
-    settings: RunSettings, checkpoint: Checkpoint, steps: int
+    settings: RunSettings, checkpoint: Checkpoint, steps: int, equilibrate: int = 0
 ) -> tuple[Plan | None, list[str]]:
-    """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes."""
+    """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes.
+
+    Args:
+        settings: of the run.
+        checkpoint: where it goes on.
+        steps: of this run.
+        equilibrate: steps of this run before the first sample, which its user gave.
+    """
     saved = saved_plan(checkpoint.observed)
     same = (
         checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
     )
-    if saved is not None and settings.observe.quantities is not None and same:
+    if saved is not None and settings.observe.quantities is not None and same and not equilibrate:
         whole = checkpoint.step + steps - saved.first_step
         if plan_of(settings, saved.first_step, whole) == saved:
             return saved, []
-    plan = plan_of(settings, checkpoint.step, steps)
+    last, begin = checkpoint.step + steps, checkpoint.step + equilibrate
+    if saved is not None and same and settings.run.equilibrate and saved.first_step < last:
+        # A run that was stopped while it equilibrated has that yet to do.
+        begin = max(begin, saved.first_step)
+    plan = plan_of(settings, begin, last - begin)
     if saved is None or plan is None:
         return plan, []
-    return plan, [f"observations start anew at step {checkpoint.step:,}: another length or other settings"]
+    return plan, [f"observations start anew at step {begin:,}: another length or other settings"]
 
 
 def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:

@@ -41,7 +41,9 @@ def test_a_run_leaves_its_files(tmp_path):
     assert (report["seed"], report["n_atoms"], report["last_step"]) == (4, 4, 250)
     assert report["compile_seconds"] == 0.25
     assert report["atom_steps_per_second"] == pytest.approx(4 * 250 / report["stepping_seconds"])
-    assert {"runtime", "versions", "host", "statistics", "wall_seconds", "energy"} <= set(report)
+    assert {"runtime", "versions", "host", "statistics", "wall_seconds", "energy_drift", "means"} <= set(
+        report
+    )
     assert all(len(line) <= 80 for line in text.splitlines())
     assert "Maxwell-Boltzmann at 200 K, seed 4" in text
     assert "atom-step/s" in text

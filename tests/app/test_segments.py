@@ -106,7 +106,7 @@ def test_segments_are_marked_and_the_drift_begins_where_conservation_does():
 
     assert verticals(by_label["temperature"]) == [0.0, 0.02, 0.05]
     assert [text.get_text() for text in by_label["temperature"].texts] == ["nvt-langevin 300 K", "nve", ""]
-    drift = by_label["drift of conserved energy"]
+    drift = by_label["conserved energy since start"]
     time = drift.lines[0].get_xdata()
     np.testing.assert_allclose(time, columns["time_ps"][columns["step"] > 20])
     assert drift.get_xlim()[0] > 0.02

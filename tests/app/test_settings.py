@@ -28,7 +28,8 @@ EXAMPLES = {
     "potential": ["a.sw", "b.lj"], "ensemble": "npt-scr", "temperature": 80.0, "final_temperature": 90.0,
     "coupling_time": 50.0, "pressure": [0.0, 0.0, 1.0], "final_pressure": [0.0, 0.0, 2.0],
     "pressure_coupling_time": 500.0, "bulk_modulus": 9.0, "cell_control": "orthorhombic", "cell_axes": "z",
-    "barostat_period": 5, "seed": 3, "timestep": 0.5, "time": "1ps", "observe": "rdf", "observe_every": 4,
+    "barostat_period": 5, "seed": 3, "timestep": 0.5, "time": "1ps", "equilibrate": 500.0,
+    "observe": "rdf", "observe_every": 4,
     "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4, "output": "out", "every": 7,
     "frames": "traj", "frames_every": 8, "per_atom": "virial", "terms": True, "plot_format": "svg",
     "checkpoint_interval": 5.0, "overwrite": True, "profile": True, "backend": "cpu", "precision": "float32",
@@ -40,7 +41,8 @@ EXAMPLES = {
 def test_each_setting_has_an_option_and_each_option_a_setting():
     parameters = inspect.signature(run).parameters
     # What the terminal shows, how many runs there are, and whom the user trusts, is no property of the run.
-    assert set(parameters) - {"quiet", "replicas", "trust"} == set(SETTINGS) == {*EXAMPLES, "steps"}
+    others = {"quiet", "replicas", "common_noise", "trust"}
+    assert set(parameters) - others == set(SETTINGS) == {*EXAMPLES, "steps"}
     for name, one in SETTINGS.items():
         declared = get_args(parameters[name].annotation)[1]
         assert declared.help == one.help

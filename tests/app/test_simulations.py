@@ -8,6 +8,7 @@ from ase.build import bulk
 from taichimd import Langevin, NoseHoover, Sampler, Simulation, ThermoTable
 from taichimd.app.progress import ProgressObserver
 from taichimd.core.errors import BlowUpError, SettingsError, StructureError
+from taichimd.core.seeds import derived_seed
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -50,11 +51,11 @@ def test_each_has_the_bits_files_and_samples_that_it_has_alone(tmp_path):
         np.testing.assert_array_equal(again.velocities(), alone.velocities())
 
 
-def test_it_is_a_list_whose_seeds_count_up():
+def test_it_is_a_list_whose_seeds_are_derived():
     three = Simulation([silicon()] * 3, "Si.sw", seed=4)
     assert len(three) == 3
     assert [one.step for one in three[1:]] == [0, 0]
-    alone = Simulation(silicon(), "Si.sw", seed=6)
+    alone = Simulation(silicon(), "Si.sw", seed=derived_seed(4, {"system": 2}))
     np.testing.assert_array_equal(three[2].velocities(), alone.velocities())
     assert three[0].atoms().get_potential_energy() == three[0].energy()
 
@@ -67,7 +68,7 @@ def test_progress_is_of_all_and_one_that_explodes_is_named(capsys):
         two.run(20, progress=progress)
     assert list(two.errors) == [0]
     assert two[1].step == 20
-    alone = Simulation(silicon(), "Si.sw", seed=2)
+    alone = Simulation(silicon(), "Si.sw", seed=derived_seed(1, {"system": 1}))
     alone.run(20)
     np.testing.assert_array_equal(two[1].positions(), alone.positions())
     assert "100%" in capsys.readouterr().out

@@ -94,11 +94,12 @@ def test_a_restart_draws_velocities_anew():
 
 
 def test_drawing_in_the_same_folder_counts_drifts_from_there():
-    drive(steps=20, every=10, output="out", temperature=100.0)
+    drive(steps=20, every=5, output="out", temperature=100.0)
     drive(restart="out", steps=20, velocities="draw", temperature=600.0)
-    assert read_thermo("out/thermo.csv")["step"].tolist() == [0, 10, 20, 30, 40]
+    assert read_thermo("out/thermo.csv")["step"].tolist() == list(range(0, 41, 5))
     assert read_checkpoint("out/checkpoint.npz").counted_from == 21
-    assert abs(report_of("out")["energy"]["change_ev_per_atom"]) < 1e-3
+    # µeV/atom/ps over 0.015 ps: far below the leap of the energy, 0.06 eV/atom.
+    assert abs(report_of("out")["energy_drift"]["slope"]) * 0.015 < 1e3
 
 
 def test_velocities_drawn_in_a_ramp_have_its_temperature():

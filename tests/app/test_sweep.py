@@ -11,6 +11,7 @@ from batch_runs import command, same, stop_at
 
 from taichimd.app.sweep import Sweep
 from taichimd.core.errors import SettingsError
+from taichimd.core.seeds import derived_seed
 
 pytestmark = pytest.mark.runtime("quadrants")
 
@@ -42,7 +43,11 @@ def test_a_stopped_sweep_goes_on_and_grows(monkeypatch, capsys):
     assert [(row["run"], row["steps"], row["exit_reason"]) for row in rows()] == [
         (name, "40", "finished") for name in names
     ]
-    assert [(row["temperature"], row["seed"]) for row in rows()][1:3] == [("300.0", "4"), ("600.0", "3")]
+    seeds = [derived_seed(seed, {"temperature": t}) for t in (300.0, 600.0) for seed in (3, 4)]
+    assert [(row["temperature"], row["seed"]) for row in rows()] == [
+        (t, str(seed)) for t, seed in zip(["300.0"] * 2 + ["600.0"] * 2, seeds, strict=True)
+    ]
+    assert {row["noise"] for row in rows()} == {"own"}
     assert os.path.getsize("out/batch.png") > 5000
     first = os.path.getmtime("out/600K-seed4/thermo.csv")
     capsys.readouterr()
@@ -50,8 +55,9 @@ def test_a_stopped_sweep_goes_on_and_grows(monkeypatch, capsys):
     assert command("sweep", "job.toml", "--set", "temperature=600,900", "--seeds", "2") == 0
     assert "2 of 4 runs have ended before" in capsys.readouterr().out
     assert len(rows()) == 6
+    assert [row["seed"] for row in rows() if row["temperature"] == "600.0"] == [str(one) for one in seeds[2:]]
     assert os.path.getmtime("out/600K-seed4/thermo.csv") == first
-    alone = ["run", "job.toml", "--temperature", "600", "--seed", "4", "--output", "alone"]
+    alone = ["run", "job.toml", "--temperature", "600", "--seed", str(seeds[3]), "--output", "alone"]
     assert command(*alone) == 0
     same("out/600K-seed4", "alone")
     with open("job.toml", "a") as file:

@@ -18,7 +18,7 @@ from taichimd.io.checkpoint import (
 from taichimd.io.files import write_atomically
 from taichimd.io.frames import read_frames
 from taichimd.io.plots import plot_thermo
-from taichimd.io.report import energy_drift, read_report, write_report
+from taichimd.io.report import read_report, write_report
 from taichimd.io.thermo import TERM, ThermoWriter, lacks, read_thermo, term_names
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.system.velocities import maxwell_boltzmann
@@ -333,12 +333,7 @@ def test_reason_of_a_failed_write(tmp_path, number, text):
         write_atomically(tmp_path / "f", fails)
 
 
-def test_report_and_drift(tmp_path):
-    time_ps = np.linspace(0, 1000, 11)  # 1 ns
-    drift = energy_drift(time_ps, 5.0 + 0.004 * time_ps / 1000, 4)
-    assert drift["slope_ev_per_atom_per_ns"] == pytest.approx(1e-3)
-    assert drift["change_ev_per_atom"] == pytest.approx(1e-3)
-    assert energy_drift(time_ps[:2], np.ones(2), 1)["slope_ev_per_atom_per_ns"] is None
+def test_reports(tmp_path):
     write_report(tmp_path / "run.json", {"a": np.float64(0.1), "b": np.arange(2), "c": tmp_path})
     assert read_report(tmp_path / "run.json") == {"a": 0.1, "b": [0, 1], "c": str(tmp_path)}
     assert read_report(tmp_path / "none.json") == {}

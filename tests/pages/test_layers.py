@@ -82,6 +82,7 @@ LAYERS = [
     ["app.config", "system", "io"],
     ["app.observer", "app.loop", "app.simulation", "app.simulations", "app.saving", "app.restart"],
     [
+        "app.averages",
         "app.outputs",
         "app.bond_file",
         "app.checkpoint_keeper",
