@@ -185,11 +185,13 @@ def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> Non
 def _shown(row: Row, key: str, digits: str) -> str:
     """A number with its error, if it has one; a drift without one, or below two errors, is none."""
     value, error = row.get(key), row.get(f"error of {key}")
-    if value is None or (key == _DRIFT and error is None):
+    if value is None:
         return "-"
-    if key == _DRIFT and abs(value) < 2.0 * error:
-        return f"none ± {error:.1g}"
-    return mean_text({"mean": value, "error": error}, digits)
+    if key != _DRIFT:
+        return mean_text({"mean": value, "error": error}, digits)
+    if error is None:
+        return "-"
+    return f"none ± {error:.1g}" if abs(value) < 2.0 * error else f"{value:{digits}} ± {error:.1g}"
 
 
 def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:

@@ -1,4 +1,4 @@
-"""thermo.png: temperature, energies, conserved energy, pressure and a changing volume of a run on one picture."""
+"""thermo.png: temperature, energies, conserved energy, pressure and volume of a run on one picture."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
