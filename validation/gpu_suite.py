@@ -85,7 +85,7 @@ def drift_lines(report: dict[str, Any]) -> list[tuple[str, str]]:
     return [
         (
             name,
-            f"{case['slope_eV_per_atom_ns']:.1e} +- {case['slope_error']:.0e} eV/atom/ns, "
+            f"{1e3 * case['slope_eV_per_atom_ns']:.1e} +- {1e3 * case['slope_error']:.0e} µeV/atom/ps, "
             f"rms {case['rms_eV_per_atom']:.1e} over {case['length_ns']:.2f} ns",
         )
         for name, case in report["cases"].items()

@@ -212,6 +212,12 @@ def drift_text(drift: Mapping[str, Any] | None) -> str:
     return both if abs(slope) >= 2.0 * error else f"none measurable: {both}"
 
 
+def short_drift(slope: float, error: float) -> str:
+    """A slope with its error, in a few characters; "none" below two errors."""
+    shown = f"{float(f'{error:.1g}'):g}"
+    return f"none ± {shown}" if abs(slope) < 2.0 * error else f"{float(f'{slope:.2g}'):+g} ± {shown}"
+
+
 def _signed(slope: float, error: float) -> str:
     text = plus_minus(Mean(slope, error, 0))
     return text if slope < 0 or text.startswith("(") else f"+{text}"

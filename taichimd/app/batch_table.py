@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, without_error
+from taichimd.app.averages import DRIFT_UNIT, averages, mean_text, short_drift, without_error
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.summary import header_rows, print_rows
 from taichimd.io.analysis_files import COLOURS, draw
@@ -152,7 +152,7 @@ def print_table(console: Console, all_of: "Members", rows: Sequence[Row]) -> Non
             for key, digits in (
                 ("mean_temperature_K", ".1f"),
                 ("mean_pressure_GPa", ".3g"),
-                (_DRIFT, "+.2g"),
+                (_DRIFT, ""),
             )
         ]
         table.add_row(
@@ -189,9 +189,7 @@ def _shown(row: Row, key: str, digits: str) -> str:
         return "-"
     if key != _DRIFT:
         return mean_text({"mean": value, "error": error}, digits)
-    if error is None:
-        return "-"
-    return f"none ± {error:.1g}" if abs(value) < 2.0 * error else f"{value:{digits}} ± {error:.1g}"
+    return "-" if error is None else short_drift(value, error)
 
 
 def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:

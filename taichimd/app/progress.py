@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 from rich.text import Text
 
-from taichimd.app.averages import DRIFT_UNIT
+from taichimd.app.averages import DRIFT_UNIT, short_drift
 from taichimd.app.simulation import Observer
 from taichimd.observables.estimators.average import MIN_INDEPENDENT
 from taichimd.observables.estimators.slope import slope_of
@@ -193,7 +193,7 @@ class _Drift:
         found = slope_of(times, (energies - energies[0]) / n_atoms * 1e6)
         if found is None or found.error is None:
             return "-"
-        return f"{found.value:+.2g} ± {found.error:.1g}" if found.measurable else f"none ± {found.error:.1g}"
+        return short_drift(found.value, found.error)
 
 
 def _mean(reports: list[tuple[float, float]]) -> tuple[float, float]:

@@ -27,13 +27,14 @@ def kappa(name, digits=1):
 def drift(name, case, precision, power, digits=1):
     slope = of(name, "cases", case, "drift", precision)
     scaled = (slope["slope_eV_per_atom_ns"] * 10**power, slope["slope_error"] * 10**power)
-    return f"({with_error(*scaled, digits)})e-{power}"
+    # The pages have µeV/ps.
+    return f"({with_error(*scaled, digits)})e-{power - 3}"
 
 
 def nve_drift(case, power):
     slope = of("energy_drift", "cases", case)
     scaled = (slope["slope_eV_per_atom_ns"] * 10**power, slope["slope_error"] * 10**power)
-    return f"({with_error(*scaled, 1)})e-{power}"
+    return f"({with_error(*scaled, 1)})e-{power - 3}"
 
 
 def sampled(name):

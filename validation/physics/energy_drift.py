@@ -153,7 +153,7 @@ def plot(report: dict[str, Any], path: Path) -> Path | None:
         energies = np.array(case["energies_eV_per_atom"])
         panel.plot(case["times_ns"], 1e6 * (energies - energies[0]), linewidth=0.7)
         slope, error = case["slope_eV_per_atom_ns"], case["slope_error"]
-        panel.set_title(f"{name}: {slope:.1e} ± {error:.0e} eV/atom/ns", fontsize=10)
+        panel.set_title(f"{name}: {1e3 * slope:.1e} ± {1e3 * error:.0e} µeV/atom/ps", fontsize=10)
         panel.set_ylabel("E - E0 (µeV/atom)")
     panels[-1, 0].set_xlabel("time (ns)")
     figure.savefig(path, dpi=120)
@@ -170,13 +170,13 @@ def show(report: dict[str, Any]) -> None:
             (
                 name,
                 f"{case['length_ns']:.3f}",
-                f"{case['slope_eV_per_atom_ns']:.1e} +- {case['slope_error']:.0e}",
+                f"{1e3 * case['slope_eV_per_atom_ns']:.1e} +- {1e3 * case['slope_error']:.0e}",
                 f"{case['rms_eV_per_atom']:.1e}",
                 f"{case['largest_eV_per_atom']:.1e}",
-                f"{theirs['slope']:.1e}, {theirs['rms']:.1e}",
+                f"{1e3 * theirs['slope']:.1e}, {theirs['rms']:.1e}",
             )
         )
-    print(common.table(rows, ("case", "ns", "slope eV/atom/ns", "rms", "max |E-E0|/N", "LAMMPS slope, rms")))
+    print(common.table(rows, ("case", "ns", "slope µeV/atom/ps", "rms", "max |E-E0|/N", "LAMMPS slope, rms")))
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def show(report: dict[str, Any]) -> None:
                     precision,
                     f"{here['rms']:.1e}, {here['largest']:.1e}" if here else "-",
                     f"{far['rms']:.1e}, {far['largest']:.1e}" if far else "-",
-                    f"{drifted['slope_eV_per_atom_ns']:.1e} +- {drifted['slope_error']:.0e}",
+                    f"{1e3 * drifted['slope_eV_per_atom_ns']:.1e} +- {1e3 * drifted['slope_error']:.0e}",
                     f"{drifted['rms_eV_per_atom']:.1e}",
                     ", ".join(timed),
                 )
@@ -168,7 +168,7 @@ def show(report: dict[str, Any]) -> None:
     sized = {name: [s["atoms"] for s in case["speed"]] for name, case in report["cases"].items()}
     print(f"{report['runtime'].get('runtime')} on {report['runtime'].get('device')}; timed: {sized}")
     header = (
-        "case", "precision", "force error rms, max", "far away", "slope eV/atom/ns", "rms eV/atom", "ms/step",
+        "case", "precision", "force error rms, max", "far away", "slope µeV/atom/ps", "rms eV/atom", "ms/step",
     )  # fmt: skip
     print(common.table(rows, header))
 

@@ -145,7 +145,7 @@ def conserved(found: Found) -> Iterator[Any]:
         "charges to",
         "ps",
         "temperature (K)",
-        "drift (meV/atom/ps)",
+        "drift (µeV/atom/ps)",
         "fluctuation (meV/atom)",
     )
     runs = {**found.runs("cpu")["cases"], **found.runs("cuda")["cases"]}
@@ -156,7 +156,7 @@ def conserved(found: Found) -> Iterator[Any]:
             yield (
                 name, f"`{case['constants']}`", case["timestep_fs"], f"{case['charge_tolerance']:.0e}",
                 f"{length:g}", f"{np.mean(case['samples']['temperature_K']):.0f}",
-                f"{slope:+.4f}", f"{left:.4f}",
+                f"{1000 * slope:+.1f}", f"{left:.4f}",
             )  # fmt: skip
 
 
