@@ -168,7 +168,8 @@ def show(report: dict[str, Any]) -> None:
     sized = {name: [s["atoms"] for s in case["speed"]] for name, case in report["cases"].items()}
     print(f"{report['runtime'].get('runtime')} on {report['runtime'].get('device')}; timed: {sized}")
     header = (
-        "case", "precision", "force error rms, max", "far away", "slope µeV/atom/ps", "rms eV/atom", "ms/step",
+        "case", "precision", "force error rms, max", "far away", "slope µeV/atom/ps", "rms eV/atom",
+        "ms/step",
     )  # fmt: skip
     print(common.table(rows, header))
 
