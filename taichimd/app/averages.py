@@ -7,6 +7,7 @@ the rows are found to have forgotten their start (`estimators.average.production
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,11 @@ def averages(report: Mapping[str, Any], rows: Mapping[str, Array]) -> dict[str, 
     means: dict[str, Any] = {}
     for name, one in series.items():
         per_atom = name == "potential_eV"
-        found = average_of(one / report["n_atoms"] if per_atom else one, start)
+        values = one / report["n_atoms"] if per_atom else one
+        found = average_of(values, start)
+        if not np.ptp(values[start:]):
+            # Such as the volume of a cell that does not move: exact, however few the rows.
+            found = replace(found, value=float(values[start]), error=0.0, note="")
         means[f"{name}_per_atom" if per_atom else name] = {
             "mean": found.value,
             "error": None if on_ramp else found.error,

@@ -88,6 +88,12 @@ def test_a_mean_without_an_error_says_why():
     assert mean_text(found["means"]["temperature_K"], ".1f").startswith(("29", "30"))
 
 
+def test_what_is_constant_has_no_scatter():
+    found = averages(record(), rows_of(300.0 + noise(8), volume_A3=np.full(8, 0.1)))
+    assert (found["means"]["volume_A3"]["mean"], found["means"]["volume_A3"]["error"]) == (0.1, 0.0)
+    assert "volume" not in without_error(found["means"])[0]
+
+
 def test_a_ramp_has_no_error_and_what_comes_after_it_has_one():
     settings = NVT | {"final_temperature": 600.0}
     rows = rows_of(np.r_[np.linspace(300, 600, 101), 600.0 + noise(900)])
