@@ -13,6 +13,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import LennardJones, Observer, Simulation
+from taichimd.observables.estimators.average import average_of
 
 BOX = 34.78  # Å
 atoms = bulk("Ar", a=BOX / 6, cubic=True) * 6
@@ -39,10 +40,11 @@ simulation.run(3000, every=20, observers=[record])
 time, temperature, potential, kinetic, total = np.array(record.rows).T
 
 liquid = time > 4.0
-drift = total - total[liquid].mean()
-print(f"temperature   {temperature[liquid].mean():8.1f} K, mean after 4 ps")
+fluctuation = total - total[liquid].mean()
+mean = average_of(temperature[liquid])  # its error knows how long rows are correlated
+print(f"temperature   {mean.value:8.1f} K, mean after 4 ps, ± {mean.error:.1f}")
 print(f"total energy  {total[liquid].mean():8.2f} meV/atom, mean after 4 ps")
-print(f"fluctuation   {abs(drift[liquid]).max():8.4f} meV/atom, largest after 4 ps")
+print(f"fluctuation   {abs(fluctuation[liquid]).max():8.4f} meV/atom, largest after 4 ps")
 moved = simulation.positions() - atoms.positions
 print(f"rms distance  {np.sqrt((moved**2).sum(axis=1).mean()):8.1f} Å from where the atoms began")
 
@@ -50,6 +52,6 @@ figure = Figure(figsize=(7.2, 3.3), dpi=100, layout="constrained")
 left, right = figure.subplots(1, 2)
 left.plot(time, temperature, color="#c8402f")
 left.set(xlabel="time (ps)", ylabel="temperature (K)", title="864 argon atoms, NVE")
-right.plot(time, drift * 1e3, color="#555555")
+right.plot(time, fluctuation * 1e3, color="#555555")
 right.set(xlabel="time (ps)", ylabel="energy − mean (µeV/atom)", title="total energy")
 figure.savefig(Path(__file__).with_suffix(".png"))

@@ -53,8 +53,7 @@ class Checkpoint:
         clock: origin of the time axis: time = time_fs + (step - origin_step) * timestep; it moves only when a
             restart changes the time step.
         last_step: step at which the run was to end.
-        first_total: conserved energy at the run's first step (eV), from which the drift is counted; None
-            where nothing is conserved.
+        first_total: conserved energy at the run's first step (eV); None where nothing is conserved.
         versions: programs that wrote it, the backend that they ran on, and the decomposition.
         bath: what thermostat and barostat remember (`Engine.bath_state`); empty in NVE.
         ramp: first and last step of the ramps of temperature and pressure, or None.
