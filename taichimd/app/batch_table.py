@@ -213,7 +213,7 @@ def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     columns = {name: label for name, label in _MEANS.items() if len(several[name]) > 1}
     others = {
         name: name for row in good for name in row
-        if f"error of {name}" in row and len(columns) < 4
+        if f"error of {name}" in row and name not in (*_MEANS, _DRIFT) and len(columns) < 4
     }  # fmt: skip
     panels = [_panel(good, key, name, label) for name, label in {**columns, **others}.items()]
     if not panels:
@@ -227,7 +227,7 @@ def _panel(rows: Sequence[Row], key: str, name: str, label: str) -> Any:
     points = np.array(
         [[row[key], row[name], row.get(f"error of {name}")] for row in rows if row.get(name) is not None],
         float,
-    )
+    ).reshape(-1, 3)
 
     def paint(axis: Any) -> None:
         x, y, errors = points.T
