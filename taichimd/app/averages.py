@@ -58,7 +58,7 @@ def first_of_stretch(segments: Sequence[Mapping[str, Any]]) -> int:
     first = len(segments) - 1
     while (
         first > 0
-        and same_conditions(segments[first - 1]["settings"], segments[first]["settings"])
+        and same_conditions(segments[first - 1].get("settings", {}), segments[first].get("settings", {}))
         and segments[first].get("velocities") != "Maxwell-Boltzmann"
     ):
         first -= 1
