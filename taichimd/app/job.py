@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -147,11 +147,10 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
         files = checkpoint.potential.get("python_files", {})
         check_trusted(f"checkpoint {path}", settings.potential.file, files, trust)
     forcefield, told = load_with_remarks(settings.potential.file)
-    new_equilibration = 0
-    if "equilibrate" in given.given:
-        settings.run.check_equilibration(steps)
-        new_equilibration = settings.run.equilibration_steps
-    plan, notes = observing.plan_of_restart(settings, checkpoint, steps, new_equilibration)
+    # Of this run alone: what an earlier one was given counts from there.
+    own = settings.run if "equilibrate" in given.given else replace(settings.run, equilibrate=None)
+    own.check_equilibration(steps)
+    plan, notes = observing.plan_of_restart(settings, checkpoint, steps, own.equilibration_steps)
     saved = checkpoint.atoms()
     checkpoint, rested = at_rest(checkpoint, settings)
     checkpoint, drawn = redrawn(checkpoint, settings, steps)
