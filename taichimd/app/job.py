@@ -20,7 +20,7 @@ from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
-from taichimd.io.structures import has_velocities, numbers_for_elements, read_structure, remarks
+from taichimd.io.structures import has_velocities, read_noted, remarks
 from taichimd.observables import observing
 from taichimd.observables.plan import Plan, saved_plan
 from taichimd.system.constraints import check_fixed, fixed_atoms
@@ -88,7 +88,7 @@ def prepare_job(
             raise SettingsError(f"no {key} given: expected {SETTINGS[key].values.expected}")
     if given.run.number_of_steps() is None:
         raise SettingsError("the length of the run is not given: expected --steps N or --time 10ps")
-    atoms = read_structure(str(start.structure), start.from_frame)
+    atoms, read = _read(given)
     check_fixed(fixed_atoms(atoms), len(atoms))
     if start.velocities == DRAW:
         atoms.arrays.pop("momenta", None)
@@ -108,7 +108,7 @@ def prepare_job(
     begin = given.run.equilibration_steps
     plan = observing.plan_of(given, begin, steps - begin)
     observing.check(plan, atoms, forcefield)
-    notes = [*remarks(atoms), *numbers_for_elements(Path(str(start.structure)), atoms), *of_start(atoms)]
+    notes = [*read, *remarks(atoms), *of_start(atoms)]
     notes += told + before_run(given, atoms, forcefield)
     if "step" in atoms.info:
         step = f"step {atoms.info['step']} of {start.structure}"
@@ -159,10 +159,18 @@ def _prepare_restart(given: RunSettings, flags: Mapping[str, Any], job_file: Pat
     notes += rested + drawn + new_bath(settings, checkpoint) + cut_ramp(settings, checkpoint, steps)
     notes += told + before_run(settings, atoms, forcefield)
     if "structure" in given.given:
-        structure = read_structure(str(given.system.structure), given.system.from_frame)
+        structure, _ = _read(given)
         check_same_system(path, checkpoint, structure)
         notes += where_it_goes_on(saved, structure)
     return Job(_absolute(settings), steps, atoms, forcefield, checkpoint, notes, plan, given.given)
+
+
+def _read(given: RunSettings) -> tuple[Atoms, list[str]]:
+    """The structure of settings, and remarks on it."""
+    start = given.system
+    return read_noted(
+        str(start.structure), start.from_frame, units=start.input_units, atom_style=start.atom_style
+    )
 
 
 def load_with_remarks(potential: Any) -> tuple[Any, list[str]]:

@@ -215,6 +215,7 @@ Precision = Literal["float64", "mixed", "float32"]
 Decomposition = Literal["particle", "tuple", "auto"]
 PlotFormat = Literal["png", "pdf", "svg"]
 InputUnits = Literal["metal", "real", "electron", "si", "cgs", "micro", "nano"]
+AtomStyle = Literal["atomic", "charge", "molecular", "full", "bond", "angle", "dipole"]
 """Unit systems of LAMMPS files (`io.lammps_units`)."""
 Elements = Annotated[
     tuple[Annotated[str, Field(min_length=1)], ...],

@@ -27,6 +27,14 @@ class SystemSettings(Settings, topic="system"):
     from_frame: types.FrameNumber | None = setting(
         None, "Frame of a trajectory to start from: 0 is the first, -1 the last (default)"
     )
+    input_units: types.InputUnits | None = setting(
+        None,
+        "Units of LAMMPS data and dumps, and of velocities in a column of an XYZ file; default as the file "
+        "states, else metal",
+    )
+    atom_style: types.AtomStyle | None = setting(
+        None, "Style of the atoms of a LAMMPS data file whose line Atoms names none"
+    )
     velocities: Literal["auto", "file", "draw"] = setting(
         "auto",
         "The structure's if it has any, else drawn; the structure's, which must be there; drawn "

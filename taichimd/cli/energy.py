@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from taichimd.cli.options import Backend, Decomposition, Potential, Precision
+from taichimd.cli.options import AtomStyle, Backend, Decomposition, InputUnits, Potential, Precision
 from taichimd.cli.say import say
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def energy(
             "--terms", help="Energy of each potential of a sum, evaluated for itself; the terms of ReaxFF."
         ),
     ] = False,
+    input_units: InputUnits = None,
+    atom_style: AtomStyle = None,
     backend: Backend = "auto",
     precision: Precision = "float64",
     decomposition: Decomposition = "auto",
@@ -41,22 +43,22 @@ def energy(
 
     from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
-    from taichimd.io.structures import read_structure
+    from taichimd.io.structures import read_noted
     from taichimd.program.energy_terms import EnergyTerms
     from taichimd.program.engine import Engine
     from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
-    atoms = read_structure(structure)
+    atoms, notes = read_noted(structure, units=input_units, atom_style=atom_style)
     forcefield = load_forcefield(parse_potential(potential))
-    for remark in forcefield.remarks_on_time(len(atoms), 1, backend):
+    for remark in notes + forcefield.remarks_on_time(len(atoms), 1, backend):
         say(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)
     result = engine.evaluate()
     require_finite(result.energy, result.forces, engine)
     parts = EnergyTerms(engine).values() if terms else None
     if json:
-        say(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts))
+        say(_as_json(structure, atoms, forcefield.name, engine.decomposition, result, parts, notes))
         return
     say(f"energy          {float(result.energy)!r} eV")
     say(f"energy per atom {float(result.energy) / len(atoms)!r} eV")
@@ -88,6 +90,7 @@ def _as_json(
     decomposition: str,
     result: Any,
     terms: dict[str, float] | None,
+    notes: list[str],
 ) -> str:
     import json
 
@@ -102,6 +105,7 @@ def _as_json(
         "energies": result.energies.tolist(),
         "forces": result.forces.tolist(),
         "stress": stress,
+        "notes": notes,
     }
     if result.charges is not None:
         content["units"]["charges"] = "e"

@@ -7,7 +7,15 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.declared import settings_of
-from taichimd.cli.options import Output, PlotFormat, Potential, Quiet, with_options
+from taichimd.cli.options import (
+    AtomStyle,
+    InputUnits,
+    Output,
+    PlotFormat,
+    Potential,
+    Quiet,
+    with_options,
+)
 from taichimd.observables.transport.settings import KappaSettings
 
 
@@ -22,6 +30,8 @@ def kappa(
     potential: Potential,
     output: Output = "taichimd-kappa",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Repeat finished runs.")] = False,
+    input_units: InputUnits = None,
+    atom_style: AtomStyle = None,
     plot_format: PlotFormat = "png",
     quiet: Quiet = False,
     **flags: Any,
@@ -37,4 +47,6 @@ def kappa(
     if quiet:
         warnings.simplefilter("ignore")
     settings = KappaSettings(**flags)
-    return run_kappa(structure, potential, settings, Path(output), overwrite, Console(quiet), plot_format)
+    read = {"units": input_units, "atom_style": atom_style}
+    console = Console(quiet)
+    return run_kappa(structure, potential, settings, Path(output), overwrite, console, plot_format, read)

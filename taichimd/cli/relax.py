@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.declared import settings_of
-from taichimd.cli.options import Output, Potential, Quiet, with_options
+from taichimd.cli.options import AtomStyle, InputUnits, Output, Potential, Quiet, with_options
 from taichimd.cli.say import say
 from taichimd.relaxation.settings import RelaxSettings
 
@@ -20,6 +20,8 @@ def relax(
     potential: Potential,
     output: Output = "taichimd-relax",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier relaxation.")] = False,
+    input_units: InputUnits = None,
+    atom_style: AtomStyle = None,
     json: Annotated[bool, typer.Option("--json", help="Print relax.json, and nothing else.")] = False,
     quiet: Quiet = False,
     **flags: Any,
@@ -36,7 +38,8 @@ def relax(
     if json or quiet:
         warnings.simplefilter("ignore")
     settings = RelaxSettings(**flags)
-    jobs = jobs_of(structures, parse_potential(potential), settings, Path(output), overwrite)
+    read = {"units": input_units, "atom_style": atom_style}
+    jobs = jobs_of(structures, parse_potential(potential), settings, Path(output), overwrite, read)
     code, _ = run_relax_jobs(jobs, Console(quiet=json or quiet))
     if json:
         texts = [one.files["report"].read_text(encoding="utf-8").rstrip() for one in jobs]

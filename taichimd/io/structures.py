@@ -1,38 +1,45 @@
 """Read any structure file that ASE reads, and say in one line what is wrong with one that cannot be used."""
 
-import io
-import re
 import warnings
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.data import chemical_symbols
 
-from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.core.errors import OutputError, SettingsError, StructureError, TaichimdError
+from taichimd.io.cif import is_cif, read_cif
+from taichimd.io.dump_structure import is_dump, read_dump_frame
+from taichimd.io.elements import isotopes_told
+from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
+from taichimd.io.other_formats import check_occupancies, format_of, read_other
+from taichimd.io.pdb import is_pdb, read_pdb
+from taichimd.io.xyz import VELOCITIES, is_xyz, read_xyz
 from taichimd.program.results import Array
 from taichimd.system.constraints import moving_fixed
 
-UNUSED = ("vel", "velo", "velocities")
-"""Columns that look like velocities and say no unit."""
 _WITH_VELOCITIES = (".xyz", ".extxyz")
-_LAMMPS_DATA = re.compile(r"^\s*\d+\s+atoms\s*$.*^\s*\S+\s+\S+\s+xlo\s+xhi", re.MULTILINE | re.DOTALL)
-_ELEMENTS = re.compile(rb"^\s*(Masses|Atom Type Labels)\b", re.MULTILINE)
-"""Sections of LAMMPS data that say which elements the atom types are."""
-_DUMP_OF_TYPES = re.compile(r"^ITEM: ATOMS (?!.*\belement\b).*\btype\b", re.MULTILINE)
-_XYZ_OF_NUMBERS = re.compile(r"\A\s*\d+[ \t]*\n(?!.*\bProperties=(?!species:S:1)).*\n[ \t]*\d+[ \t]")
-_ATOM_STYLE = re.compile(r"^\s*Atoms\s*#\s*(\w+)", re.MULTILINE)
 
 
-def read_structure(path: str | Path, frame: int | None = None) -> Atoms:
+def read_structure(
+    path: str | Path,
+    frame: int | None = None,
+    *,
+    units: str | None = None,
+    atom_style: str | None = None,
+) -> Atoms:
     """Atoms of a structure file; of a trajectory the last frame, of a run its checkpoint.
 
+    What is assumed about the file, taken from it or not used is a warning (`read_noted` returns it instead).
+
     Args:
-        path: extxyz, CIF, POSCAR, PDB, LAMMPS data (units metal) or any other format of `ase.io.read`; a
+        path: extxyz, CIF, POSCAR, PDB, LAMMPS data and dumps or any other format of `ase.io.read`; a
             checkpoint; or the folder of a run: its checkpoint, or with `frame` its trajectory.
         frame: of a trajectory; 0 is the first, -1 the last. None: the last.
+        units: unit system of LAMMPS files, and of velocities in a column of an XYZ file that names no unit;
+            one of `taichimd.io.lammps_units.UNITS`. None: what the file states, else metal.
+        atom_style: of a LAMMPS data file whose line `Atoms` names none.
 
     Returns:
         Positions and cell in Å; velocities, if the file has them, in ASE's unit. Nothing is wrapped.
@@ -40,19 +47,41 @@ def read_structure(path: str | Path, frame: int | None = None) -> Atoms:
 
     Raises:
         StructureError: the file is missing, empty or unreadable, has no such frame, or holds no atoms, an
-            unknown element, a mass that is not above zero, a number that is not finite, or LAMMPS data
-            without masses.
+            unknown element, a site that is partly occupied, a mass that is not above zero, a number that is
+            not finite, units lj, or atom types whose elements are not known.
+        SettingsError: units or an atom style of a file that has units of its own, or no styles.
         CheckpointError: a checkpoint that cannot be used.
     """
+    atoms, notes = read_noted(path, frame, units=units, atom_style=atom_style)
+    for note in notes:
+        warnings.warn(note, stacklevel=2)
+    return atoms
+
+
+def read_noted(
+    path: str | Path,
+    frame: int | None = None,
+    *,
+    units: str | None = None,
+    atom_style: str | None = None,
+) -> tuple[Atoms, list[str]]:
+    """As `read_structure`, with what it would warn of."""
     path = _in_folder(Path(path), frame)
     if not path.exists():
         raise StructureError(f"structure file {path} does not exist")
     if path.is_file() and path.stat().st_size == 0:
         raise StructureError(f"structure file {path} is empty")
-    atoms = _read_checkpoint(path, frame) if path.suffix == ".npz" else _read(path, frame)
+    if path.suffix == ".npz":
+        _no_options({"input_units": units, "atom_style": atom_style}, path)
+        atoms, notes = _read_checkpoint(path, frame), []
+    else:
+        atoms, notes = _read(path, frame, units, atom_style)
+        _check_elements(atoms, path)
+        check_occupancies(atoms, f"structure file {path}")
+        notes += isotopes_told(atoms)
     _check(atoms, path)
     atoms.calc = None
-    return atoms
+    return atoms, notes
 
 
 def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
@@ -109,29 +138,50 @@ def _read_checkpoint(path: Path, frame: int | None) -> Atoms:
     return atoms
 
 
-def _read(path: Path, frame: int | None) -> Atoms:
-    from ase.io import read
-
-    options: dict[str, Any] = {"index": -1 if frame is None else frame, "do_not_split_by_at_sign": True}
-    options |= _lammps_options(path)
-    if frame is not None and frame < -1:
-        _check_frame(path, frame)  # ASE takes some other frame for one before the first
+def _read(
+    path: Path, frame: int | None, units: str | None, atom_style: str | None
+) -> tuple[Atoms, list[str]]:
+    """Atoms and remarks, from the reader of the file's format; what a reader raises becomes one line."""
+    head = _head(path)
+    kind = "LAMMPS data" if is_lammps_data(head) else ""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
-            atoms = read(_with_elements(path) or path, **options)
-    # ASE's readers fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
+        if kind:
+            return read_lammps_data(path, units, atom_style)
+        _no_options({"atom_style": atom_style}, path)
+        if is_dump(path):
+            kind = "a LAMMPS dump"
+            return read_dump_frame(path, frame, units)
+        if is_xyz(path, head):
+            kind = "(extended) XYZ"
+            return read_xyz(path, frame, units)
+        _no_options({"input_units": units}, path)
+        if is_cif(path, head):
+            kind = "CIF"
+            return read_cif(path, frame)
+        if is_pdb(path, head):
+            kind = "PDB"
+            return read_pdb(path, frame)
+        return read_other(path, frame)
+    except TaichimdError:
+        raise
+    # Readers of ASE fail on bad files in any way (StopIteration, AttributeError, struct.error ...).
     except Exception as error:
-        if frame is not None:
-            _check_frame(path, frame)
+        kind = kind or format_of(path) or ""
         reason = " ".join(str(error).split())[:120] or type(error).__name__
         raise StructureError(
-            f"structure file {path} cannot be read: {reason}; expected a format that ase.io.read knows "
-            "(extxyz, CIF, POSCAR, PDB, LAMMPS data ...)"
+            f"structure file {path} cannot be read"
+            + (f" as {kind}" if kind else "")
+            + f": {reason}; expected a format that ase.io.read knows (extxyz, CIF, POSCAR, PDB, LAMMPS data "
+            "...), and a name that says which"
         ) from None
-    if not isinstance(atoms, Atoms):
-        raise StructureError(f"structure file {path} holds no structure")
-    return atoms
+
+
+def _no_options(options: dict[str, str | None], path: Path) -> None:
+    """Refuse options that say something about LAMMPS files where the file is none."""
+    for name, value in options.items():
+        if value is not None:
+            of = "LAMMPS data files" if name == "atom_style" else "LAMMPS files and of columns of XYZ files"
+            raise SettingsError(f"{name} = {value}: it is of {of}, and {path} is none; leave it out")
 
 
 def _head(path: Path) -> str:
@@ -142,69 +192,19 @@ def _head(path: Path) -> str:
         return file.read(20_000).decode("utf-8", errors="replace")
 
 
-def _with_elements(path: Path) -> io.StringIO | None:
-    """An XYZ file with elements in the place of atomic numbers, which ASE does not read; None of others.
-
-    Raises:
-        ValueError, IndexError: a line that is none of such a file.
-    """
-    if not _XYZ_OF_NUMBERS.match(_head(path)):
-        return None
-    lines = path.read_text(encoding="utf-8").splitlines()
-    first = 0
-    while first < len(lines) and lines[first].strip():
-        end = first + 2 + int(lines[first])
-        for k in range(first + 2, end):
-            number, rest = lines[k].split(maxsplit=1)
-            lines[k] = f"{chemical_symbols[int(number)]} {rest}"
-        first = end
-    return io.StringIO("\n".join(lines) + "\n")
-
-
-def _check_frame(path: Path, frame: int) -> None:
-    """Raise a StructureError if a readable file has no such frame."""
-    from ase.io import iread
-
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            count = sum(1 for _ in iread(path, index=":", do_not_split_by_at_sign=True))
-    # Unreadable in any way: the first error says how.
-    except Exception:
-        return
-    if not -count <= frame < count:
+def _check_elements(atoms: Atoms, path: Path) -> None:
+    if len(atoms) == 0:
+        raise StructureError(f"structure file {path} holds no atoms")
+    unknown = np.flatnonzero((atoms.numbers <= 0) | (atoms.numbers >= len(chemical_symbols)))
+    if unknown.size:
         raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+            f"structure file {path}: the element of atom {unknown[0]} is not known (a dummy, X); delete the "
+            "atom or name its element"
         )
-
-
-def _lammps_options(path: Path) -> dict[str, Any]:
-    """ASE knows LAMMPS data files only if told: they have no fixed name and no magic first line.
-
-    Raises:
-        StructureError: a data file that does not say which elements its atom types are: ASE would take their
-            numbers for atomic ones, 1 for hydrogen.
-    """
-    text = _head(path)
-    if _XYZ_OF_NUMBERS.match(text):
-        return {"format": "extxyz"}
-    if not _LAMMPS_DATA.search(text):
-        return {}
-    if not _ELEMENTS.search(path.read_bytes()):
-        raise StructureError(
-            f"structure file {path}: LAMMPS data without a section Masses, so the elements of its atom types "
-            'are not known; add one with a line "type mass" for each: Masses, an empty line, 1 28.0855'
-        )
-    style = _ATOM_STYLE.search(text)
-    return {"format": "lammps-data", "units": "metal", "atom_style": style.group(1) if style else "atomic"}
 
 
 def _check(atoms: Atoms, path: Path) -> None:
-    if len(atoms) == 0:
-        raise StructureError(f"structure file {path} holds no atoms")
-    unknown = np.flatnonzero(atoms.numbers == 0)
-    if unknown.size:
-        raise StructureError(f"structure file {path}: the element of atom {unknown[0]} is not known")
+    _check_elements(atoms, path)
     masses = atoms.get_masses()
     # Before velocities, which are momenta over these.
     wrong = np.flatnonzero(~(np.isfinite(masses) & (masses > 0.0)))
@@ -220,6 +220,13 @@ def _check(atoms: Atoms, path: Path) -> None:
             raise StructureError(f"structure file {path}: the {name} of atom {bad[0]} is not a finite number")
     if not np.isfinite(atoms.cell.array).all():
         raise StructureError(f"structure file {path}: the cell is not finite")
+    flat = np.flatnonzero(atoms.pbc & ~atoms.cell.array.any(axis=1))
+    if flat.size:
+        raise StructureError(
+            f"structure file {path}: periodic along cell vector {'abc'[flat[0]]}, which has no length; "
+            "give the "
+            'cell, or pbc="F F F"'
+        )
 
 
 def hold_results(
@@ -245,26 +252,15 @@ def remarks(atoms: Atoms) -> list[str]:
         SettingsError: constraints other than fixed atoms.
     """
     notes = moving_fixed(atoms)
-    for name in UNUSED:
+    for name in VELOCITIES:
         if atoms.has(name) and not atoms.has("momenta"):
             notes.append(
-                f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in 'momenta'"
+                f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in "
+                "'momenta', and "
+                "--input-units real (Å/fs) or metal (Å/ps) says the unit of a column of an XYZ file"
             )
+    if atoms.has("initial_charges") and atoms.get_initial_charges().any():
+        notes.append(
+            "charges of the structure are not used: ReaxFF computes its own, other potentials have none"
+        )
     return notes
-
-
-def numbers_for_elements(path: Path, atoms: Atoms) -> list[str]:
-    """That a file has numbers where others have elements, if it has: they count as atomic numbers.
-
-    Args:
-        path: XYZ, extxyz or a LAMMPS dump; others say what their numbers are.
-        atoms: that were read from it.
-    """
-    text = _head(path)
-    if not (_DUMP_OF_TYPES.search(text) or _XYZ_OF_NUMBERS.match(text)):
-        return []
-    found = dict(zip(atoms.numbers.tolist(), atoms.get_chemical_symbols(), strict=True))
-    shown = ", ".join(f"{number} as {found[number]}" for number in sorted(found)[:5])
-    return [
-        f"numbers in {path.name} were taken as atomic numbers: {shown}; write elements if they are atom types"
-    ]

@@ -3,7 +3,7 @@
 import io
 import signal
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -23,7 +23,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.files import AppendedFile, write_atomically, writing
 from taichimd.io.lock import locked
 from taichimd.io.report import circumstances, write_report
-from taichimd.io.structures import read_structure
+from taichimd.io.structures import read_noted
 from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax, relax_many
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.system.constraints import fixed_atoms
@@ -39,7 +39,7 @@ class RelaxJob:
     """What `taichimd relax` was told.
 
     Attributes:
-        structure, potential: as typed. atoms: the structure read.
+        structure, potential: as typed. atoms: the structure read. notes: remarks on it.
         settings: of the relaxation.
         folder: for the results. overwrite: whether earlier ones there may be replaced.
     """
@@ -50,6 +50,7 @@ class RelaxJob:
     settings: RelaxSettings
     folder: Path
     overwrite: bool
+    notes: Sequence[str] = ()
 
     @property
     def files(self) -> dict[str, Path]:
@@ -64,6 +65,7 @@ def jobs_of(
     settings: RelaxSettings,
     folder: Path,
     overwrite: bool,
+    read: Mapping[str, str | None] | None = None,
 ) -> list[RelaxJob]:
     """A job for each structure; of several, in a folder named by its number and file.
 
@@ -73,14 +75,14 @@ def jobs_of(
         settings: of all.
         folder: for the results, or of the folders.
         overwrite: whether earlier results may be replaced.
+        read: units and atom style of the files, as of `read_structure`.
     """
-    return [
-        RelaxJob(
-            structure, potential, read_structure(structure), settings,
-            folder / f"{number:03d}-{Path(structure).stem}" if len(structures) > 1 else folder, overwrite,
-        )
-        for number, structure in enumerate(structures)
-    ]  # fmt: skip
+    jobs = []
+    for number, structure in enumerate(structures):
+        atoms, notes = read_noted(structure, **(read or {}))
+        own = folder / f"{number:03d}-{Path(structure).stem}" if len(structures) > 1 else folder
+        jobs.append(RelaxJob(structure, potential, atoms, settings, own, overwrite, notes))
+    return jobs
 
 
 class Display:
@@ -201,6 +203,7 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
         for job in jobs:
             stack.enter_context(locked(job.folder))
             check_folder(job)
+        _print_notes(console, jobs)
         try:
             with StopRequest() as stop, Display(console) as display:
                 if len(jobs) == 1:
@@ -228,6 +231,11 @@ def run_relax_jobs(jobs: Sequence[RelaxJob], console: Console) -> tuple[int, lis
     return (NOT_CONVERGED if stop.received is None else 128 + stop.received), reports
 
 
+def _print_notes(console: Console, jobs: Sequence[RelaxJob]) -> None:
+    for note in dict.fromkeys(note for job in jobs for note in job.notes):
+        console.print(f"note: {note}", highlight=False, markup=False)
+
+
 def check_folder(job: RelaxJob) -> None:
     """Raise an OutputError if an earlier relaxation is there that may not be replaced."""
     there = [file.name for file in job.files.values() if file.exists()]
@@ -248,6 +256,7 @@ def _report(job: RelaxJob, started: float, reason: str, result: Relaxation | Non
         "n_atoms": len(job.atoms),
         "formula": job.atoms.get_chemical_formula(),
         "n_fixed": int(fixed_atoms(job.atoms).sum()),
+        "notes": list(job.notes),
     }
     if result is not None:
         report |= {

@@ -24,7 +24,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.files import lies_in
 from taichimd.io.lock import locked
-from taichimd.io.structures import read_structure
+from taichimd.io.structures import read_noted
 from taichimd.sampling.chain_folder import ChainFolder, Folders
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
@@ -86,9 +86,10 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
         SettingsError, StructureError, CheckpointError, ParameterFileError: as messages say.
     """
     told = MCSettings(**flags)
-    chains = _new_chains(told) if told.restart is None else _continued(told, flags, trust)
+    chains, read = _new_chains(told) if told.restart is None else (_continued(told, flags, trust), [])
     settings, checkpoint = chains[0].settings, chains[0].checkpoint
     forcefield, notes = load_with_remarks(settings.potential)
+    notes = read + notes
     rungs = len({one.settings.temperature for one in chains})
     if settings.exchange is not None and rungs == 1:
         if told.exchange is not None:
@@ -110,10 +111,16 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     return MCJob(chains, exchange, rungs, steps, flags.get("restart"), forcefield, notes)
 
 
-def _new_chains(told: MCSettings) -> list[ChainJob]:
-    """Chains from a structure."""
+def _read(settings: MCSettings) -> tuple[Atoms, list[str]]:
+    """The structure of settings, and remarks on it."""
+    return read_noted(str(settings.structure), units=settings.input_units, atom_style=settings.atom_style)
+
+
+def _new_chains(told: MCSettings) -> tuple[list[ChainJob], list[str]]:
+    """Chains from a structure, and remarks on it."""
     _check_complete(told, told.structure)
-    atoms, temperatures = read_structure(str(told.structure)), told.temperatures
+    atoms, read = _read(told)
+    temperatures = told.temperatures
     if len(set(temperatures)) < len(temperatures):
         raise SettingsError(f"temperature = {told.temperature}: expected each once; --replicas repeats them")
     many, found = len(temperatures) * told.replicas > 1, []
@@ -123,7 +130,7 @@ def _new_chains(told: MCSettings) -> list[ChainJob]:
         folder = str(Path(told.output) / name) if many else told.output
         one = {"temperature": own, "replicas": 1, "seed": told.seed + k, "output": folder}
         found.append(ChainJob(_complete(told, one), atoms, None))
-    return found
+    return found, read
 
 
 def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[ChainJob]:
@@ -147,7 +154,7 @@ def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[
             files = checkpoint.potential.get("python_files", {})
             check_trusted(f"checkpoint {file}", settings.potential, files, trust)
         if "structure" in flags:
-            check_same_system(str(file), checkpoint, read_structure(flags["structure"]))
+            check_same_system(str(file), checkpoint, _read(settings)[0])
         found.append(ChainJob(_complete(settings, {}), checkpoint.atoms(), checkpoint))
         first = found[0].checkpoint
         if first is not None and checkpoint.step != first.step:

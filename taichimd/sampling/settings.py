@@ -39,6 +39,8 @@ class MCSettings(Settings):
     structure: types.Structure | None = setting(
         None, "Structure file that ASE reads, checkpoint or folder of a run"
     )
+    input_units: types.InputUnits | None = shared("input_units")
+    atom_style: types.AtomStyle | None = shared("atom_style")
     restart: types.Restart | None = shared("restart")
     potential: types.Potential | None = shared("potential")
     ensemble: Literal["nvt", "npt"] = setting("nvt", "What is held constant besides the atoms")

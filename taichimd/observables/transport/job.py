@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from taichimd.core.units import PS
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import check_picture
 from taichimd.io.lock import locked
-from taichimd.io.structures import numbers_for_elements, read_structure
+from taichimd.io.structures import read_noted
 from taichimd.observables.green_kubo import growth_notes
 from taichimd.observables.job import Outcome
 from taichimd.observables.transport import files
@@ -40,8 +41,11 @@ def run_kappa(
     overwrite: bool,
     console: Console,
     plot_format: str = "png",
+    read: Mapping[str, str | None] | None = None,
 ) -> int:
     """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
+
+    `read` are units and atom style of the file, as of `read_structure`.
 
     Returns:
         Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
@@ -50,7 +54,7 @@ def run_kappa(
         TaichimdError: anything that stops it; finished runs are kept.
     """
     check_picture(plot_format)
-    atoms = read_structure(structure)
+    atoms, notes = read_noted(structure, **(read or {}))
     forcefield = load_forcefield(potential)
     forcefield.check_heat_current()
     forcefield.check_bounded()
@@ -58,12 +62,12 @@ def run_kappa(
     with locked(folder):
         files.prepare(folder, overwrite)
         return _run_in_folder(
-            Path(structure), atoms, system, forcefield, settings, files.paths(folder, plot_format), console
+            notes, atoms, system, forcefield, settings, files.paths(folder, plot_format), console
         )
 
 
 def _run_in_folder(
-    structure: Path, atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
+    read: list[str], atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
     paths: list[Path], console: Console,
 ) -> int:  # fmt: skip
     """`run_kappa` in a folder that is ours."""
@@ -73,7 +77,7 @@ def _run_in_folder(
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
-    for note in (*of_timestep(settings.timestep), *numbers_for_elements(structure, atoms)):
+    for note in (*of_timestep(settings.timestep), *read):
         console.print(f"note: {note}", highlight=False, markup=False)
     begin = time.perf_counter()
     with StopRequest() as stop, console.status("compiling") as status:

@@ -25,7 +25,7 @@ from ase import Atoms
 
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.units import FS
-from taichimd.io.structures import UNUSED
+from taichimd.io.xyz import VELOCITIES
 from taichimd.observables.estimators.green_kubo import GreenKubo
 from taichimd.observables.estimators.series import Mean, mean_of
 from taichimd.observables.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
@@ -208,7 +208,7 @@ def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
     system = atoms.copy()
     system.set_constraint()
     # Velocities are drawn, so no simulation need say that it does not use these.
-    for name in ("momenta", *UNUSED):
+    for name in ("momenta", *VELOCITIES):
         if system.has(name):
             del system.arrays[name]
     return system.repeat(settings.supercell)

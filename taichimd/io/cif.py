@@ -1,0 +1,150 @@
+"""CIF files: one data block, each site with one element and whole.
+
+ASE's parser reads the block. What it would drop or guess is looked at before: occupancies, disorder groups,
+dummy sites, names that mean no element.
+"""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+from ase import Atoms
+from ase.data import atomic_numbers
+
+from taichimd.core.errors import StructureError
+from taichimd.io.elements import HEAVY_HYDROGEN
+
+_WHOLE = 1e-3
+"""By which an occupancy may be off 1: files round it."""
+_SYMBOL = re.compile(r"([A-Za-z]+)([0-9]*[+-]?[0-9]*)")
+
+
+def is_cif(path: Path, head: str) -> bool:
+    """Whether a file is a CIF: by its suffix, or by its first words."""
+    return path.suffix.lower() in (".cif", ".mcif") or (not path.suffix and head.lstrip().startswith("data_"))
+
+
+def read_cif(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
+    """The structure of a data block; None is the last that has one.
+
+    Returns:
+        Atoms, periodic if there is a cell, and remarks.
+
+    Raises:
+        StructureError: a site that is partly occupied, disordered, a dummy, or no element; no such block.
+    """
+    from ase.io.cif import parse_cif
+
+    where = f"structure file {path}"
+    try:
+        blocks = [block for block in parse_cif(str(path)) if block.has_structure()]
+    except AssertionError:
+        raise StructureError(
+            f"{where} cannot be read: no data block (data_NAME) where a CIF begins; is the file named by "
+            "its format?"
+        ) from None
+    if not blocks:
+        raise StructureError(
+            f"{where} cannot be read: no data block with symbols and coordinates (_atom_site_fract_x ...) "
+            "of atoms"
+        )
+    wanted = -1 if frame is None else frame
+    if not -len(blocks) <= wanted < len(blocks):
+        raise StructureError(
+            f"trajectory {path} has {len(blocks)} frames; from_frame = {frame}: expected {-len(blocks)} to "
+            f"{len(blocks) - 1}"
+        )
+    block = blocks[wanted]
+    notes = []
+    if frame is None and len(blocks) > 1:
+        names = ", ".join(one.name for one in blocks[:5])
+        notes.append(
+            f"{path.name} has {len(blocks)} data blocks with a structure ({names}); {block.name} is taken "
+            "(--from-frame takes another)"
+        )
+    _check_sites(block, where)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        atoms: Atoms = block.get_atoms(fractional_occupancies=False)
+    if block.get_cellpar() is None:
+        notes.append(f"{path.name} has no cell, so the structure is not periodic")
+    return atoms, notes
+
+
+def _column(block: Any, name: str, n: int) -> list[Any]:
+    values = block.get(name)
+    return list(values) if isinstance(values, list) and len(values) == n else [None] * n
+
+
+def _check_sites(block: Any, where: str) -> None:
+    """Refuse sites that are not one whole atom; give ASE the symbols as it spells them."""
+    labels = block.get("_atom_site_label") or block.get("_atom_site_type_symbol")
+    labels = [str(label) for label in (labels if isinstance(labels, list) else [labels])]
+    n = len(labels)
+    types = _column(block, "_atom_site_type_symbol", n)
+    symbols = [
+        _symbol(str(kind), label, where) if kind is not None else _symbol_of_label(label, where)
+        for kind, label in zip(types, labels, strict=True)
+    ]
+    for label, symbol, occupancy in zip(
+        labels, symbols, _column(block, "_atom_site_occupancy", n), strict=True
+    ):
+        if occupancy in (None, ".", "?"):
+            continue
+        if not isinstance(occupancy, int | float):
+            raise StructureError(
+                f"{where}: the occupancy of site {label} is {occupancy!r}; expected a number"
+            )
+        if abs(occupancy - 1.0) > _WHOLE:
+            raise StructureError(
+                f"{where}: site {label} is occupied by {symbol} to {occupancy:g}, not to 1; expected one "
+                "atom "
+                "on each site: make an ordered (super)cell of it first"
+            )
+    groups = {str(group) for group in _column(block, "_atom_site_disorder_group", n)} - {
+        "None",
+        ".",
+        "?",
+        "0",
+    }
+    if len(groups) > 1:
+        raise StructureError(
+            f"{where}: sites belong to alternative disorder groups ({', '.join(sorted(groups))}); keep one "
+            "of "
+            "them"
+        )
+    for label, flag in zip(labels, _column(block, "_atom_site_calc_flag", n), strict=True):
+        if str(flag).lower() == "dum":
+            raise StructureError(f"{where}: site {label} is a dummy (_atom_site_calc_flag dum); delete it")
+    block._tags["_atom_site_type_symbol"] = symbols
+
+
+def _known(symbol: str) -> bool:
+    return symbol in HEAVY_HYDROGEN or symbol in atomic_numbers
+
+
+def _symbol(kind: str, label: str, where: str) -> str:
+    """The element of a type symbol such as Si, SI4+, O2-, D."""
+    match = _SYMBOL.fullmatch(kind)
+    symbol = match[1].capitalize() if match else kind
+    if not _known(symbol):
+        raise StructureError(f"{where}: site {label} has the type symbol {kind!r}, which is no element")
+    if symbol == "X":
+        raise StructureError(f"{where}: site {label} is a dummy (X); delete it")
+    return symbol
+
+
+def _symbol_of_label(label: str, where: str) -> str:
+    """The element of a label such as Si1, O2a."""
+    match = re.match(r"[A-Za-z]+", label)
+    letters = match[0] if match else label
+    if letters.isupper() and len(letters) > 1 and _known(letters[:2].capitalize()) and _known(letters[0]):
+        raise StructureError(
+            f"{where}: site {label} can be {letters[:2].capitalize()} or {letters[0]}; add a column "
+            "_atom_site_type_symbol"
+        )
+    found = [one for one in (letters[:2], letters[:1]) if _known(one) and one != "X"]
+    if not found:
+        raise StructureError(f"{where}: the label {label!r} of a site begins with no element")
+    return found[0]

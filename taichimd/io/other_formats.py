@@ -1,0 +1,210 @@
+"""Formats that ASE reads for us, and what its readers drop or guess in them."""
+
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.core.errors import StructureError
+
+_POSCAR = "vasp"
+_OWN_UNITS = {"cfg": "AtomEye CFG", "gpumd": "GPUMD's xyz.in"}
+"""Formats whose velocities ASE takes for its own unit, which the file need not have."""
+_FLAG = re.compile(r"[TF]")
+
+
+def format_of(path: Path) -> str | None:
+    """ASE's name of the format of a file, or None if it knows none."""
+    from ase.io.formats import UnknownFileTypeError, filetype, ioformats
+
+    try:
+        name = filetype(str(path))
+    except UnknownFileTypeError:
+        return None
+    return name if name in ioformats else None
+
+
+def read_other(path: Path, frame: int | None) -> tuple[Atoms, list[str]]:
+    """A frame of a file in any format of ASE; None is the last.
+
+    Returns:
+        Atoms, and remarks on what was taken, guessed and not used.
+
+    Raises:
+        StructureError: no such frame, something that would be guessed wrongly.
+        Exception: whatever ASE's reader raises.
+    """
+    from ase.io import read
+    from ase.io.formats import ioformats
+
+    name = format_of(path)
+    options: dict[str, Any] = {"do_not_split_by_at_sign": True, "format": name}
+    notes = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # readers warn about what a simulation does not need
+        if frame is None:
+            alone = name is None or ioformats[name].single
+            frames: Any = [read(path, **options)] if alone else read(path, index=slice(-2, None), **options)
+            if not frames:
+                raise StructureError(f"structure file {path} holds no structure")
+            atoms = frames[-1]
+            if len(frames) > 1:
+                notes.append(
+                    f"{path.name} has several frames; the last is taken (--from-frame takes another)"
+                )
+        else:
+            if frame < -1:
+                _check_frame(path, frame, options)  # ASE takes some other frame for one before the first
+            try:
+                atoms = read(path, index=frame, **options)
+            except Exception:
+                _check_frame(path, frame, options)
+                raise
+    if not isinstance(atoms, Atoms):
+        raise StructureError(f"structure file {path} holds no structure")
+    check = {_POSCAR: _of_poscar, "gromacs": _of_gro, "res": _of_res, "sdf": _of_sdf}.get(name or "")
+    notes += check(path, atoms) if check is not None else []
+    if name in _OWN_UNITS and atoms.has("momenta"):
+        del atoms.arrays["momenta"]
+        notes.append(f"velocities of {_OWN_UNITS[name]} have no agreed unit and are not used")
+    return atoms, notes
+
+
+def _check_frame(path: Path, frame: int, options: dict[str, Any]) -> None:
+    """Raise a StructureError if a readable file has no such frame."""
+    from ase.io import iread
+
+    try:
+        count = sum(1 for _ in iread(path, index=":", **options))
+    # Unreadable in any way: the first error says how.
+    except Exception:
+        return
+    if not -count <= frame < count:
+        raise StructureError(
+            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
+        )
+
+
+def _lines(path: Path) -> list[str]:
+    """Lines of a text file, none of a compressed one."""
+    if path.suffix in (".gz", ".bz2", ".xz"):
+        return []
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def _of_poscar(path: Path, atoms: Atoms) -> list[str]:
+    """Flags that ASE would take for free, velocities in units of the cell, elements from elsewhere."""
+    lines, notes = _lines(path), []
+    if len(lines) < 8:
+        return []
+    named = not lines[5].split()[0].isdigit()
+    at = 7 if named else 6
+    selective = lines[at].strip()[:1].lower() == "s"
+    at += 2 if selective else 1
+    for number, line in enumerate(lines[at : at + len(atoms)] if selective else [], start=at + 1):
+        if wrong := [flag for flag in line.split()[3:6] if not _FLAG.fullmatch(flag)]:
+            raise StructureError(
+                f"structure file {path}, line {number}: flag {wrong[0]!r} of selective dynamics; expected "
+                "T or F"
+            )
+    if not named:
+        kinds = ", ".join(dict.fromkeys(atoms.get_chemical_symbols()))
+        notes.append(
+            f"{path.name} has no line of elements; its first line, or a POTCAR or OUTCAR beside it, says "
+            f"{kinds}"
+        )
+    behind = lines[at + len(atoms)] if len(lines) > at + len(atoms) else ""
+    if behind.strip()[:1].lower() == "d" and atoms.has("momenta"):
+        del atoms.arrays["momenta"]
+        notes.append(f"velocities of {path.name} in units of the cell (Direct) are not used")
+    if atoms.has("momenta") and not atoms.get_momenta().any():
+        # VASP writes zeros where it had no velocities.
+        del atoms.arrays["momenta"]
+    return notes
+
+
+def _of_gro(path: Path, atoms: Atoms) -> list[str]:
+    """Atoms that ASE drops where the line of the box is missing; elements, which the format has not."""
+    lines = _lines(path)
+    stated = lines[1].split()[0] if len(lines) > 1 and lines[1].split() else ""
+    if lines and (not stated.isdigit() or int(stated) != len(atoms)):
+        raise StructureError(
+            f"structure file {path} cannot be read: line 2 says {stated[:20]!r} atoms, and {len(atoms)} come "
+            "before the line of the box; expected as many"
+        )
+    found = dict(zip(atoms.arrays["atomtypes"].tolist(), atoms.get_chemical_symbols(), strict=True))
+    shown = ", ".join(f"{name} as {symbol}" for name, symbol in list(found.items())[:8])
+    if not atoms.cell.any():
+        atoms.pbc = False
+    return [f"a .gro file has no elements; they were taken from the names of atoms: {shown}"]
+
+
+def _of_res(path: Path, atoms: Atoms) -> list[str]:
+    """Partly occupied sites of SHELX, which ASE takes for whole."""
+    for number, line in enumerate(_lines(path), start=1):
+        words = line.split()
+        if len(words) >= 6 and words[1].isdigit() and re.fullmatch(r"[A-Z][a-z]?\w*", words[0]):
+            try:
+                factors = [float(word) for word in words[2:6]]
+            except ValueError:
+                continue
+            # 11 is 1, fixed; 10.5 is 0.5, fixed.
+            occupancy = factors[3] % 10 if factors[3] > 5.0 else factors[3]
+            if abs(occupancy - 1.0) > 1e-3:
+                raise StructureError(
+                    f"structure file {path}, line {number}: site {words[0]} is occupied to {occupancy:g}, "
+                    "not to "
+                    "1; expected one atom on each site"
+                )
+    return []
+
+
+def _of_sdf(path: Path, atoms: Atoms) -> list[str]:
+    """Further molecules, which ASE does not read."""
+    count = sum(line.startswith("$$$$") for line in _lines(path))
+    return [f"{path.name} has {count} molecules; the first is taken"] if count > 1 else []
+
+
+def check_occupancies(atoms: Atoms, where: str) -> None:
+    """Refuse atoms that share a site or are only a part of one, as ASE's readers leave them.
+
+    Args:
+        atoms: with `info["occupancy"]` of ASE's CIF reader, or an array of occupancies.
+        where: of them, for the error.
+
+    Raises:
+        StructureError: a site that is not one whole atom.
+    """
+    sites = atoms.info.get("occupancy")
+    for site, kinds in sites.items() if isinstance(sites, dict) else []:
+        whole = (
+            isinstance(kinds, dict)
+            and len(kinds) == 1
+            and abs(float(next(iter(kinds.values()))) - 1.0) < 1e-3
+        )
+        if not whole:
+            raise StructureError(
+                f"{where}: site {site} is occupied by {_shares(kinds)}; expected one atom on each site: "
+                "make an "
+                "ordered (super)cell first, and delete atoms.info['occupancy']"
+            )
+    for name in ("occupancy", "occupancies"):
+        values = atoms.arrays.get(name)
+        if values is None or values.dtype.kind not in "fi" or values.ndim != 1:
+            continue
+        wrong = np.flatnonzero(abs(values - 1.0) > 1e-3)
+        if wrong.size:
+            raise StructureError(
+                f"{where}: atom {wrong[0]} ({atoms.symbols[wrong[0]]}) has the occupancy "
+                f"{values[wrong[0]]:g}; "
+                f"expected one atom on each site, or no column {name}"
+            )
+
+
+def _shares(kinds: Any) -> str:
+    if not isinstance(kinds, dict):
+        return str(kinds)[:60]
+    return " and ".join(f"{symbol} {float(share):g}" for symbol, share in kinds.items())
