@@ -73,7 +73,7 @@ def read_noted(
         raise StructureError(f"structure file {path} is empty")
     if path.suffix == ".npz":
         _no_options({"input_units": units, "atom_style": atom_style}, path)
-        atoms, notes = _read_checkpoint(path, frame), []
+        atoms, notes = _read_checkpoint(path, frame), list[str]()
     else:
         atoms, notes = _read(path, frame, units, atom_style)
         _check_elements(atoms, path)

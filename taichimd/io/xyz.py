@@ -56,7 +56,7 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
             are expected.
     """
     where = f"structure file {path}"
-    frames, start, lines = 0, 0, []
+    frames = 0
     wanted = -1 if frame is None else frame
     kept: list[tuple[int, list[str]]] = []
     with open(path, encoding="utf-8", errors="replace") as file:

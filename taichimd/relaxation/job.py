@@ -65,7 +65,7 @@ def jobs_of(
     settings: RelaxSettings,
     folder: Path,
     overwrite: bool,
-    read: Mapping[str, str | None] | None = None,
+    read: Mapping[str, Any] | None = None,
 ) -> list[RelaxJob]:
     """A job for each structure; of several, in a folder named by its number and file.
 

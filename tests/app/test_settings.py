@@ -33,7 +33,7 @@ EXAMPLES = {
     "observe_window": "20fs", "observe_r_max": 5.0, "observe_bond_order": 0.4, "output": "out", "every": 7,
     "frames": "traj", "frames_every": 8, "per_atom": "virial", "terms": True, "plot_format": "svg",
     "checkpoint_interval": 5.0, "overwrite": True, "profile": True, "backend": "cpu", "precision": "float32",
-    "decomposition": "tuple",
+    "decomposition": "tuple", "input_units": "real", "atom_style": "charge",
 }  # fmt: skip
 """Of each setting a value that is not the default; `steps` is instead of `time`."""
 
@@ -137,6 +137,7 @@ def test_each_setting_of_kappa_and_relax_has_an_option_and_a_row(command, kind, 
     declared = settings_of(kind)
     parameters = inspect.signature(command).parameters
     by_hand = {"structure", "structures", "potential", "output", "overwrite", "plot_format", "json", "quiet"}
+    by_hand |= {"input_units", "atom_style"}
     engine = {"backend", "precision", "decomposition"}
     assert set(parameters) - by_hand - engine == set(declared) - engine
     text = text_of(page).split("## taichimd kappa")[-1]

@@ -17,7 +17,7 @@ from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
 from taichimd.core.errors import CheckpointError, SettingsError, StructureError
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.io.structures import numbers_for_elements, read_structure
+from taichimd.io.structures import read_structure
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
@@ -266,31 +266,3 @@ def test_what_is_likely_a_mistake_is_noted():
     )
     drawn = drive(structure="rest.extxyz", steps=5, velocities="draw", output="drawn")[1]
     assert "0 K, and are used" not in drawn
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "noted"),
-    [
-        ("a.xyz", "1\n\n14 0 0 0\n", True),
-        ("a.xyz", "1\n\nSi 0 0 0\n", False),
-        ("a.xyz", "1\nProperties=pos:R:3:species:S:1\n0 0 0 Si\n", False),
-        (
-            "a.lammpstrj",
-            "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 9\n0 9\n0 9\n"
-            "ITEM: ATOMS id type x y z\n1 14 1 2 3\n",
-            True,
-        ),
-        (
-            "a.lammpstrj",
-            "ITEM: TIMESTEP\n0\nITEM: NUMBER OF ATOMS\n1\nITEM: BOX BOUNDS pp pp pp\n0 9\n0 9\n0 9\n"
-            "ITEM: ATOMS id type element x y z\n1 1 Si 1 2 3\n",
-            False,
-        ),
-    ],
-)
-def test_numbers_in_the_place_of_elements_are_noted(name, text, noted):
-    Path(name).write_text(text)
-    atoms = read_structure(name)
-    assert atoms.get_chemical_symbols() == ["Si"]
-    notes = numbers_for_elements(Path(name), atoms)
-    assert ["numbers in" in note and "14 as Si" in note for note in notes] == [True] * noted

@@ -41,7 +41,7 @@ def run_kappa(
     overwrite: bool,
     console: Console,
     plot_format: str = "png",
-    read: Mapping[str, str | None] | None = None,
+    read: Mapping[str, Any] | None = None,
 ) -> int:
     """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
 
