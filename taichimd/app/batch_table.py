@@ -195,8 +195,8 @@ def _shown(row: Row, key: str, digits: str) -> str:
 def plot_table(all_of: "Members", rows: Sequence[Row]) -> Path | None:
     """Draw means of the runs over the first number that differs, other than the seed; the picture.
 
-    Each run is a point with its error bar; where several have the same settings, their mean is a mark with
-    the standard error over the runs.
+    Each run is a point with its error bar, a hollow one without an error. Where several runs have the same
+    settings, their mean is a mark with the standard error over the runs.
 
     Returns:
         The picture, or None if there is nothing to draw.
@@ -231,9 +231,12 @@ def _panel(rows: Sequence[Row], key: str, name: str, label: str) -> Any:
 
     def paint(axis: Any) -> None:
         x, y, errors = points.T
-        axis.errorbar(
-            x, y, np.nan_to_num(errors), fmt="o", color=COLOURS[0], alpha=0.35, markersize=4, capsize=2
-        )
+        known = np.isfinite(errors)
+        for some, fill in ((known, COLOURS[0]), (~known, "none")):
+            axis.errorbar(
+                x[some], y[some], np.nan_to_num(errors[some]), fmt="o", color=COLOURS[0], alpha=0.5,
+                markersize=4, markerfacecolor=fill, capsize=2,
+            )  # fmt: skip
         for at in np.unique(x):
             values = y[x == at]
             if len(values) > 1:

@@ -1,6 +1,7 @@
 """Means, their errors and the energy drift: from rows that are known, and in runs and their records."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,8 +19,11 @@ from taichimd.app.averages import (
     production_text,
     without_error,
 )
+from taichimd.app.job import prepare_job
+from taichimd.app.settings import RunSettings
 from taichimd.core.errors import SettingsError
 from taichimd.io.thermo import read_thermo
+from taichimd.observables.observing import plan_of_restart
 
 pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
 
@@ -195,6 +199,25 @@ def test_observables_that_contain_equilibration_are_named():
     assert observed_equilibration(report) == []
     report["observed"] = {"plan": {"first_step": 0}}
     assert observed_equilibration(report) == []
+
+
+def test_observables_begin_where_equilibrate_says():
+    flags = {"structure": "s.extxyz", "potential": "springs.txt", "steps": 100, "observe": "msd"}
+    plan = prepare_job(flags | {"equilibrate": "40fs"}).plan
+    assert (plan.first_step, plan.samples) == (40, 7)
+    assert prepare_job(flags).plan.first_step == 0
+    settings = RunSettings.of({"observe": "msd", "equilibrate": 40.0, "timestep": 1.0, "ensemble": "nve"})
+    saved = SimpleNamespace(
+        step=20, settings={"ensemble": "nve"}, observed={"plan": json.dumps(plan.to_json())}
+    )
+    # A run that was stopped while it equilibrated: the same plan, and with more steps one from there on.
+    assert plan_of_restart(settings, saved, 80) == (plan, [])
+    longer, (note,) = plan_of_restart(settings, saved, 180)
+    assert (longer.first_step, longer.samples) == (40, 17)
+    assert "observations start anew at step 40" in note
+    # Given once more it counts from this run on.
+    again, _ = plan_of_restart(settings, saved, 80, equilibrate=40)
+    assert (again.first_step, again.samples) == (60, 5)
 
 
 def test_drift_is_a_slope_with_its_error():

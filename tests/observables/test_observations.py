@@ -116,6 +116,10 @@ def test_a_single_block_has_values_without_errors():
     assert observations.values["D_Ar"]["error"] is None
     text = json.dumps(observations.values, allow_nan=False)
     assert json.loads(text) == observations.values
+    # A plan that begins later leaves out what comes before it.
+    late = Observations(simulation.engine, make_plan(("rdf", "msd"), 9, 6, 1.0, 1))
+    simulation.run(9, samplers=[late])
+    assert (late.taken, late.complete) == (7, True)
 
 
 class Host(Sampler):
