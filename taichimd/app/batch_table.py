@@ -120,9 +120,10 @@ def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
     }
     row |= {"n_atoms": report["n_atoms"], "steps": report["last_step"], "ps": report["simulated_ps"]}
     row["exit_reason"] = report["exit_reason"]
-    thermo = read_thermo(folder.thermo) if folder.thermo.exists() else {}
     # A report of an earlier version has no means, nor has one of a run that was killed.
-    found = report if "means" in report else averages(report, thermo) if thermo else {}
+    found: Mapping[str, Any] = report
+    if "means" not in report:
+        found = averages(report, read_thermo(folder.thermo)) if folder.thermo.exists() else {}
     row["production_from_ps"] = found.get("production", {}).get("start_ps")
     for name, mean in found.get("means", {}).items():
         row[f"mean_{name}"] = mean["mean"]
