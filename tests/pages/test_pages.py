@@ -153,7 +153,7 @@ def test_links_lead_somewhere(page):
 def test_pages_are_short_and_name_results_that_exist(page):
     text = text_of(page)
     assert len(text.splitlines()) <= MOST_LINES.get(page, 199)
-    written = {"run.json", "relax.json", "kappa.json"}
+    written = {"run.json", "relax.json", "kappa.json", "batch.json"}
     for name in set(re.findall(r"`([\w*]+\.json)`", text)) - written:
         assert any(RESULTS.glob(name)), f"{page} names {name}"
 

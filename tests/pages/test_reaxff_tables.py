@@ -80,7 +80,7 @@ def test_the_page_is_made_of_its_files(tmp_path):
     page = tables.page(tables.Found(tmp_path), tmp_path)
     assert "| water | 10 | 0 | yes | 0 |  |" in page
     assert "| water | 10 | 10,000 | no | 5e-01 | 2e-05 |" in page
-    assert "| water | `lammps` | 0.5 | 1e-06 | 9.5 | 300 | +0.4000 | 0.0000 |" in page
+    assert "| water | `lammps` | 0.5 | 1e-06 | 9.5 | 300 | +400.0 | 0.0000 |" in page
     assert page.count("\n## ") == 2, "what there is no file of is left out"
 
 

@@ -17,6 +17,7 @@ PAGES = ["README.md", *sorted(str(file.relative_to(ROOT)) for file in (ROOT / "d
 NO_CODE = ("text", "math")
 TINY = {
     "--time 10ps": "--steps 40",
+    "--equilibrate 2ps": "--equilibrate 20fs",
     "--time 20ps": "--steps 20",
     "--time 200ps": "--steps 20",
     "--time 1ns --window 100ps": "--equilibrate 5fs --time 100fs --window 20fs",
