@@ -67,6 +67,8 @@ class Declared:
         self.columns = (*self.params, "cutoff")
         compiled = derived_function(function, order, self.columns) if derive else traced(function, expected)
         self.function = _in_squared_distance(compiled) if order == 2 else compiled
+        # For `references`: what is derived or wrapped is of another module.
+        self.function.declared_in = function.__globals__
 
     @property
     def takes(self) -> str:

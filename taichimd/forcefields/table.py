@@ -1,13 +1,15 @@
 """Rows of parameters by elements."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import combinations_with_replacement, product
+from typing import Any
 
 import numpy as np
 
 from taichimd.core.errors import MissingParameterError, SettingsError
 from taichimd.forcefields.formats.text import LONGEST
+from taichimd.forcefields.references import reference_to, restored
 
 Key = tuple[str, ...]
 Row = Mapping[str, float]
@@ -31,6 +33,11 @@ class Table:
     columns: tuple[str, ...]
     rows: Mapping[Key, Row]
     mix: Callable[[Row, Row], Row] | None = None
+
+    def __reduce__(self) -> Any:
+        """For pickle: the mixing rule by where it is found."""
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return restored, (type(self), state | {"mix": reference_to(self.mix, "a mixing rule")})
 
     def row(self, key: Key) -> Row | None:
         """The row for these elements, or None."""

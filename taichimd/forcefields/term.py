@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from math import isinf
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from ase import Atoms
 
 from taichimd.forcefields.code import Code, code_of, label
+from taichimd.forcefields.references import reference_to, restored
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.truncate import truncated
 
@@ -96,6 +97,23 @@ class Term:
     cautions: tuple[str, ...] = ()
     has_bonds: ClassVar[bool] = False
     """Whether an evaluation leaves a table of bonds with their orders."""
+
+    def __reduce__(self) -> Any:
+        """For pickle: the function by where it is found.
+
+        Raises:
+            SettingsError: it is found nowhere.
+        """
+        state = {one.name: getattr(self, one.name) for one in fields(self)}
+        return restored, (type(self), state | {"function": reference_to(self.function, self.name)})
+
+    def __copy__(self) -> "Term":
+        """Itself: nothing of it changes."""
+        return self
+
+    def __deepcopy__(self, memo: Any) -> "Term":
+        """Itself: nothing of it changes, and compiled functions cannot be copied."""
+        return self
 
     @property
     def of_one_system(self) -> bool:
