@@ -4,11 +4,15 @@ import os
 import signal
 
 import pytest
+from hypothesis import settings
 
 # Most of the suite's time is compilation. Bits are the same without it (`test_engine` compares).
 os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
 # A shell starts what it sends to the background with Ctrl-C ignored; some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+# The same examples in every run: what fails here fails there.
+settings.register_profile("same", derandomize=True, database=None, deadline=None)
+settings.load_profile("same")
 
 
 def pytest_collection_modifyitems(items):

@@ -1,6 +1,5 @@
 import os
 import signal
-import time
 import warnings
 
 import numpy as np
@@ -162,20 +161,20 @@ def test_pace_of_a_slow_system_is_one_step():
     assert pace.next() == 1
 
 
-def test_ctrl_c_ends_after_a_whole_step_within_a_second(atoms):
+def test_ctrl_c_ends_after_the_steps_that_are_under_way(atoms):
     FakeEngine.step_seconds = 1e-4
     simulation = Simulation(atoms, FakeForceField())
     sent = []
 
     def press(engine):
         if not sent and engine.step > 200:
-            sent.append(time.perf_counter())
+            sent.append(engine.step)
             os.kill(os.getpid(), signal.SIGINT)
 
     FakeEngine.after_advance = press
     with StopRequest() as stop:
         result = simulation.run(10**7, should_stop=stop)
-    assert time.perf_counter() - sent[0] < 1.0
+    assert [result.last_step] == sent
     assert not result.finished
     assert stop.received == signal.SIGINT
     assert 200 < result.last_step == simulation.step < 10**7

@@ -224,7 +224,7 @@ def test_tersoff_impossible_values(tersoff, field, value, expected):
     )
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=200, deadline=None)
 @given(
     st.integers(0, 200), st.integers(0, 30), st.text("Si 3.e-#\n\r:x\0é", max_size=12) | st.binary(max_size=8)
 )

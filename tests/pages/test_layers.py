@@ -154,6 +154,11 @@ def test_a_module_imports_only_what_is_upstream(name):
     assert not downstream, f"{name} imports {downstream}, which are downstream of it"
 
 
+def test_modules_and_their_imports_are_found():
+    assert len(FILES) > 250
+    assert sum(len(set(imports(file))) for file in FILES.values()) > 1000
+
+
 def test_only_runtime_starts_the_runtime():
     starters = [name for name, file in FILES.items() if "ti.init(" in file.read_text()]
     assert starters == ["core.runtime"]

@@ -67,7 +67,7 @@ def test_every_block_runs_in_turn(page, folder, capsys, request):
         pytest.importorskip("mpi4py")
     if page in WITHOUT_ENGINE:
         request.getfixturevalue("fake")
-    run_blocks(page, capsys)
+    assert run_blocks(page, capsys)
     for result in LEAVES.get(page, ()):
         assert Path(result).stat().st_size > 0
 
@@ -110,6 +110,7 @@ def test_ensembles_have_a_page_each_with_their_paper():
     from taichimd.dynamics.ensembles import ENSEMBLES
 
     index = text_of("docs/ensembles/index.md")
+    assert len(ENSEMBLES) >= 8
     for name in ENSEMBLES:
         page = re.search(rf"\[`{name}`\]\((\w+\.md)\)", index).group(1)
         text = text_of(f"docs/ensembles/{page}")
@@ -136,10 +137,22 @@ def slug(heading):
     return kept.replace(" ", "-")
 
 
+def links_of(page):
+    """Target and anchor of each link outside of blocks."""
+    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text)
+    assert len(found) == text.count("]("), f"{page} has a link that is not understood"
+    return found
+
+
+def test_pages_are_found_and_have_links():
+    assert len(PAGES) > 60
+    assert sum(len(links_of(page)) for page in PAGES) > 300
+
+
 @pytest.mark.parametrize("page", PAGES + OTHER_PAGES)
 def test_links_lead_somewhere(page):
-    text = re.sub(r"^```.*?^```$", "", text_of(page), flags=re.MULTILINE | re.DOTALL)
-    for target, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", text):
+    for target, anchor in links_of(page):
         if target.startswith("http"):
             continue
         file = (ROOT / page).parent / target if target else ROOT / page
@@ -151,11 +164,21 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", PAGES)
 def test_pages_are_short_and_name_results_that_exist(page):
-    text = text_of(page)
-    assert len(text.splitlines()) <= MOST_LINES.get(page, 199)
-    written = {"run.json", "relax.json", "kappa.json", "batch.json"}
-    for name in set(re.findall(r"`([\w*]+\.json)`", text)) - written:
+    assert 3 < len(text_of(page).splitlines()) <= MOST_LINES.get(page, 199)
+    for name in results_of(page):
         assert any(RESULTS.glob(name)), f"{page} names {name}"
+
+
+def results_of(page):
+    """Files of validation/results that a page names."""
+    text, written = text_of(page), {"run.json", "relax.json", "kappa.json", "batch.json"}
+    return set(re.findall(r"(?:`|results/)([\w*]+\.json)[`)]", text)) - written
+
+
+def test_pages_of_measurements_name_their_results():
+    measured = [page for page in PAGES if page.startswith("docs/measurements/") and "index" not in page]
+    assert len(measured) > 5
+    assert [page for page in measured if not results_of(page)] == []
 
 
 def test_index_lists_every_page():
@@ -170,6 +193,7 @@ def test_pages_name_every_command():
     from taichimd.cli.app import app
 
     text = "".join(text_of(page) for page in PAGES)
+    assert len(app.registered_commands) > 8
     for command in app.registered_commands:
         assert f"$ taichimd {command.callback.__name__}" in text
 

@@ -12,7 +12,9 @@ pytestmark = pytest.mark.runtime("quadrants")
 
 @pytest.mark.parametrize("term", REPLACED)
 def test_replaced_texts_occur_once(term):
+    assert REPLACED[term]
     for name, replacements in REPLACED[term].items():
+        assert replacements
         source = inspect.getsource(import_module(FORCES + name))
         for before, after in replacements.items():
             assert source.count(before) == 1, before

@@ -37,7 +37,12 @@ def text_of(page):
 
 def blocks(page):
     """Kind, name of the file or "", text of each fenced block."""
-    return re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text_of(page), flags=re.MULTILINE | re.DOTALL)
+    text = text_of(page)
+    found = re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, flags=re.MULTILINE | re.DOTALL)
+    assert len(re.findall("^```", text, flags=re.MULTILINE)) == 2 * len(found), (
+        f"{page}: a block is not found"
+    )
+    return found
 
 
 def commands(text):
@@ -45,7 +50,7 @@ def commands(text):
 
 
 def run_blocks(page, capsys, names=None, tiny=TINY, not_run=NOT_RUN):
-    """Run them in turn in the present folder; returns the commands that ran.
+    """Run them in turn in the present folder; returns the commands that ran, or else blocks of Python.
 
     Args:
         page: path from the root.
@@ -54,19 +59,20 @@ def run_blocks(page, capsys, names=None, tiny=TINY, not_run=NOT_RUN):
         tiny: what is replaced in commands.
         not_run: beginnings of commands that are left out.
     """
-    done = []
+    done, executed = [], []
     for kind, name, text in blocks(page):
         if name:
             Path(name).write_text(text, encoding="utf-8")
         elif kind == "python":
             exec(compile(text, page, "exec"), {"__name__": "page"} if names is None else names)
+            executed.append(text)
         elif kind == "console":
             for command in commands(text):
                 if not command.startswith(not_run):
                     done.append(_call(command, tiny, capsys))
         else:
             assert kind in NO_CODE, f"{page}: a block of {kind}"
-    return done
+    return done or executed
 
 
 def _call(command, tiny, capsys):
