@@ -21,10 +21,10 @@ def called(node):
 
 
 def asserts_itself(node):
-    """Whether a node is an assertion: a statement, NumPy's or pytest's, or a child that must succeed."""
+    """Whether a node is an assertion: a statement, NumPy's or pytest's, what must neither fail nor warn."""
     if isinstance(node, ast.Call):
         checked = any(k.arg == "check" and getattr(k.value, "value", 0) is True for k in node.keywords)
-        return checked or called(node).startswith(("assert_", "raises", "warns", "fail"))
+        return checked or called(node).startswith(("assert_", "raises", "warns", "fail", "simplefilter"))
     return isinstance(node, ast.Assert)
 
 
