@@ -5,7 +5,6 @@ UNITS the units. Atoms are sorted by their ids. https://docs.lammps.org/dump.htm
 """
 
 import gzip
-from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -13,8 +12,6 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from ase import Atoms
-from ase.data import chemical_symbols
 from numpy.typing import NDArray
 
 from taichimd.core.errors import StructureError
@@ -244,46 +241,6 @@ def identified(
     symbols = np.array([found[kind].symbol for kind in frame.kinds.tolist()])
     masses = np.array([found[kind].mass for kind in frame.kinds.tolist()])
     return symbols, masses if frame.masses is None else frame.masses
-
-
-def read_dump(
-    path: Path, frame: int = -1, units: str | None = None, elements: Sequence[str] | None = None
-) -> tuple[Atoms, list[str]]:
-    """One frame of a dump, to start from.
-
-    Args:
-        path: of the dump.
-        frame: 0 is the first, -1 the last.
-        units: name of its unit system; None: what it states, else metal.
-        elements: of the types 1, 2, ...; None: types count as atomic numbers, which the caller must say.
-
-    Returns:
-        Atoms in the order of their ids, with velocities if the dump has them, and notes.
-
-    Raises:
-        StructureError: it cannot be read, or has no such frame.
-    """
-    dump = Dump(path, units)
-    kept: deque[DumpFrame] = deque(maxlen=max(1, -frame))
-    count = 0
-    for count, one in enumerate(dump.frames(), 1):
-        if frame < 0 or count <= frame + 1:
-            kept.append(one)
-    if not -count <= frame < count:
-        raise StructureError(
-            f"trajectory {path} has {count} frames; from_frame = {frame}: expected {-count} to {count - 1}"
-        )
-    found = kept[0] if frame < 0 else kept[-1]
-    if elements is None and found.masses is None:
-        types = [int(kind) for kind in set(found.kinds.tolist()) if kind.isdigit()]
-        elements = chemical_symbols[1 : max(types, default=0) + 1] or None
-    symbols, masses = identified(found, elements, path)
-    atoms = Atoms(symbols.tolist(), positions=found.positions, cell=found.cell, pbc=found.pbc)
-    if not np.array_equal(masses, atoms.get_masses()):
-        atoms.set_masses(masses)
-    if found.velocities is not None:
-        atoms.set_velocities(found.velocities)
-    return atoms, dump.notes
 
 
 def _opened(path: Path) -> IO[str]:

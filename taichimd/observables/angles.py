@@ -4,8 +4,8 @@ import numpy as np
 
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.bonds import bond_structure, highest_peak
-from taichimd.observables.numbers import band, plus_minus
-from taichimd.observables.observable import Result, Rows, TrajectoryObservable
+from taichimd.observables.numbers import band, finding
+from taichimd.observables.observable import Result, Rows, TrajectoryObservable, Values
 from taichimd.observables.trajectory import Trajectory
 from taichimd.program.results import Array
 
@@ -23,9 +23,11 @@ class Angles(TrajectoryObservable):
         assert length is not None
         found = bond_structure(
             frames.symbols.tolist(), frames.positions, frames.cells, frames.pbc, length,
-            blocks=trajectory.blocks,
+            blocks=trajectory.pieces,
         )  # fmt: skip
         rows: Rows = []
+        values: Values = {}
+        of_bin = f"no error: the place of a maximum, of bins {found.angle[0] * 2:.2g}° wide"
         columns, lines = {"angle_deg": found.angle}, {}
         for triple, density in found.angles.items():
             name = "-".join(triple)
@@ -35,6 +37,10 @@ class Angles(TrajectoryObservable):
             width = "" if np.isnan(top.width) else f", {top.width:.3g}° wide at half of it"
             mean = float(density.value @ found.angle / density.value.sum())
             rows.append((f"angle {name}", f"highest at {top.position:.4g}°{width}; mean {mean:.4g}°"))
+            values[f"angle_{name}_position"] = finding(top.position, None, "°", note=of_bin)
+            values[f"angle_{name}_mean"] = finding(
+                mean, None, "°", note="no error: a mean over the histogram"
+            )
         most = len(next(iter(found.coordination.values())).fractions.value)
         count: Array = np.arange(most, dtype=np.float64)
         table, shares = {"neighbours": count}, {}
@@ -47,8 +53,12 @@ class Angles(TrajectoryObservable):
                 each = ", ".join(
                     f"{100 * share.value[k]:.3g}% have {k}" for k in np.flatnonzero(share.value > 0.0005)
                 )
-                rows.append((name, f"{plus_minus(numbers.mean)} within {length:g} Å: {each}"))
+                near = finding(numbers.mean.value, numbers.mean.error, "1", note=numbers.mean.note)
+                rows.append((name, f"{near.number} within {length:g} Å: {each}"))
+                values[f"n_{b}_around_{a}"] = near
+        told = {numbers.mean.note for numbers in found.coordination.values()} - {""}
+        notes = [f"angles and coordination: {note}" for note in sorted(told)]
         return Result([columns, table], [
             lambda axis: curves(axis, found.angle, lines, "bond angle (degrees)", "probability (1/degree)"),
             lambda axis: curves(axis, count, shares, f"neighbours within {length:g} Å", "share of atoms"),
-        ], rows)  # fmt: skip
+        ], rows, values, notes)  # fmt: skip

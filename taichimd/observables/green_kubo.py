@@ -8,7 +8,7 @@ from taichimd.core.units import KB, PS
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.green_kubo import GreenKubo, growing
 from taichimd.observables.estimators.series import Mean
-from taichimd.observables.numbers import band, entry, plus_minus
+from taichimd.observables.numbers import OK, Finding, band, finding, joined, never_negative, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.program.results import Array
@@ -16,6 +16,9 @@ from taichimd.system.velocities import degrees_of_freedom
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+NOT_CONVERGED = "not converged"
+"""Status of an integral that still changes at the end of its window."""
 
 
 class GreenKuboObservable(RunObservable):
@@ -66,14 +69,14 @@ def green_kubo_result(found: GreenKubo, names: tuple[str, ...], quantity: str, u
     columns: dict[str, Array] = {"time_ps": time, "correlation": whole}
     columns |= {f"correlation_{name}": found.correlation.value[:, k] / scale for k, name in enumerate(names)}
     columns |= {f"{quantity}_{suffix}": found.running_mean.value, "error": found.running_mean.error}
-    lines = {"mean": band(found.running_mean)}
-    values = {quantity: entry(found.mean.value, found.mean.error, unit)}
-    each = []
+    whole_value = _coefficient(found, found.mean, unit)
+    lines = {f"mean: {whole_value.label}": band(found.running_mean)}
+    values, each = {quantity: whole_value}, []
     for k, name in enumerate(names):
         columns |= {f"{quantity}_{name}": running.value[:, k], f"error_{name}": running.error[:, k]}
         lines[name] = running.value[:, k], none
-        channel = Mean(found.channels.value[k], found.channels.error[k], 0)
-        values[f"{quantity}_{name}"] = entry(channel.value, channel.error, unit)
+        channel = Mean(found.channels.value[k], found.channels.error[k], 0, found.channels.note)
+        values[f"{quantity}_{name}"] = _coefficient(found, channel, unit)
         each.append(f"{name} {plus_minus(channel)}")
     first, last = (t / PS for t in found.plateau)
 
@@ -82,12 +85,18 @@ def green_kubo_result(found: GreenKubo, names: tuple[str, ...], quantity: str, u
         axis.axvspan(first, last, color="#999999", alpha=0.15, linewidth=0)
 
     where = f"{', '.join(each)}; read off from {first:.3g} to {last:.3g} ps"
-    rows = [(quantity, f"{plus_minus(found.mean)} {unit}"), ("", where)]
+    rows = [(quantity, f"{whole_value.number}{whole_value.doubt}"), ("", where)]
     return Result([columns], [
         lambda axis: curves(axis, time, {"": (whole, none)}, "correlation time (ps)",
                             "autocorrelation / its first value"),
         integral,
     ], rows, values)  # fmt: skip
+
+
+def _coefficient(found: GreenKubo, mean: Mean, unit: str) -> Finding:
+    """A transport coefficient: it is never negative, and it is none yet if the integral still grows."""
+    status, note = (NOT_CONVERGED, "the running integral still changes") if growing(found) else (OK, "")
+    return never_negative(finding(mean.value, mean.error, unit, status, joined(note, mean.note)))
 
 
 def growth_notes(found: GreenKubo, quantity: str, option: str) -> list[str]:

@@ -1,11 +1,14 @@
 """One analysis: checks, folder, quantities."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from taichimd.core.errors import AnalysisError, OutputError
 from taichimd.io.files import all_or_none, make_folder, writing
 from taichimd.io.frames import read_frames
+from taichimd.io.report import versions, write_report
+from taichimd.observables.numbers import write_findings
+from taichimd.observables.observable import Values
 from taichimd.observables.registry import OF_TRAJECTORIES
 from taichimd.observables.request import Request
 from taichimd.observables.trajectory import Trajectory
@@ -56,20 +59,41 @@ def analyze(trajectory: str, request: Request, folder: Path, overwrite: bool = F
         make_folder(folder)
     kinds = [OF_TRAJECTORIES[name] for name in names]
     results = [(kind, [folder / file for file in kind.files(request.plot_format)]) for kind in kinds]
-    files = [file for _, own in results for file in own]
+    records = [folder / "analysis.json", folder / "analysis.csv"]
+    files = [*(file for _, own in results for file in own), *records]
     if not overwrite and any(file.exists() for file in files):
         raise OutputError(f"{folder} holds an earlier analysis; choose another --output or give --overwrite")
     title = f"{Path(trajectory).name}: {len(run.frames.positions)} frames, {len(run.frames.symbols)} atoms"
-    rows = [("trajectory", f"{title.split(': ', 1)[1]}{run.length()}")]
+    rows = [
+        ("trajectory", f"{title.split(': ', 1)[1]}{run.length()}"),
+        ("production", str(run.production)),
+    ]
+    if run.blocks == 1:
+        why = (
+            "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"
+        )
+        left_out.append(f"too few {'frames' if request.blocks is None else 'blocks'} for errors: {why}")
+    found, summaries = Values(), {}
     with all_or_none(files):
         for kind, own in results:
             result = kind.of_trajectory(run)
             result.write(own, title)
             rows += result.rows
             run.notes += result.notes
-    if run.blocks == 1:
-        why = (
-            "take a longer run, or frames more often" if request.blocks is None else "take two blocks or more"
-        )
-        left_out.append(f"too few {'frames' if request.blocks is None else 'blocks'} for errors: {why}")
-    return Outcome(rows, run.notes + left_out, files)
+            found |= result.values
+            summaries[kind.name] = result.summary()
+        notes = run.notes + left_out
+        write_report(records[0], {
+            "trajectory": trajectory,
+            "frames": len(run.frames.positions),
+            "n_atoms": len(run.frames.symbols),
+            "interval_ps": run.interval,
+            "production": asdict(run.production),
+            "settings": request.record(),
+            "values": {name: one.entry() for name, one in found.items()},
+            "observables": summaries,
+            "notes": notes,
+            "versions": versions(),
+        })  # fmt: skip
+        write_findings(records[1], found)
+    return Outcome(rows, notes, files)

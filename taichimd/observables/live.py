@@ -12,6 +12,7 @@ vibration, nor heat; with fixed atoms, which tie it to the laboratory, relative 
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -51,6 +52,7 @@ class Observations(Sampler):
         observables: by name.
         notes: what the reader should know.
         values: results as numbers, once they are written.
+        summaries: status and note of each observable, once they are written.
     """
 
     def __init__(self, engine: "Engine", plan: Plan) -> None:
@@ -59,15 +61,18 @@ class Observations(Sampler):
         self.plan, self.every, self._seen = plan, plan.every, -1
         self._run = run = ObservedRun(engine, plan)
         self.notes, self.values = run.notes, Values()
+        self.summaries: dict[str, dict[str, str]] = {}
         self.observables = {kind.name: kind(run) for kind in plan.observables}
         # Where it rests, looking for it in each sample would only cost time.
         drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.ensemble.moves_centre
         self._moving = engine.n_atoms > 1 and drifting and not run.fixed.any()
         spoilt = [kind.name for kind in plan.observables if kind.green_kubo]
         if spoilt and engine.ensemble.acts_on:
-            self.notes.append(
+            self._say(
+                spoilt,
                 f"{', '.join(spoilt)}: {engine.ensemble.name} acts on the velocities, and so on correlations "
-                "in time: equilibrate with it, then observe a restart with --ensemble nve"
+                "in time: equilibrate with it, then observe a restart with --ensemble nve",
+                "under a thermostat",
             )
 
     @property
@@ -144,11 +149,20 @@ class Observations(Sampler):
             raise AnalysisError(f"{self.taken} of {self.plan.samples} samples taken; the run is not complete")
         if self.plan.blocks == 1:
             self.notes.append("one block of samples: no errors; take a longer run, or a shorter window")
+        notes = list(self.notes)
         rows: Rows = []
         for observable in self.observables.values():
             result = observable.result()
+            result.doubt = self._run.doubts.get(observable.name, "")
             result.write([folder / name for name in observable.files(plot_format)], title)
             rows += result.rows
             self.values |= result.values
             self.notes += result.notes
+            own = [note for note in notes if observable.name in note.split(":")[0].split(", ")]
+            self.summaries[observable.name] = replace(result, notes=own + result.notes).summary()
         return rows
+
+    def _say(self, kinds: list[str], note: str, doubt: str) -> None:
+        """Note what spoils some observables."""
+        self.notes.append(note)
+        self._run.doubts |= dict.fromkeys(kinds, doubt)

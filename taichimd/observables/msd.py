@@ -1,5 +1,6 @@
 """Mean square displacement and diffusion."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,8 @@ from taichimd.observables.estimators.motion import (
     fit_diffusion,
     unwrapped,
 )
-from taichimd.observables.estimators.series import Mean
 from taichimd.observables.motion import Motion, missing_motion, relative
-from taichimd.observables.numbers import band, entry, plus_minus
+from taichimd.observables.numbers import Finding, band, finding, joined, never_negative
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
@@ -25,6 +25,8 @@ from taichimd.program.results import Array
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+NOT_DIFFUSIVE = "not diffusive"
+"""Status of a slope that is no diffusion coefficient."""
 _BOUND = 0.2
 """Share of diffusion in a mean square displacement, 6 D t, below which motion about fixed places makes it."""
 
@@ -51,7 +53,13 @@ class Msd(RunObservable, TrajectoryObservable):
     def result(self) -> Result:
         """Of the run, errors over its blocks."""
         msd = np.array(self._motion.msd)
-        return _result({name: fit_diffusion(msd[:, :, k], self.run.dt) for k, name in self.run.that_move})
+        result = _result({name: fit_diffusion(msd[:, :, k], self.run.dt) for k, name in self.run.that_move})
+        if np.ptp(self.run.volumes) > 0.0:
+            result.notes.append(
+                "msd: the cell changes, and displacements contain its strain: observe with a fixed cell, or "
+                "use taichimd analyze --msd on the trajectory, which takes the strain out"
+            )
+        return result
 
     @classmethod
     def missing(cls, trajectory: Trajectory) -> str:
@@ -125,16 +133,10 @@ def _result(found: dict[str, Diffusion]) -> Result:
         columns |= {f"msd_{name}_A2": one.total.value, f"error_{name}_A2": one.total.error}
         columns |= {f"msd_{name}_{axis}_A2": one.msd.value[:, k] for k, axis in enumerate("xyz")}
         first, last = (t / PS for t in one.fit)
-        d = Mean(one.mean.value / CM2_PER_S, one.mean.error / CM2_PER_S, one.mean.samples)
-        where, doubt = f"slope from {first:.3g} to {last:.3g} ps", ""
-        if not one.diffusive:
-            doubt = "atoms still fly freely within the window"
-        elif 6.0 * one.mean.value * one.fit[1] < _BOUND * one.total.value[round(one.fit[1] / one.time[1])]:
-            doubt = "atoms stay near their places; in a solid the slope means nothing"
-        where += f" (NOT DIFFUSIVE: {doubt})" if doubt else ""
-        result.rows.append((f"D {name}", f"{plus_minus(d)} cm²/s, {where}"))
-        result.values[f"D_{name}"] = entry(d.value, d.error, "cm²/s")
-        lines[f"{name}: D = {plus_minus(d)} cm²/s{' (not diffusive)' if doubt else ''}"] = band(one.total)
+        d = _coefficient(one)
+        result.rows.append((f"D {name}", f"{d.number}, slope from {first:.3g} to {last:.3g} ps{d.doubt}"))
+        result.values[f"D_{name}"] = d
+        lines[f"{name}: D = {d.label}"] = band(one.total)
 
     def displacements(axis: "Axes") -> None:
         curves(axis, columns["time_ps"], lines, "time (ps)", "mean square displacement (Å²)")
@@ -143,7 +145,24 @@ def _result(found: dict[str, Diffusion]) -> Result:
         axis.legend(frameon=False, fontsize=8)
 
     result.panels.append(displacements)
+    if told := {one.mean.note for one in found.values()} - {""}:
+        result.notes.append(f"MSD: {'; '.join(sorted(told))}")
     return result
+
+
+def _coefficient(found: Diffusion) -> Finding:
+    """D, and whether it means anything."""
+    first, last = (round(time / found.time[1]) for time in found.fit)
+    # Over the whole line: an oscillator's displacement at its end may be zero.
+    reached = found.total.value[first : last + 1].mean()
+    d = finding(found.mean.value / CM2_PER_S, found.mean.error / CM2_PER_S, "cm²/s", note=found.mean.note)
+    if not found.diffusive:
+        doubt = "atoms still fly freely within the window"
+    elif 6.0 * found.mean.value * found.fit[1] < _BOUND * reached:
+        doubt = "atoms stay near their places; in a solid the slope means nothing"
+    else:
+        return never_negative(d)
+    return never_negative(replace(d, status=NOT_DIFFUSIVE, note=joined(doubt, d.note)))
 
 
 def _fitted(found: Diffusion) -> tuple[Array, Array]:

@@ -1,10 +1,16 @@
-"""Means as text, as entries of a report and as bands of a picture."""
+"""Means as text, as findings with their status, and as bands of a picture."""
 
+import csv
+import io
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from taichimd.io.files import write_atomically
 from taichimd.observables.estimators.series import Mean
 from taichimd.program.results import Array
 
@@ -21,11 +27,114 @@ def plus_minus(mean: Mean) -> str:
     return f"({both})e{shift:+03d}" if shift else both
 
 
-def entry(value: Any, error: Any, unit: str) -> dict[str, Any]:
-    """Of a report: a value with its standard error, None where there is none, and its unit."""
+OK, ZERO, NO_VALUE = "ok", "zero within error", "no value"
+"""Statuses of every quantity; an observable has more, such as "not diffusive"."""
+SIGNIFICANT = 2.0
+"""Standard errors by which a quantity must differ from zero."""
+ONE_BLOCK = "no error: there is one block of samples"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One number with all that its reader must know: terminal, record and picture have it from here.
+
+    Attributes:
+        value: None where a number would mean nothing.
+        error: standard error; None if there is none.
+        unit: of both.
+        status: "ok", or in a few words what is wrong.
+        note: sentences: what was seen, or why there is no error; "" if there is nothing to say.
+    """
+
+    value: float | None
+    error: float | None
+    unit: str
+    status: str = OK
+    note: str = ""
+
+    @property
+    def number(self) -> str:
+        """Value, error and unit: "2.97e-05 ± ... cm²/s"."""
+        if self.value is None:
+            return "no value"
+        error = float("nan") if self.error is None else self.error
+        return f"{plus_minus(Mean(self.value, error, 0))} {self.unit}".removesuffix(" 1")
+
+    @property
+    def label(self) -> str:
+        """For a legend: the number, and the status if it is not "ok"."""
+        return self.number + ("" if self.status == OK else f" ({self.status})")
+
+    @property
+    def doubt(self) -> str:
+        """For a summary: " (NOT DIFFUSIVE: why)", or the note; empty if there is nothing to say."""
+        if self.status != OK:
+            return f" ({self.status.upper()}{': ' if self.note else ''}{self.note})"
+        return f" ({self.note})" if self.note else ""
+
+    def entry(self) -> dict[str, Any]:
+        """For a report."""
+        return {
+            "value": self.value, "error": self.error, "unit": self.unit, "status": self.status,
+            "note": self.note,
+        }  # fmt: skip
+
+
+def finding(value: Any, error: Any, unit: str, status: str = OK, note: str = "") -> Finding:
+    """A finding from numbers of NumPy.
+
+    Args:
+        value: NaN is no value.
+        error: None or NaN: there is none.
+        unit: of both.
+        status: "ok" or another.
+        note: sentences.
+    """
     # JSON knows no NaN, which the error of a single sample is.
-    known = error is not None and math.isfinite(error)
-    return {"value": float(value), "error": float(error) if known else None, "unit": unit}
+    known = math.isfinite(float(value))
+    sure = known and error is not None and math.isfinite(float(error))
+    if not known and status == OK:
+        status = NO_VALUE
+    return Finding(float(value) if known else None, float(error) if sure else None, unit, status, note)
+
+
+def never_negative(one: Finding) -> Finding:
+    """A quantity that nature has above zero: below it by more than errors it is no value; within them, said.
+
+    Args:
+        one: such as a conductivity.
+    """
+    if one.value is None or (one.error is None and one.value > 0.0):
+        return one
+    if one.error is not None and abs(one.value) <= SIGNIFICANT * one.error:
+        note = f"{one.number} does not differ from zero by more than {SIGNIFICANT:g} standard errors"
+        return replace(one, status=one.status if one.status != OK else ZERO, note=joined(note, one.note))
+    if one.value > 0.0:
+        return one
+    note = f"{one.number} was found, and it cannot be negative"
+    return replace(
+        one, value=None, error=None, status=one.status if one.status != OK else NO_VALUE,
+        note=joined(note, one.note),
+    )  # fmt: skip
+
+
+def write_findings(path: Path, found: Mapping[str, Finding]) -> None:
+    """Write findings as a CSV: name, value, error, unit, status, note; what is not there is empty.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["name", "value", "error", "unit", "status", "note"])
+    for name, one in found.items():
+        writer.writerow([name, *one.entry().values()])
+    write_atomically(path, lambda file: file.write(text.getvalue().encode()))
+
+
+def joined(*sentences: str) -> str:
+    """Those that are not empty, with semicolons between."""
+    return "; ".join(sentence for sentence in sentences if sentence)
 
 
 def band(mean: Mean) -> tuple[Array, Array]:

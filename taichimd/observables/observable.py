@@ -4,12 +4,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.io.analysis_files import draw, write_table
+from taichimd.observables.numbers import OK, Finding, joined
 from taichimd.program.results import Array
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 Rows = list[tuple[str, str]]
 """Names and values for a summary."""
-Values = dict[str, dict[str, Any]]
-"""By name: `value`, `error` (None where there is none) and `unit`."""
+Values = dict[str, Finding]
+"""By name."""
 
 
 @dataclass
@@ -36,6 +37,7 @@ class Result:
         rows: for the summary.
         values: as numbers, by names that stay.
         notes: what the reader should know.
+        doubt: in a few words what is wrong with all of it; empty: nothing is.
     """
 
     tables: list[dict[str, Array]]
@@ -43,6 +45,18 @@ class Result:
     rows: Rows
     values: Values = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    doubt: str = ""
+
+    @property
+    def status(self) -> str:
+        """Of the whole: "ok", or what is wrong with it or with its numbers."""
+        wrong = [self.doubt, *(one.status for one in self.values.values() if one.status != OK)]
+        return ", ".join(dict.fromkeys(filter(None, wrong))) or OK
+
+    def summary(self) -> dict[str, str]:
+        """Status and note of the whole, for a report."""
+        of_values = [f"{name}: {one.note}" for name, one in self.values.items() if one.note]
+        return {"status": self.status, "note": joined(*self.notes, *of_values)}
 
     def write(self, files: list[Path], title: str) -> None:
         """Write the tables, and the picture, if there is one, into the last file.
@@ -53,7 +67,8 @@ class Result:
         for file, columns in zip(files[:-1], self.tables, strict=True):
             write_table(file, columns)
         if self.panels:
-            draw(files[-1], title, self.panels)
+            shown = title if self.status == OK else f"{title} ({self.status})"
+            draw(files[-1], shown, self.panels)
 
 
 class Observable(ABC):

@@ -24,6 +24,7 @@ class ObservedRun:
         samplers: by name, in the order in which they sample. Each has `sample(state, energies, virials,
             centre)`, for what `Engine.observe` lends, and `save` and `load` of what checkpoints keep.
         notes: what the reader should know.
+        doubts: status of observables that something in the run spoils, by their names.
     """
 
     def __init__(self, engine: "Engine", plan: "Plan") -> None:
@@ -36,6 +37,7 @@ class ObservedRun:
         self.volumes: list[float] = []
         self.samplers: dict[str, Any] = {}
         self.notes: list[str] = []
+        self.doubts: dict[str, str] = {}
 
     def sampler(self, name: str, make: Callable[["ObservedRun"], Any]) -> Any:
         """A sampler that several observables share, made for the first."""

@@ -120,5 +120,6 @@ def finish(
     else:
         rows = observations.write(folder, title, plot_format)
         rows += [("note", note) for note in observations.notes]
-        entry |= {"results": rows, "values": observations.values}
+        values = {name: one.entry() for name, one in observations.values.items()}
+        entry |= {"results": rows, "values": values, "observables": observations.summaries}
     return rows, {"observed": {**entry, "notes": observations.notes}}

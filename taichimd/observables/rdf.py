@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from taichimd.io.analysis_files import curves
 from taichimd.io.frames import Frames
+from taichimd.observables.estimators.blocks import PIECES
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.estimators.structure import (
     RadialDistribution,
@@ -14,7 +15,7 @@ from taichimd.observables.estimators.structure import (
     coordination_number,
     radial_distribution,
 )
-from taichimd.observables.numbers import band, entry
+from taichimd.observables.numbers import band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
@@ -43,7 +44,7 @@ class Rdf(RunObservable, TrajectoryObservable):
         self._histogram = RadialHistogram(
             len(run.kinds), len(run.species), plan.r_max, plan.bins, run.engine.precision
         )
-        self._sizes = [len(part) for part in np.array_split(np.arange(plan.samples), plan.blocks)]
+        self._sizes = _sizes(plan.samples, PIECES)
         # Up to the end of each block.
         self._counts: list[NDArray[np.int64]] = []
         run.samplers["radial"] = self
@@ -69,6 +70,11 @@ class Rdf(RunObservable, TrajectoryObservable):
         """Go on from what `save` gave."""
         self._histogram.load(saved)
         self._counts = list(saved["blocks"])
+        # Earlier versions counted in the blocks of the plan.
+        earlier = _sizes(self.run.plan.samples, self.run.plan.blocks)
+        ends = np.cumsum(self._sizes)
+        if len(self._counts) != np.searchsorted(ends, self._histogram.frames, side="right"):
+            self._sizes = earlier
 
     def result(self) -> Result:
         """Of the run; densities are those of the mean volume."""
@@ -89,14 +95,14 @@ class Rdf(RunObservable, TrajectoryObservable):
         """Of all frames."""
         request, species = trajectory.request, trajectory.species
         return _result(
-            pair_distributions(trajectory.frames, species, request.r_max, request.bins, trajectory.blocks)
+            pair_distributions(trajectory.frames, species, request.r_max, request.bins, trajectory.pieces)
         )
 
 
 def pair_distributions(
     frames: Frames, species: list[str], r_max: float, bins: int, blocks: int
 ) -> Distributions:
-    """RDF of b around a for every pair (a, b) of species, errors over blocks of frames."""
+    """RDF of b around a for every pair (a, b) of species, errors from the blocks' autocorrelation."""
     from taichimd.core.runtime import start, ti
     from taichimd.observables.samplers.radial import RadialHistogram
     from taichimd.system.state import Atoms
@@ -121,6 +127,11 @@ def pair_distributions(
     )
 
 
+def _sizes(samples: int, pieces: int) -> list[int]:
+    """Samples of each of so many consecutive pieces, or of fewer if there are fewer samples."""
+    return [len(part) for part in np.array_split(np.arange(samples), min(samples, pieces))]
+
+
 def _normalised(
     counts: NDArray[np.int64],
     sizes: list[int],
@@ -132,7 +143,9 @@ def _normalised(
     """RDFs from counts of `RadialHistogram`, block after block, and the volume of each sample."""
     volume = 1.0 / float(np.mean(1.0 / volumes))
     return {
-        (a, b): radial_distribution(counts[:, i, j], sizes, r_max, int(numbers[i]), int(numbers[j]), volume)
+        (a, b): radial_distribution(
+            counts[:, i, j], sizes, r_max, int(numbers[i]), int(numbers[j]), volume, consecutive=True
+        )
         for i, a in enumerate(species)
         for j, b in enumerate(species)
     }
@@ -154,6 +167,7 @@ def _result(found: Distributions) -> Result:
     columns: dict[str, Array] = {"r_A": first.r}
     result = Result([columns], [], [])
     pairs, around = {}, {}
+    of_bin = f"no error: the place of an extremum, of bins {first.edges[1]:.2g} Å wide"
     for (a, b), rdf in found.items():
         told = "no pair within r_max"
         if shell := _highest_shell(rdf):
@@ -162,11 +176,11 @@ def _result(found: Distributions) -> Result:
             told += f"{near.value:.3g} within {edge:.3g} Å"
             if a <= b:
                 result.values |= {
-                    f"rdf_{a}-{b}_position": entry(rdf.r[top], None, "Å"),
-                    f"rdf_{a}-{b}_height": entry(rdf.g.value[top], rdf.g.error[top], "1"),
-                    f"rdf_{a}-{b}_edge": entry(edge, None, "Å"),
+                    f"rdf_{a}-{b}_position": finding(rdf.r[top], None, "Å", note=of_bin),
+                    f"rdf_{a}-{b}_height": finding(rdf.g.value[top], rdf.g.error[top], "1", note=rdf.g.note),
+                    f"rdf_{a}-{b}_edge": finding(edge, None, "Å", note=of_bin),
                 }
-            result.values[f"n_{b}_around_{a}"] = entry(near.value, near.error, "1")
+            result.values[f"n_{b}_around_{a}"] = finding(near.value, near.error, "1", note=near.note)
         if a <= b:
             pairs[f"{a}-{b}"] = band(rdf.g)
             columns |= {f"g_{a}-{b}": rdf.g.value, f"error_{a}-{b}": rdf.g.error}
@@ -181,5 +195,7 @@ def _result(found: Distributions) -> Result:
         curves(axis, columns["r_A"], pairs, "r (Å)", "g(r)")
         axis.axhline(1.0, color="#555555", linewidth=0.8, linestyle=":", zorder=0.5)
 
+    if note := next(iter(found.values())).g.note:
+        result.notes.append(f"RDF: {note}")
     result.panels += [g, lambda axis: curves(axis, columns["edge_A"], around, "r (Å)", "neighbours within r")]
     return result

@@ -41,6 +41,9 @@ class Request(Settings):
         None, "Units of a LAMMPS dump; default as the file states, else metal"
     )
     elements: types.Elements | None = setting(None, "Elements of the atom types 1, 2, ... of a LAMMPS dump")
+    equilibrate: types.Equilibration | None = setting(
+        None, 'Time at the start to leave out: "5ps"; if not given, it is found from energies and temperature'
+    )
     skip: Frames = setting(0, "Frames at the start to leave out")
     blocks: types.Count | None = setting(None, "Pieces of the run, for errors; default 5")
     plot_format: types.PlotFormat = shared("plot_format")
@@ -65,6 +68,11 @@ class Request(Settings):
     def timestep_ps(self) -> float | None:
         """Of the program that wrote the frames, ps; None: as the file says."""
         return None if self.timestep is None else self.timestep / 1000.0
+
+    @property
+    def equilibrate_ps(self) -> float | None:
+        """At the start to leave out, ps; None: to be found."""
+        return None if self.equilibrate is None else self.equilibrate / 1000.0
 
     @property
     def fit_ps(self) -> tuple[float, float] | None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.molecules import count_formulas, molecules
-from taichimd.observables.numbers import entry
+from taichimd.observables.numbers import finding
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.program.results import Array
@@ -16,6 +16,7 @@ from taichimd.program.results import Array
 if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField
 
+ONE_SAMPLE = "no error: a count of one sample"
 MOST_SHOWN = 7
 """Species in the picture and the summary, the most frequent ones."""
 
@@ -65,8 +66,8 @@ class Species(RunObservable):
             lines[formula] = count, np.zeros(len(count))
             told = f"{count[0]:.0f} at the start, {count[-1]:.0f} at the end, at most {count.max():.0f}"
             result.rows.append((f"species {formula}", told))
-            result.values[f"species_{formula}_first"] = entry(count[0], None, "1")
-            result.values[f"species_{formula}_last"] = entry(count[-1], None, "1")
+            result.values[f"species_{formula}_first"] = finding(count[0], None, "1", note=ONE_SAMPLE)
+            result.values[f"species_{formula}_last"] = finding(count[-1], None, "1", note=ONE_SAMPLE)
         if len(formulas) > MOST_SHOWN:
             result.rows.append(("", f"and {len(formulas) - MOST_SHOWN} rarer species in species.csv"))
         result.panels.append(lambda axis: curves(axis, table["time_ps"], lines, "time (ps)", "molecules"))

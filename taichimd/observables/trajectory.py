@@ -1,18 +1,67 @@
 """A trajectory, for what is to be computed from it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
 from taichimd.io.frames import Frames
+from taichimd.observables.estimators.average import production_start
+from taichimd.observables.estimators.blocks import PIECES
 from taichimd.observables.request import Request
+from taichimd.program.results import Array
 
 BLOCKS = 5
 """Pieces of a run, for errors; fewer if there are not four frames for each."""
 FEWEST = 4
 """Samples for a correlation: a window of two, and two time origins."""
 TWO_ORIGINS = "two time origins to average over"
+
+
+@dataclass(frozen=True)
+class Production:
+    """The frames that averages are over.
+
+    Attributes:
+        method: "equilibrate" or "skip", as the user says; "detected"; or "all": nothing tells.
+        left_out: frames before it, after those of `skip`. frames: those that are used.
+        start_ps: time of its first frame after the first of the file, or None if frames have no times.
+        decided_by: series that it was detected from.
+    """
+
+    method: str
+    left_out: int
+    frames: int
+    start_ps: float | None
+    decided_by: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """For the summary."""
+        where = f"{self.frames:,} frames" if self.start_ps is None else f"from {self.start_ps:g} ps on"
+        if self.method == "equilibrate":
+            return f"{where}, as --equilibrate says"
+        if self.method == "skip":
+            return f"{where}, as --skip says"
+        if self.method == "all":
+            return "all frames"
+        by = ", ".join(self.decided_by)
+        if self.left_out:
+            return f"{where}: the first {self.left_out:,} frames are equilibration (found from {by})"
+        return f"all frames: no equilibration found (from {by})"
+
+
+def _series(frames: Frames) -> dict[str, Array]:
+    """What tells whether a trajectory is stationary, frame by frame; empty if nothing does."""
+    found: dict[str, Array] = {}
+    if frames.energies is not None:
+        found["potential energy"] = frames.energies
+    if frames.velocities is not None:
+        found["temperature"] = np.einsum("fac,fac,a->f", frames.velocities, frames.velocities, frames.masses)
+    volumes = np.abs(np.linalg.det(frames.cells))
+    if frames.pbc.all() and np.ptp(volumes) > 1e-9 * volumes.max():
+        found["volume"] = volumes
+    return found
 
 
 class Trajectory:
@@ -22,7 +71,9 @@ class Trajectory:
         AnalysisError: fewer frames than blocks, or an interval that is not the file's.
 
     Attributes:
-        frames: at equal times. interval: ps between them, None if unknown. blocks: for errors.
+        frames: at equal times. interval: ps between them, None if unknown.
+        blocks: for errors of motion. pieces: for errors of structure.
+        production: which frames averages are over; the others are left out.
         uneven: why they are not at equal times; empty if they are.
         species: symbols, sorted. that_move: those of which some atom is not fixed.
         notes: what the reader should know.
@@ -33,10 +84,13 @@ class Trajectory:
         self.notes: list[str] = []
         self.uneven = ""
         self.interval = self._interval()
+        self.production = self._production()
         n = len(self.frames.positions)
         self.blocks = max(1, min(BLOCKS, n // 4)) if request.blocks is None else request.blocks
         if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
+        # Of structure, whose errors come from the autocorrelation of short pieces.
+        self.pieces = 1 if request.blocks == 1 else min(PIECES, n)
         self.species = sorted(set(frames.symbols.tolist()))
         self.that_move = sorted(set(frames.symbols[~frames.fixed].tolist()))
 
@@ -78,6 +132,37 @@ class Trajectory:
             )
             self.frames = self.frames.only(keep)
         return given if times is None else beat
+
+    def _production(self) -> Production:
+        """Where production begins; drops the frames before it."""
+        frames, request = self.frames, self.request
+        n, given = len(frames.positions), request.equilibrate_ps
+        begin, series = 0, _series(frames)
+        if given is not None:
+            if given > 0.0 and self.interval is None:
+                why = self.uneven or "needs the time between frames, which the file does not say"
+                raise AnalysisError(f"equilibrate = {given:g} ps {why}; leave frames out with --skip")
+            begin = int(np.ceil(given / self.interval - 1e-6)) if self.interval else 0
+            if begin >= n:
+                raise AnalysisError(
+                    f"equilibrate = {given:g} ps leaves none of the {n} frames; choose a shorter time"
+                )
+            method = "equilibrate"
+        elif request.skip:
+            method = "skip"
+        elif n >= FEWEST and series and not self.uneven:
+            begin, method = production_start(list(series.values())), "detected"
+        else:
+            method = "all"
+            if n >= FEWEST:
+                self.notes.append(
+                    "nothing in the file says where production begins (neither energies nor velocities nor a "
+                    "changing volume): all frames are used; leave equilibration out with --equilibrate 5ps"
+                )
+        self.frames = frames.only(np.arange(n) >= begin)
+        decided_by = tuple(series) if method == "detected" else ()
+        start = None if self.interval is None else begin * self.interval
+        return Production(method, begin, n - begin, start, decided_by)
 
     def length(self) -> str:
         """For the summary."""

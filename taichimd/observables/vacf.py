@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import PS, THZ
 from taichimd.io.analysis_files import curves
+from taichimd.observables.estimators.blocks import with_note
 from taichimd.observables.estimators.motion import (
+    LINE_WIDTH,
     DensityOfStates,
     density_of_states,
+    joint_note,
     spectrum,
     velocity_autocorrelation,
 )
 from taichimd.observables.estimators.series import Mean, mean_of, running_integral
 from taichimd.observables.motion import Motion, missing_motion, relative
-from taichimd.observables.numbers import band, entry
+from taichimd.observables.numbers import OK, band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
@@ -25,6 +28,8 @@ from taichimd.program.results import Array
 if TYPE_CHECKING:
     from taichimd.observables.plan import Plan
 
+FOLDED = "may be folded back"
+"""Status of a peak of vibrations that may be faster than the samples show."""
 _FOLDED = 0.1
 """States in the last tenth of the frequencies, relative to as many evenly spread: more may be folded back."""
 
@@ -105,21 +110,28 @@ def _result(
         advice: how to take samples more often.
     """
     lags = next(iter(correlations.values())).shape[1] - 1
+    width = LINE_WIDTH / (lags * interval)
     f = next(iter(found.values())).frequency / THZ
     table: dict[str, Array] = {"time_ps": interval * np.arange(lags + 1.0)}
     spectra: dict[str, Array] = {"frequency_THz": f}
     result, lines, bands = Result([table, spectra], [], []), {}, {}
+    folded = [name for name, dos in found.items() if _folds(dos)]
+    noted: dict[str, list[str]] = {}
     for name, dos in found.items():
         density = Mean(dos.density.value * THZ, dos.density.error * THZ, dos.density.samples)
+        noted.setdefault(dos.density.note, []).append(name)
         spectra |= {f"dos_{name}_per_THz": density.value, f"error_{name}_per_THz": density.error}
         bands[name] = band(density)
         top = int(density.value.argmax())
         total = running_integral(density.value, f[1])[-1]
         result.rows.append((f"DOS {name}", f"highest at {f[top]:.3g} THz, integral {total:.6g}"))
-        result.values[f"dos_{name}_position"] = entry(f[top], None, "THz")
+        status = FOLDED if name in folded else OK
+        result.values[f"dos_{name}_position"] = finding(f[top], None, "THz", status, _resolved(width))
         if name in correlations:
             correlation = correlations[name].sum(axis=2)
-            relative_to_first = mean_of(correlation / correlation[:, :1].mean())
+            relative_to_first = with_note(
+                mean_of(correlation / correlation[:, :1].mean()), joint_note(correlation)
+            )
             table |= {f"vacf_{name}": relative_to_first.value, f"error_{name}": relative_to_first.error}
             lines[name] = band(relative_to_first)
     # The picture ends where the spectrum does, not where the spacing of the frames would let it.
@@ -129,14 +141,20 @@ def _result(
         lambda axis: curves(axis, table["time_ps"], lines, "time (ps)", "velocity autocorrelation"),
         lambda axis: curves(axis, f, bands, "frequency (THz)", "density of states (1/THz)", end),
     ]
-    reach = f"lines {1 / (lags * interval):.2g} THz wide; faster than {f[-1]:.3g} THz folds back"
+    reach = f"lines {width:.2g} THz wide; faster than {f[-1]:.3g} THz folds back"
     result.rows.append(("", reach))
-    if folded := [name for name, dos in found.items() if _folds(dos)]:
+    result.notes += [f"VACF and DOS {', '.join(names)}: {note}" for note, names in noted.items() if note]
+    if folded:
         result.notes.append(
             f"DOS {', '.join(folded)}: states reach {f[-1]:.3g} THz, where the spacing of the samples folds "
             f"faster ones back: peaks may not be where they seem; {advice}"
         )
     return result
+
+
+def _resolved(width: float) -> str:
+    """What a place of a peak has instead of an error."""
+    return f"no error: the place of a maximum, of lines {width:.2g} THz wide"
 
 
 def _folds(dos: DensityOfStates) -> bool:

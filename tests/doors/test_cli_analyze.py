@@ -1,5 +1,7 @@
 """`taichimd analyze`: right numbers from files, and one line for every mistake."""
 
+import csv
+import json
 import re
 from pathlib import Path
 
@@ -8,12 +10,13 @@ import numpy as np
 import pytest
 from ase import Atoms, units
 from ase.build import bulk
+from ase.calculators.singlepoint import SinglePointCalculator
 from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
 from taichimd.io.analysis_files import read_table
 from taichimd.observables.estimators.series import Mean
-from taichimd.observables.numbers import plus_minus
+from taichimd.observables.numbers import finding, never_negative, plus_minus
 
 pytestmark = pytest.mark.runtime("taichi")
 
@@ -61,7 +64,8 @@ def test_everything_from_one_file(call, folder):
     assert len(out.splitlines()) < 24
     results = folder / "taichimd-analysis"
     assert sorted(f.name for f in results.iterdir()) == [
-        "dos.csv", "msd.csv", "msd.png", "rdf.csv", "rdf.png", "vacf.csv", "vacf.png",
+        "analysis.csv", "analysis.json", "dos.csv", "msd.csv", "msd.png", "rdf.csv", "rdf.png", "vacf.csv",
+        "vacf.png",
     ]  # fmt: skip
     rdf = read_table(results / "rdf.csv")
     for name, number in (("n_Si_around_C", 4), ("n_C_around_Si", 4), ("n_C_around_C", 0)):
@@ -92,7 +96,7 @@ def test_diffusion_of_wrapped_brownian_motion(call, folder):
     # 0.5 Å²/ps are 5e-5 cm²/s; without the drift of the centre of mass, 59/60 of it.
     assert abs(float(value) - 5 * 59 / 60) < 6 * float(error) < 1
     assert "slope from 1 to 4 ps" in out
-    assert sorted(f.name for f in (folder / "o").iterdir()) == ["msd.csv", "msd.png"]
+    assert sorted(f.name for f in (folder / "o").glob("msd*")) == ["msd.csv", "msd.png"]
 
 
 def test_folded_atoms_without_their_cell_are_suspected(call):
@@ -154,7 +158,7 @@ def test_bonds_of_a_length(call, folder):
     assert "C around C" not in out
     assert "RDF" not in out
     results = folder / "taichimd-analysis"
-    assert sorted(f.name for f in results.iterdir()) == ["angles.csv", "angles.png", "coordination.csv"]
+    assert sorted(f.name for f in results.glob("[!a]*")) == ["coordination.csv"]
     angles = read_table(results / "angles.csv")
     density = angles["p_C-Si-C_per_deg"]
     assert density.sum() == pytest.approx(1.0)
@@ -259,7 +263,9 @@ def test_pictures_have_the_format_that_was_asked_for(call, folder, plot_format, 
     save(frames(12))
     assert call(f"analyze t.extxyz --plot-format {plot_format} --output o")[0] == 0
     names = {kind: folder / "o" / f"{kind}.{plot_format}" for kind in ("rdf", "msd", "vacf")}
-    assert {path for path in (folder / "o").iterdir() if path.suffix != ".csv"} == set(names.values())
+    assert {path for path in (folder / "o").iterdir() if path.suffix not in (".csv", ".json")} == set(
+        names.values()
+    )
     assert all(path.read_bytes().startswith(first) for path in names.values())
 
 
@@ -453,3 +459,105 @@ def test_atoms_that_stay_near_their_places_do_not_diffuse(call):
     save(frames(400))
     out = " ".join(call("analyze t.extxyz --msd")[1].split())
     assert "(NOT DIFFUSIVE: atoms stay near their places; in a solid the slope means nothing)" in out
+
+
+def test_what_a_person_is_told_the_record_has_too(call, monkeypatch):
+    """A solid's D is no D: on the terminal, in both records, in the picture; a negative one has no value."""
+    save(frames(400))
+    (axis,), out = drawn(monkeypatch, call, "--msd --window 1ps --blocks 2 --equilibrate 0fs")
+    report = json.loads(Path("taichimd-analysis/analysis.json").read_text())
+    with open("taichimd-analysis/analysis.csv") as file:
+        rows = {row["name"]: row for row in csv.DictReader(file)}
+    legend = [text.get_text() for text in axis.get_legend().get_texts()]
+    for name, one in report["values"].items():
+        assert one["status"] == "not diffusive"
+        assert "atoms stay near their places; in a solid the slope means nothing" in one["note"]
+        assert one["value"] is None or one["value"] > 0
+        row = rows[name]
+        assert (row["status"], row["note"], row["unit"]) == (one["status"], one["note"], one["unit"])
+        assert row["value"] == ("" if one["value"] is None else repr(one["value"]))
+        assert any(text.endswith("(not diffusive)") for text in legend if text.startswith(name[2:] + ":"))
+    assert out.count("NOT DIFFUSIVE") == 2
+    assert report["observables"]["msd"]["status"] == "not diffusive"
+
+
+def test_a_shrinking_displacement_has_no_diffusion_coefficient(call):
+    """Two atoms that return to where they were: the slope is below zero, and said."""
+    images = []
+    for k in range(100):
+        atoms = Atoms("Ar2", positions=[[2, 2, 2], [6, 6, 6.0]], cell=[9, 9, 9], pbc=True)
+        atoms.positions[0, 0] += np.sin(2 * np.pi * k / 20)
+        images.append(atoms)
+    save(images)
+    out = " ".join(
+        call("analyze t.extxyz --msd --interval 10fs --window 200fs --fit 100fs,200fs --blocks 4")[1].split()
+    )
+    one = json.loads(Path("taichimd-analysis/analysis.json").read_text())["values"]["D_Ar"]
+    assert (one["value"], one["error"], one["status"]) == (None, None, "not diffusive")
+    assert re.search(r"-\S+( ± \S+)? cm²/s was found, and it cannot be negative", one["note"])
+    assert "D Ar no value, slope from 0.1 to 0.2 ps (NOT DIFFUSIVE: " in out
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "expected", "status", "words"),
+    [
+        (5.0, 1.0, 5.0, "ok", ""),
+        (5.0, np.nan, 5.0, "ok", ""),
+        (1.0, 1.0, 1.0, "zero within error", "1.0 ± 1.0 Pa s does not differ from zero by more than 2"),
+        (-1.0, 1.0, -1.0, "zero within error", "-1.0 ± 1.0 Pa s does not differ from zero"),
+        (-5.0, 1.0, None, "no value", "-5.0 ± 1.0 Pa s was found, and it cannot be negative"),
+        (-5.0, np.nan, None, "no value", "-5 Pa s was found, and it cannot be negative"),
+        (np.nan, np.nan, None, "no value", ""),
+    ],
+)
+def test_what_nature_has_above_zero(value, error, expected, status, words):
+    one = never_negative(finding(value, error, "Pa s"))
+    assert (one.value, one.status) == (expected, status)
+    assert one.note.startswith(words)
+    assert (one.error is None) == (expected is None or np.isnan(error))
+
+
+def heated(count=200):
+    """A record whose first quarter is hotter and a little larger, in its numbers alone."""
+    rng = np.random.default_rng(0)
+    images = frames(count)
+    for k, atoms in enumerate(images):
+        energy = -10.0 + 0.1 * rng.normal() + (5.0 if k < count // 4 else 0.0)
+        atoms.set_velocities(rng.normal(size=(8, 3)) * (2.0 if k < count // 4 else 1.0))
+        atoms.calc = SinglePointCalculator(atoms, energy=energy)
+    return images
+
+
+@pytest.mark.parametrize(
+    ("options", "method", "left_out"),
+    [
+        ("", "detected", 50),
+        ("--equilibrate 0.8ps", "equilibrate", 80),
+        ("--equilibrate 0fs", "equilibrate", 0),
+        ("--skip 30", "skip", 0),
+    ],
+)
+def test_where_production_begins_is_found_or_given(call, options, method, left_out):
+    save(heated())
+    code, out, _ = call(f"analyze t.extxyz --rdf {options}")
+    assert code == 0
+    production = json.loads(Path("taichimd-analysis/analysis.json").read_text())["production"]
+    assert production["method"] == method
+    assert abs(production["left_out"] - left_out) <= (2 if method == "detected" else 0)
+    assert production["frames"] == 200 - production["left_out"] - 30 * (method == "skip")
+    if method == "detected":
+        assert production["decided_by"] == ["potential energy", "temperature"]
+        assert "frames are equilibration (found from potential energy, temperature)" in " ".join(out.split())
+
+
+def test_a_file_that_tells_nothing_of_equilibration_is_used_whole(call):
+    save(frames(40, velocities=False))
+    out = " ".join(call("analyze t.extxyz --msd")[1].split())
+    assert "production all frames" in out
+    assert "nothing in the file says where production begins" in out
+    assert "leave equilibration out with --equilibrate" in out
+    code, _, err = call("analyze t.extxyz --msd --equilibrate 1ns --overwrite")
+    assert (code, err.count("\n")) == (2, 1)
+    assert "equilibrate = 1000 ps leaves none of the 40 frames" in err
+    save(frames(40, times=False))
+    assert "needs the time between frames" in call("analyze t.extxyz --rdf --equilibrate 1ps --output b")[2]

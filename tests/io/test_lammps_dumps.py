@@ -11,7 +11,6 @@ from dumps import dump_text, walk
 
 from taichimd.errors import StructureError
 from taichimd.io.frames import read_frames
-from taichimd.io.lammps_dump import read_dump
 
 pytestmark = pytest.mark.runtime("taichi")
 
@@ -196,24 +195,3 @@ def test_options_of_dumps_are_refused_for_other_files():
         read_frames("a.xyz", elements=("Ar",))
     with pytest.raises(StructureError, match=r"timestep: a\.xyz does not number its frames by steps"):
         read_frames("a.xyz", timestep=0.001)
-
-
-@pytest.mark.parametrize("frame", [0, 7, 29, -1, -30])
-def test_a_frame_to_start_from(frame):
-    velocities = 1e-3 * X
-    header = "ITEM: UNITS\nreal\n"
-    columns = "id element x y z ix iy iz vx vy vz"
-    save(dump_text(X, BOX, STEPS, columns, header, velocities=velocities))
-    atoms, notes = read_dump(Path("a.dump"), frame)
-    assert notes == []
-    np.testing.assert_allclose(atoms.positions, X[frame], atol=1e-9)
-    np.testing.assert_allclose(atoms.get_velocities(), velocities[frame] / units.fs, rtol=1e-12)
-    assert atoms.get_chemical_symbols() == ["Ar"] * 20
-    assert not atoms.has("masses")
-
-
-@pytest.mark.parametrize("frame", [30, -31])
-def test_a_frame_that_is_not_there(frame):
-    save(dump_text(X, BOX, STEPS))
-    with pytest.raises(StructureError, match=rf"has 30 frames; from_frame = {frame}: expected -30 to 29"):
-        read_dump(Path("a.dump"), frame)

@@ -1,5 +1,7 @@
 """Bond angles and coordination numbers of crystals that are known exactly, in any cell."""
 
+import re
+
 import numpy as np
 import pytest
 from ase import Atoms
@@ -97,20 +99,34 @@ def test_images_in_a_cell_smaller_than_the_bond():
 
 
 def test_errors_are_the_scatter_of_blocks(silica):
-    """Half of the frames with one oxygen taken far from its place: means and errors are those by hand."""
+    """Half of the frames with one oxygen taken far from its place: means and errors are those by hand.
+
+    In turn at random the frames are independent; one half after the other they are not, so there is no error.
+    """
     lattice = build_lattice("silica", 2)
     moved = lattice.copy()
     moved.positions[lattice.numbers == 8, 2] += np.r_[1.2, np.zeros(127)]
     lost = np.bincount(neighbor_list("i", moved, 2.0), minlength=192)[lattice.numbers == 14].mean()
     assert lost < 4
-    frames = [lattice.positions] * 2 + [moved.positions] * 2
-    found = bond_structure(
-        lattice.get_chemical_symbols(), frames, [lattice.cell[:]] * 4, lattice.pbc, 2.0, blocks=2
+
+    def coordination(is_moved):
+        frames = [moved.positions if one else lattice.positions for one in is_moved]
+        found = bond_structure(
+            lattice.get_chemical_symbols(), frames, [lattice.cell[:]] * 40, lattice.pbc, 2.0, blocks=40
+        )
+        return found.coordination["Si", "O"].mean
+
+    halves = np.arange(40) >= 20
+    around = coordination(np.random.default_rng(0).permutation(halves))
+    assert around.value == pytest.approx((4 + lost) / 2)
+    assert around.error == pytest.approx((4 - lost) / 2 / np.sqrt(39), rel=0.3)
+    assert around.note == ""
+    around = coordination(halves)
+    assert around.value == pytest.approx((4 + lost) / 2)
+    assert np.isnan(around.error)
+    assert re.fullmatch(
+        r"no error: the record holds [2-4]\.\d independent samples, fewer than 10", around.note
     )
-    around = found.coordination["Si", "O"]
-    assert around.mean.value == pytest.approx((4 + lost) / 2)
-    assert around.mean.error == pytest.approx((4 - lost) / 2)
-    assert around.mean.samples == 2
 
 
 def test_angles_that_only_one_block_has_are_still_a_distribution():

@@ -7,9 +7,11 @@ from scipy.integrate import trapezoid
 
 from taichimd.core.errors import AnalysisError
 from taichimd.observables.estimators.motion import (
+    LINE_WIDTH,
     density_of_states,
     diffusion_from_msd,
     fit_diffusion,
+    spectrum,
     velocity_autocorrelation,
 )
 
@@ -121,6 +123,51 @@ def test_oscillators_show_as_lines_of_the_right_place_height_and_sum():
     assert g.min() > -0.03 * g.max()
     wide = f[low][g[low] > 0.5 * g.max()]
     assert np.ptp(wide) < 0.25
+
+
+def test_a_line_leaks_nothing_negative_and_stays_where_it_is():
+    """An exact spectrum: lines of 5 and 9.7 THz, in a ratio of 2 to 1."""
+    dt, lags, atoms = 0.01, 200, 4
+    t = dt * np.arange(lags + 1)
+    correlation = (2.0 * np.cos(2 * np.pi * 5.0 * t) + np.cos(2 * np.pi * 9.7 * t)) / 3.0
+    found = spectrum(np.array([correlation, correlation]), atoms, dt)
+    density, f = found.density.value, found.frequency
+    assert density.min() > -1e-12
+    # Hann's window leaks -0.1 of a line of this height to where no state is.
+    assert density[f < 2.0].max() < 1e-4 * density.max()
+    assert trapezoid(density, f) == pytest.approx(3 * atoms, rel=1e-12)
+    assert trapezoid(density[f < 7.4], f[f < 7.4]) == pytest.approx(2 * atoms, rel=1e-3)
+    assert f[density.argmax()] == pytest.approx(5.0, abs=0.5 * f[1])
+    upper = f > 7.4
+    assert f[upper][density[upper].argmax()] == pytest.approx(9.7, abs=0.51 * f[1])
+    # Of one line, exactly: (sin x / x)^4 about it, of the stated width.
+    alone = spectrum(np.cos(2 * np.pi * 12.5 * t)[None], atoms, dt)
+    x = np.pi * (alone.frequency - 12.5) * t[-1] / 2
+    shape = np.sinc(x / np.pi) ** 4
+    np.testing.assert_allclose(alone.density.value, alone.density.value.max() * shape, atol=2e-3)
+    half = 12.5 + 0.5 * LINE_WIDTH / t[-1]
+    assert np.sinc((half - 12.5) * t[-1] / 2) ** 4 == pytest.approx(0.5, abs=1e-3)
+
+
+def test_a_spectrum_of_a_short_record_has_no_error_but_a_sentence():
+    t = 0.01 * np.arange(101)
+    three = np.cos(2 * np.pi * 5.0 * t)[None] * np.array([[1.0], [1.1], [0.9]])
+    found = spectrum(three, 1, 0.01)
+    assert np.isnan(found.density.error).all()
+    assert found.density.note == "no error: the record is 6.0 correlation times long, shorter than 10"
+    # One that forgets itself in a tenth of the window is long enough.
+    damped = spectrum(three * np.exp(-t / 0.05), 1, 0.01)
+    assert np.isfinite(damped.density.error).all()
+    assert damped.density.note.startswith("the error is from 3 blocks")
+
+
+def test_a_diffusion_that_drifts_has_no_error():
+    t = np.arange(21.0)
+    squares = t[None, :, None] * (1.0 + np.arange(5.0))[:, None, None] * np.ones(3)
+    found = fit_diffusion(squares, 1.0)
+    assert found.mean.value == pytest.approx(1.5)
+    assert np.isnan(found.mean.error)
+    assert "follow a trend" in found.mean.note
 
 
 def test_density_of_states_of_a_decaying_correlation_and_its_error():

@@ -62,7 +62,7 @@ def test_a_run_observes_what_analyze_finds_in_its_trajectory(call):
     assert (code, err) == (0, "")
     assert "kappa" in out
     assert "viscosity" in out
-    assert call("analyze o/trajectory.extxyz --output a --backend cpu")[0] == 0
+    assert call("analyze o/trajectory.extxyz --equilibrate 0fs --output a --backend cpu")[0] == 0
     for name in ("rdf.csv", "msd.csv", "vacf.csv", "dos.csv"):
         found, expected = read_table(Path(f"o/{name}")), read_table(Path(f"a/{name}"))
         assert list(found) == list(expected)

@@ -42,7 +42,7 @@ def test_distances_in_a_cell_that_shrinks_count_with_its_volumes(call, cut):
         assert call(run + "--steps 300")[0] == (143 if cut else 0)
     if cut:
         assert call("run --restart o/checkpoint.npz")[0] == 0
-    assert call("analyze o/trajectory.extxyz --rdf --output a --backend cpu")[0] == 0
+    assert call("analyze o/trajectory.extxyz --rdf --equilibrate 0fs --output a --backend cpu")[0] == 0
     found, expected = read_table(Path("o/rdf.csv")), read_table(Path("a/rdf.csv"))
     for name in expected:
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-6, atol=1e-7, err_msg=name)
@@ -62,6 +62,6 @@ def test_a_free_flight_is_longer_than_what_is_expected_of_liquids(call):
     assert call(run + "--observe-window 14.4ps")[0] == 0
     found = read_table(Path("o/msd.csv"))["msd_Ar_A2"]
     assert found.max() > 100.0**2
-    analyze = "analyze o/trajectory.extxyz --msd --blocks 1 --output a --backend cpu "
+    analyze = "analyze o/trajectory.extxyz --msd --blocks 1 --equilibrate 0fs --output a --backend cpu "
     assert call(analyze + "--window 14.4ps")[0] == 0
     np.testing.assert_allclose(found, read_table(Path("a/msd.csv"))["msd_Ar_A2"], rtol=1e-6, atol=1e-5)

@@ -95,7 +95,10 @@ def test_a_run_counts_its_molecules_and_a_restart_goes_on(call, monkeypatch):
     assert [set(table[name]) for name in ("H2O", "H2", "O2")] == [{4.0}, {2.0}, {1.0}]
     np.testing.assert_allclose(table["time_ps"], 0.0005 * np.arange(9), atol=1e-12)
     report = json.load(open("whole/run.json"))["observed"]
-    assert report["values"]["species_H2O_last"] == {"value": 4.0, "error": None, "unit": "1"}
+    assert report["values"]["species_H2O_last"] == {
+        "value": 4.0, "error": None, "unit": "1", "status": "ok", "note": "no error: a count of one sample",
+    }  # fmt: skip
+    assert report["observables"]["species"]["status"] == "ok"
     assert report["plan"]["bond_order"] == 0.3
     plain = Observations.sample
 

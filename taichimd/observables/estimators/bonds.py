@@ -15,8 +15,9 @@ from ase.cell import Cell
 from ase.neighborlist import neighbor_list
 
 from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.blocks import consecutive_mean
 from taichimd.observables.estimators.green_kubo import positive
-from taichimd.observables.estimators.series import Array, Mean, finite, mean_of
+from taichimd.observables.estimators.series import Array, Mean, finite
 from taichimd.observables.estimators.structure import count_angles, mean_neighbours
 
 MOST_BONDS = 300
@@ -68,8 +69,8 @@ def bond_structure(
         pbc: (3,) whether a direction is periodic.
         length: angstrom; atoms closer than that are bonded.
         bins: of the angles, of equal width, 0 to 180 degrees.
-        blocks: pieces of the trajectory, for standard errors. They say how far frames of this trajectory
-            scatter; another sample of a glass may differ by more.
+        blocks: pieces of the trajectory, for standard errors from their autocorrelation (`consecutive_mean`).
+            They say how far frames of this trajectory scatter; another sample of a glass may differ by more.
 
     Raises:
         AnalysisError: shapes that do not fit, a length not above zero, more blocks than frames, numbers that
@@ -111,8 +112,9 @@ def bond_structure(
                 for b in species:
                     each = np.bincount(i[mine & is_end[b]], minlength=len(names))[names == c]
                     numbers[c, b][block].update(each.tolist())
-    # A block without a triple says nothing of its angles.
-    there = {triple: counts[counts.any(axis=1)] for triple, counts in angles.items() if counts.any()}
+    lengths = np.array([len(part) for part in np.array_split(np.arange(len(x)), blocks)], np.float64)
+    # Of a frame, so that blocks of other lengths do not seem to scatter.
+    there = {triple: counts / lengths[:, None] for triple, counts in angles.items() if counts.any()}
     if not there:
         raise AnalysisError(f"no atom has two bonds shorter than {length:g} Å; take a longer bond length")
     width, most = 180.0 / bins, max(max(block) for found in numbers.values() for block in found)
@@ -121,7 +123,7 @@ def bond_structure(
         length=float(length),
         angle=middle,
         angles={
-            triple: mean_of(counts / (counts.sum(axis=1, keepdims=True) * width))
+            triple: consecutive_mean(counts / (counts.sum(axis=1).mean() * width))
             for triple, counts in there.items()
         },
         coordination={pair: _coordination(found, most) for pair, found in numbers.items()},
@@ -132,7 +134,7 @@ def _coordination(blocks: list[Counter[int]], most: int) -> Coordination:
     """From numbers of atoms by their number of neighbours, block by block."""
     table = np.array([[found[k] for k in range(most + 1)] for found in blocks], np.float64)
     fractions = table / table.sum(axis=1, keepdims=True)
-    return Coordination(mean_of(fractions @ np.arange(most + 1.0)), mean_of(fractions))
+    return Coordination(consecutive_mean(fractions @ np.arange(most + 1.0)), consecutive_mean(fractions))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.blocks import block_note, with_note
 from taichimd.observables.estimators.series import (
     Array,
     Mean,
@@ -145,13 +146,16 @@ def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float,
     integral = factor * np.array([running_integral(c, dt) for c in correlation])
     across = integral.mean(axis=2)
     rows, quarter = _rows(time, plateau), max(1, len(time) // 4)
+    of_samples = across[:, rows].mean(axis=1)
+    # Pieces of runs follow each other; whole runs may be in any order, and have no trend.
+    note = block_note(of_samples)
     return GreenKubo(
         time=time,
         correlation=mean_of(correlation),
         running=mean_of(integral),
         running_mean=mean_of(across),
-        channels=mean_of(integral[:, rows].mean(axis=1)),
-        mean=mean_of(across[:, rows].mean(axis=1)),
+        channels=with_note(mean_of(integral[:, rows].mean(axis=1)), note),
+        mean=with_note(mean_of(of_samples), note),
         plateau=(float(plateau[0]), float(plateau[1])),
         gain=mean_of(across[:, -quarter:].mean(axis=1) - across[:, -2 * quarter : -quarter].mean(axis=1)),
     )

@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.average import MIN_INDEPENDENT
+from taichimd.observables.estimators.blocks import block_note, with_note
 from taichimd.observables.estimators.green_kubo import positive
 from taichimd.observables.estimators.series import Array, Mean, autocorrelation, check_window, finite, mean_of
 
 BALLISTIC = 2.0**1.5
 """Growth of the displacement in twice the time that counts as ballistic: 4 in free flight, 2 in diffusion."""
+LINE_WIDTH = 1.276
+"""Full width at half maximum of a line of the density of states, times the window."""
 _CHUNK = 2_000_000
 """Numbers that one FFT takes at a time, so that memory does not grow with the atoms."""
 
@@ -158,12 +162,13 @@ def fit_diffusion(squares: Array, dt: float, fit: tuple[float, float] | None = N
         )
     t = time[a : b + 1] - time[a : b + 1].mean()
     slopes = np.einsum("t,stc->sc", t, msd[:, a : b + 1]) / (t @ t)
+    note = block_note(slopes.mean(axis=1))
     return Diffusion(
         time=time,
-        msd=mean_of(msd),
-        total=mean_of(msd.sum(axis=2)),
-        components=mean_of(0.5 * slopes),
-        mean=mean_of(0.5 * slopes.mean(axis=1)),
+        msd=with_note(mean_of(msd), note),
+        total=with_note(mean_of(msd.sum(axis=2)), note),
+        components=with_note(mean_of(0.5 * slopes), note),
+        mean=with_note(mean_of(0.5 * slopes.mean(axis=1)), note),
         fit=(float(time[a]), float(time[b])),
         diffusive=diffusive,
     )
@@ -205,9 +210,10 @@ def density_of_states(
 ) -> DensityOfStates:
     """Vibrational density of states: cosine transform of the mass-weighted velocity autocorrelation.
 
-    J. M. Dickey and A. Paskin, Phys. Rev. 188, 1407 (1969). The correlation is multiplied by a Hann window,
-    cos^2(pi t / 2T), which makes lines 1/T wide instead of wiggly. Frequencies reach up to 1/(2 dt); faster
-    vibrations fold back.
+    J. M. Dickey and A. Paskin, Phys. Rev. 188, 1407 (1969). The correlation is multiplied by the window of
+    E. Parzen, Technometrics 3, 167 (1961), which makes lines 1.3/T wide (`LINE_WIDTH`). Its transform,
+    (sin x / x)^4, is nowhere negative, so that a line leaks no negative density to other frequencies.
+    Frequencies reach up to 1/(2 dt); faster vibrations fold back.
 
     Args:
         velocities: (frames, atoms, 3).
@@ -241,11 +247,37 @@ def spectrum(correlations: Array, n_atoms: int, dt: float) -> DensityOfStates:
     lags = correlation.shape[1] - 1
     if not (correlation[:, 0] > 0).all():
         raise AnalysisError("atoms at rest have no density of states")
-    normalised = correlation / correlation[:, :1] * np.cos(np.pi * np.arange(lags + 1) / (2 * lags)) ** 2
+    normalised = correlation / correlation[:, :1] * parzen(lags)
     # Real part of the FFT of the even continuation; its trapezoid sum is 3N exactly.
     even = np.concatenate([normalised, normalised[:, -2:0:-1]], axis=1)
     density = 3 * n_atoms * 2.0 * dt * np.fft.rfft(even, axis=1).real
-    return DensityOfStates(np.arange(lags + 1) / (2.0 * lags * dt), mean_of(density))
+    note = joint_note(correlation)
+    return DensityOfStates(np.arange(lags + 1) / (2.0 * lags * dt), with_note(mean_of(density), note))
+
+
+def parzen(lags: int) -> Array:
+    """Parzen's window at the lags 0 to `lags`, where it ends: 1 at 0, and of a transform above zero."""
+    x = np.arange(lags + 1) / lags
+    return np.where(x <= 0.5, 1.0 - 6.0 * x**2 * (1.0 - x), 2.0 * (1.0 - x) ** 3)
+
+
+def joint_note(correlations: Array) -> str:
+    """Why velocity autocorrelations of consecutive blocks give no error; "" if they do.
+
+    The record must be ten correlation times long, 2 times the integral of the square of the normalised
+    autocorrelation: R. Zwanzig and N. K. Ailawadi, Phys. Rev. 182, 280 (1969). A block is taken to be two
+    windows long.
+
+    Args:
+        correlations: (blocks, m).
+    """
+    blocks, lags = len(correlations), correlations.shape[1] - 1
+    mean = correlations.mean(axis=0) / correlations[:, 0].mean()
+    time = 2.0 * (np.sum(mean**2) - 0.5 * (mean[0] ** 2 + mean[-1] ** 2))
+    lengths = 2.0 * lags * blocks / max(time, 1e-300)
+    if blocks > 1 and round(lengths) < MIN_INDEPENDENT:
+        return f"no error: the record is {lengths:.1f} correlation times long, shorter than {MIN_INDEPENDENT}"
+    return block_note(correlations[:, 0])
 
 
 def unwrapped(positions: Any, cells: Any, pbc: Any) -> tuple[Array, int]:

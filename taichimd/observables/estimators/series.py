@@ -25,11 +25,13 @@ class Mean:
         error: standard error of it, same shape; NaN if there was one sample.
         samples: independent samples it was taken from. (value - truth) / error follows Student's t
             distribution with samples - 1 degrees of freedom, wider than a normal one if there are few.
+        note: why there is no error, or what is wrong with it; "" if nothing is.
     """
 
     value: Any
     error: Any
     samples: int
+    note: str = ""
 
 
 def mean_of(samples: Array) -> Mean:

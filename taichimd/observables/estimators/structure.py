@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.blocks import consecutive_mean
 from taichimd.observables.estimators.green_kubo import positive
 from taichimd.observables.estimators.series import Array, Mean, finite, mean_of
 
@@ -71,7 +72,7 @@ def mean_neighbours(vectors: Array, pbc: Any, positions: Array, radius: float) -
 
 
 def radial_distribution(
-    counts: Any, frames: Any, r_max: float, n_a: int, n_b: int, volume: float
+    counts: Any, frames: Any, r_max: float, n_a: int, n_b: int, volume: float, consecutive: bool = False
 ) -> RadialDistribution:
     """Normalise histograms of distances: g(r) = V counts / (frames N_a N_b shell volume).
 
@@ -86,6 +87,8 @@ def radial_distribution(
         n_a: number of atoms a.
         n_b: number of atoms b.
         volume: angstrom^3; of a cell that changes, 1 / (mean of 1/V).
+        consecutive: whether the samples follow each other in one run, so that their autocorrelation counts;
+            else they are independent.
 
     Raises:
         AnalysisError: a number that must be above zero is not.
@@ -98,11 +101,12 @@ def radial_distribution(
     shells = 4.0 / 3.0 * np.pi * np.diff(edges**3)
     around = table / (per_sample[:, None] * n_a)
     within = np.concatenate([np.zeros((len(table), 1)), np.cumsum(around, axis=1)], axis=1)
+    mean = consecutive_mean if consecutive else mean_of
     return RadialDistribution(
         r=0.5 * (edges[1:] + edges[:-1]),
-        g=mean_of(around * volume / (n_b * shells)),
+        g=mean(around * volume / (n_b * shells)),
         edges=edges,
-        coordination=mean_of(within),
+        coordination=mean(within),
     )
 
 
@@ -116,7 +120,7 @@ def coordination_number(found: RadialDistribution, radius: float) -> Mean:
         raise AnalysisError(f"radius {radius:g} Å: expected above 0 and at most {found.edges[-1]:g} Å")
     n = found.coordination
     value, error = (float(np.interp(radius, found.edges, column)) for column in (n.value, n.error))
-    return Mean(value, error, n.samples)
+    return Mean(value, error, n.samples, n.note)
 
 
 def count_angles(
