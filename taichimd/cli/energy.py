@@ -43,13 +43,14 @@ def energy(
 
     from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
-    from taichimd.io.structures import read_noted
+    from taichimd.io.structures import read_noted, unused_charges
     from taichimd.program.energy_terms import EnergyTerms
     from taichimd.program.engine import Engine
     from taichimd.program.results import require_finite
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     atoms, notes = read_noted(structure, units=input_units, atom_style=atom_style)
+    notes += unused_charges(atoms)
     forcefield = load_forcefield(parse_potential(potential))
     for remark in notes + forcefield.remarks_on_time(len(atoms), 1, backend):
         say(f"note: {remark}", err=True)

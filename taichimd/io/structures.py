@@ -13,10 +13,11 @@ from taichimd.io.cif import is_cif, read_cif
 from taichimd.io.dump_structure import is_dump, read_dump_frame
 from taichimd.io.elements import isotopes_told
 from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
-from taichimd.io.other_formats import check_occupancies, format_of, read_other
+from taichimd.io.other_formats import format_of, read_other
 from taichimd.io.pdb import is_pdb, read_pdb
 from taichimd.io.xyz import VELOCITIES, is_xyz, read_xyz
 from taichimd.program.results import Array
+from taichimd.system.checks import check_occupancies
 from taichimd.system.constraints import moving_fixed
 
 _WITH_VELOCITIES = (".xyz", ".extxyz")
@@ -251,16 +252,18 @@ def remarks(atoms: Atoms) -> list[str]:
     Raises:
         SettingsError: constraints other than fixed atoms.
     """
-    notes = moving_fixed(atoms)
+    notes = moving_fixed(atoms) + unused_charges(atoms)
     for name in VELOCITIES:
         if atoms.has(name) and not atoms.has("momenta"):
             notes.append(
-                f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in "
-                "'momenta', and "
-                "--input-units real (Å/fs) or metal (Å/ps) says the unit of a column of an XYZ file"
+                f"the column {name!r} has no agreed unit and is not used; ASE keeps velocities in 'momenta', "
+                "and --input-units real (Å/fs) or metal (Å/ps) says the unit of a column of an XYZ file"
             )
-    if atoms.has("initial_charges") and atoms.get_initial_charges().any():
-        notes.append(
-            "charges of the structure are not used: ReaxFF computes its own, other potentials have none"
-        )
     return notes
+
+
+def unused_charges(atoms: Atoms) -> list[str]:
+    """That charges of the structure are not used, if it has any."""
+    if not (atoms.has("initial_charges") and atoms.get_initial_charges().any()):
+        return []
+    return ["charges of the structure are not used: ReaxFF computes its own, other potentials have none"]

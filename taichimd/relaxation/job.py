@@ -23,7 +23,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.files import AppendedFile, write_atomically, writing
 from taichimd.io.lock import locked
 from taichimd.io.report import circumstances, write_report
-from taichimd.io.structures import read_noted
+from taichimd.io.structures import read_noted, unused_charges
 from taichimd.relaxation.relax import Relaxation, Row, cell_freedom, relax, relax_many
 from taichimd.relaxation.settings import RelaxSettings
 from taichimd.system.constraints import fixed_atoms
@@ -81,6 +81,7 @@ def jobs_of(
     for number, structure in enumerate(structures):
         atoms, notes = read_noted(structure, **(read or {}))
         own = folder / f"{number:03d}-{Path(structure).stem}" if len(structures) > 1 else folder
+        notes += unused_charges(atoms)
         jobs.append(RelaxJob(structure, potential, atoms, settings, own, overwrite, notes))
     return jobs
 

@@ -24,7 +24,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.files import lies_in
 from taichimd.io.lock import locked
-from taichimd.io.structures import read_noted
+from taichimd.io.structures import read_noted, unused_charges
 from taichimd.sampling.chain_folder import ChainFolder, Folders
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
@@ -120,6 +120,7 @@ def _new_chains(told: MCSettings) -> tuple[list[ChainJob], list[str]]:
     """Chains from a structure, and remarks on it."""
     _check_complete(told, told.structure)
     atoms, read = _read(told)
+    read += unused_charges(atoms)
     temperatures = told.temperatures
     if len(set(temperatures)) < len(temperatures):
         raise SettingsError(f"temperature = {told.temperature}: expected each once; --replicas repeats them")

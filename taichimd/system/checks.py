@@ -21,12 +21,56 @@ Array = NDArray[np.float64]
 
 
 def require_atoms(atoms: object) -> None:
-    """ASE's atoms, or a StructureError."""
+    """ASE's atoms, each a whole one on a site of its own, or a StructureError."""
     if not isinstance(atoms, Atoms):
         raise StructureError(
             f"expected an Atoms object of ASE, got {type(atoms).__name__} {str(atoms)[:40]!r}; "
             "ase.io.read makes one from a file"
         )
+    check_occupancies(atoms, "the structure")
+
+
+def check_occupancies(atoms: Atoms, where: str) -> None:
+    """Refuse atoms that share a site or are only a part of one, as ASE's readers leave them.
+
+    Args:
+        atoms: with `info["occupancy"]` of ASE's CIF reader, or an array of occupancies.
+        where: of them, for the error.
+
+    Raises:
+        StructureError: a site that is not one whole atom.
+    """
+    sites = atoms.info.get("occupancy")
+    for site, kinds in sites.items() if isinstance(sites, dict) else []:
+        whole = (
+            isinstance(kinds, dict)
+            and len(kinds) == 1
+            and abs(float(next(iter(kinds.values()))) - 1.0) < 1e-3
+        )
+        if not whole:
+            raise StructureError(
+                f"{where}: site {site} is occupied by {_shares(kinds)}; expected one atom on each site: "
+                "make an "
+                "ordered (super)cell first, and delete atoms.info['occupancy']"
+            )
+    for name in ("occupancy", "occupancies"):
+        values = atoms.arrays.get(name)
+        if values is None or values.dtype.kind not in "fi" or values.ndim != 1:
+            continue
+        # Zero everywhere or on some atoms is what programs write that know none.
+        wrong = np.flatnonzero((values != 0.0) & (abs(values - 1.0) > 1e-3))
+        if wrong.size:
+            raise StructureError(
+                f"{where}: atom {wrong[0]} ({atoms.symbols[wrong[0]]}) has the occupancy "
+                f"{values[wrong[0]]:g}; "
+                f"expected one atom on each site, or no column {name}"
+            )
+
+
+def _shares(kinds: Any) -> str:
+    if not isinstance(kinds, dict):
+        return str(kinds)[:60]
+    return " and ".join(f"{symbol} {float(share):g}" for symbol, share in kinds.items())
 
 
 def check_atoms(atoms: Atoms) -> None:

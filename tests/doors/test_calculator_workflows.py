@@ -1,5 +1,7 @@
 """The calculator at work inside ASE: optimisers, dynamics, phonons, NEB, files, finite differences."""
 
+import re
+
 import numpy as np
 import pytest
 from argon_systems import record_evaluations
@@ -154,6 +156,18 @@ def test_trajectory_and_database_keep_the_results(tmp_path):
         np.testing.assert_allclose(found.get_forces(), forces, atol=1e-7)
         np.testing.assert_allclose(found.get_stress(), stress, atol=1e-7)
         assert found.get_potential_energy() == pytest.approx(atoms.get_potential_energy())
+
+
+def test_extxyz_has_the_columns_of_ases_own_potential(tmp_path):
+    """ASE's test of extxyz expects what EMT computes; per-atom stresses are columns as with LennardJones."""
+    atoms, columns = bulk("Ar", a=5.26), {}
+    for name, calculator in (("ours", argon()), ("ase", AseLennardJones(sigma=3.4, rc=6.95))):
+        atoms.calc = calculator
+        atoms.get_stress()
+        write(tmp_path / f"{name}.xyz", atoms)
+        comment = (tmp_path / f"{name}.xyz").read_text().splitlines()[1]
+        columns[name] = set(re.findall(r"[:=](\w+:[SRIL]:\d)", comment))
+    assert columns["ours"] == columns["ase"] >= {"stresses:R:6", "forces:R:3", "energies:R:1"}
 
 
 def test_writing_a_trajectory_calculates_nothing(tmp_path, monkeypatch):

@@ -135,6 +135,31 @@ def test_tersoff_layouts_mean_the_same(tersoff, text):
     assert tersoff(text).entries == tersoff(entry()).entries
 
 
+SPACES = {"blank": " ", "blanks": "   ", "tab": "\t", "line": "\n", "continued": " \n\t"}
+COMMENTS = {"none": ("", ""), "before": ("# by someone\n\n", ""), "behind": ("", " # 1988\n# end")}
+ENDS = ("\n", "\r\n")
+SPELLINGS = {
+    "plain": {},
+    "exponents": {"A": "3.2647e3", "B": "9.5373E1", "lambda1": "32394.0E-4"},
+    "signs": {"A": "+3264.7", "costheta0": "-0", "c": "+4.8381"},
+    "zeros": {"m": "3.000", "gamma": "01", "R": "3.", "D": ".2"},
+    "fortran-like": {"A": "0.32647E+04", "n": "0.22956e+02"},
+}
+
+
+@pytest.mark.parametrize("comment", COMMENTS)
+@pytest.mark.parametrize("space", SPACES)
+def test_tersoff_files_of_other_programs_mean_the_same(tersoff, space, comment):
+    """Published files differ in layout and in how numbers are written: 150 variants of one entry."""
+    plain = tersoff(entry()).entries
+    before, behind = COMMENTS[comment]
+    for spelling in SPELLINGS.values():
+        for end in ENDS:
+            text = before + entry(**spelling).rstrip("\n").replace(" ", SPACES[space]) + behind + "\n"
+            found = tersoff(text.replace("\n", end).encode()).entries
+            assert found == plain, (spelling, end)
+
+
 def test_tersoff_comment_in_latin1_is_read(tersoff):
     assert tersoff("# Käsmann\n".encode("latin-1") + entry().encode()).elements == ("Si",)
 

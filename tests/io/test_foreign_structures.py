@@ -8,11 +8,17 @@ from ase import Atoms, units
 from ase.build import bulk
 from ase.io import write
 
+from taichimd import Simulation, TaichiMD, relax
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.io.structures import has_velocities, read_noted, read_structure, remarks
 from tests.support.structure_files import CIF, EXTXYZ, GRO, PDB, POSCAR, RES
 
 pytestmark = pytest.mark.runtime("taichi")
+
+
+def energy(atoms, potential):
+    atoms.calc = TaichiMD(potential)
+    return atoms.get_potential_energy()
 
 
 @pytest.fixture
@@ -93,6 +99,16 @@ def test_partial_occupancy_in_other_formats(tmp_path, read):
     column = EXTXYZ.replace("mass:R:1", "occupancy:R:1").replace("28.085 0.0 -", "0.5 0.0 -")
     with pytest.raises(StructureError, match=r"atom 0 \(Si\) has the occupancy 28.085"):
         read("a.extxyz", column)
+
+
+@pytest.mark.parametrize("door", [Simulation, lambda atoms, potential: relax(atoms, potential), energy])
+def test_partly_occupied_sites_are_refused_in_python(door):
+    atoms = bulk("Si", cubic=True)
+    atoms.info["occupancy"] = {"0": {"Si": 0.5, "Ge": 0.5}}
+    with pytest.raises(
+        StructureError, match=r"site 0 is occupied by Si 0\.5 and Ge 0\.5; .* delete atoms.info"
+    ):
+        door(atoms, "Si.sw")
 
 
 def test_pdb_alternate_locations(read):

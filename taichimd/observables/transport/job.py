@@ -18,7 +18,7 @@ from taichimd.core.units import PS
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import check_picture
 from taichimd.io.lock import locked
-from taichimd.io.structures import read_noted
+from taichimd.io.structures import read_noted, unused_charges
 from taichimd.observables.green_kubo import growth_notes
 from taichimd.observables.job import Outcome
 from taichimd.observables.transport import files
@@ -55,6 +55,7 @@ def run_kappa(
     """
     check_picture(plot_format)
     atoms, notes = read_noted(structure, **(read or {}))
+    notes += unused_charges(atoms)
     forcefield = load_forcefield(potential)
     forcefield.check_heat_current()
     forcefield.check_bounded()
