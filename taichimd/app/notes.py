@@ -9,6 +9,7 @@ from ase import Atoms
 from taichimd.app.averages import observed_equilibration
 from taichimd.app.settings import RunSettings
 from taichimd.system.constraints import fixed_atoms
+from taichimd.system.overlaps import notes_on_overlap
 from taichimd.system.velocities import drift_share
 
 _SAME = 1e-6
@@ -38,14 +39,50 @@ def of_timestep(timestep: float) -> list[str]:
     ]
 
 
-def of_start(atoms: Atoms) -> list[str]:
-    """That a structure file has velocities, and all of them are zero, if that is so."""
+REDRAW = "--velocities draw draws others at --temperature"
+"""What helps against velocities of zero on the command line."""
+REDRAW_IN_PYTHON = 'without them, del atoms.arrays["momenta"], others are drawn at the temperature'
+"""What helps against velocities of zero in Python."""
+
+
+def of_start(atoms: Atoms, cure: str = REDRAW) -> list[str]:
+    """That a structure has velocities, and all of them are zero, if that is so.
+
+    Args:
+        atoms: the structure.
+        cure: what a user can do.
+    """
     if not atoms.has("momenta") or atoms.get_momenta().any():
         return []
-    return [
-        "velocities of the file are 0 K, and are used: all atoms start at rest; --velocities draw draws "
-        "others at --temperature"
-    ]
+    return [f"velocities of the structure are 0 K, and are used: all atoms start at rest; {cure}"]
+
+
+def of_system(atoms: Atoms, forcefield: Any, ensemble: Any, timestep: float) -> list[str]:
+    """What the user of a run should know, on the command line and in Python.
+
+    Args:
+        atoms: what it starts from.
+        forcefield: what acts between them.
+        ensemble: an `Ensemble`, or its class.
+        timestep: fs.
+    """
+    notes = of_timestep(timestep)
+    notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
+    notes += forcefield.remarks_on_charges()
+    if ensemble.moves_cell and not atoms.pbc.all():
+        along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
+        notes.append(
+            f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
+            "the volume of the whole cell, with any vacuum in it, and frames have the cells"
+        )
+    share = drift_share(atoms.get_masses(), atoms.get_velocities())
+    # With fixed atoms nothing is counted relative to the centre of mass.
+    if share > _DRIFTS and not fixed_atoms(atoms).any() and not ensemble.moves_centre:
+        notes.append(
+            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
+            "too; what --observe measures is relative to it"
+        )
+    return notes
 
 
 def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str]:
@@ -55,27 +92,16 @@ def before_run(settings: RunSettings, atoms: Atoms, forcefield: Any) -> list[str
         settings: of the run.
         atoms: what it starts from.
         forcefield: what acts between them.
+
+    Raises:
+        StructureError: two atoms are at one place.
     """
-    timestep = settings.run.timestep
-    notes = of_timestep(timestep)
-    notes += forcefield.remarks_on_timestep(timestep, atoms.get_chemical_symbols())
-    notes += forcefield.remarks_on_charges()
     steps = settings.run.number_of_steps() or 0
-    notes += forcefield.remarks_on_time(len(atoms), steps, settings.compute.backend)
-    if settings.ensemble.kind.moves_cell and not atoms.pbc.all():
-        along = "".join(axis for axis, flag in zip("xyz", atoms.pbc, strict=True) if flag)
-        notes.append(
-            f"periodic along {along} only: pressure and volume stay empty in thermo.csv; the barostat takes "
-            "the volume of the whole cell, with any vacuum in it, and frames have the cells"
-        )
-    share = drift_share(atoms.get_masses(), atoms.get_velocities())
-    # With fixed atoms nothing is counted relative to the centre of mass.
-    if share > _DRIFTS and not fixed_atoms(atoms).any() and not settings.ensemble.kind.moves_centre:
-        notes.append(
-            f"the centre of mass moves, with {share:.2%} of the kinetic energy, which temperature_K counts, "
-            "too; what --observe measures is relative to it"
-        )
-    return notes
+    return [
+        *notes_on_overlap(atoms, refuse=True),
+        *of_system(atoms, forcefield, settings.ensemble.kind, settings.run.timestep),
+        *forcefield.remarks_on_time(len(atoms), steps, settings.compute.backend),
+    ]
 
 
 def faster_runtime(running: Mapping[str, Any]) -> list[str]:

@@ -22,7 +22,7 @@ from taichimd.app.restart import (
 from taichimd.app.setting_types import absolute, checkpoint_of, of_each
 from taichimd.app.settings import RunSettings
 from taichimd.app.trust import check_trusted
-from taichimd.core.errors import OutputError, SettingsError
+from taichimd.core.errors import OutputError, SettingsError, TaichimdWarning
 from taichimd.core.printable import printable
 from taichimd.dynamics.ensembles import Ensemble
 from taichimd.io.checkpoint import Checkpoint
@@ -156,6 +156,6 @@ def start_from(
     if checkpoint.observed:
         remarks.append("what the run observes does not go on in Python; with taichimd run --restart it does")
     for remark in remarks:
-        warnings.warn(printable(remark), stacklevel=3)
+        warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
     account = Account(first_energy(settings, checkpoint), counted_from(settings, checkpoint))
     return engine, settings.changed(potential=named(spec)), checkpoint, account

@@ -20,17 +20,19 @@ from numpy.typing import NDArray
 from taichimd.app.loop import Pace as Pace
 from taichimd.app.loop import RunResult as RunResult
 from taichimd.app.loop import Watched, check_length, run_loop
+from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
 from taichimd.app.settings import SETTINGS
-from taichimd.core.errors import PropertyError, StructureError
+from taichimd.core.errors import PropertyError, StructureError, TaichimdWarning
 from taichimd.core.printable import printable
 from taichimd.dynamics.ensembles import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
 from taichimd.program.results import Array, NotCopied, Thermo
 from taichimd.system.constraints import fix, fixed_atoms
+from taichimd.system.overlaps import notes_on_overlap
 from taichimd.system.velocities import maxwell_boltzmann
 
 if TYPE_CHECKING:
@@ -134,7 +136,7 @@ class Simulation(NotCopied):
         )
         asked = Asked(named(forcefield), temperature, seed, backend, decomposition)
         for remark in self._begin(engine, atoms, asked):
-            warnings.warn(printable(remark), stacklevel=2)
+            warnings.warn(printable(remark), TaichimdWarning, stacklevel=2)
 
     def _begin(self, engine: "Engine", atoms: Atoms, asked: Asked) -> list[str]:
         """Take an engine of these atoms, and give it velocities; remarks for the user."""
@@ -146,8 +148,12 @@ class Simulation(NotCopied):
             drawn = maxwell_boltzmann(engine.masses, asked.temperature, asked.seed, engine.fixed)
             engine.set_state(velocities=drawn)
         self._structure = atoms.copy()
-        told: list[str] = engine.forcefield.remarks_on_timestep(self.timestep, engine.symbols)
-        return remarks(atoms) + told
+        return [
+            *remarks(atoms),
+            *of_start(atoms, REDRAW_IN_PYTHON),
+            *notes_on_overlap(atoms),
+            *of_system(atoms, engine.forcefield, engine.ensemble, self.timestep),
+        ]
 
     @classmethod
     def from_engine(cls, engine: "Engine", *, timestep: float | None = None) -> "Simulation":
@@ -340,6 +346,9 @@ class Simulation(NotCopied):
             CapacityError: lists that do not fit the memory.
         """
         check_length(steps, every)
+        backend = self._asked.get("backend", "auto")
+        for remark in self.engine.forcefield.remarks_on_time(self.engine.n_atoms, steps, backend):
+            warnings.warn(remark, TaichimdWarning, stacklevel=2)
         watched = [Watched(self, observers, samplers)]
         return run_loop(
             self.engine, watched, steps, every=every, should_stop=should_stop, report_first=report_first

@@ -19,7 +19,7 @@ from taichimd.app.observer import Observer, Sampler
 from taichimd.app.saving import named
 from taichimd.app.settings import SETTINGS
 from taichimd.app.simulation import Asked, Simulation, drawn_at
-from taichimd.core.errors import SettingsError, TaichimdError
+from taichimd.core.errors import SettingsError, TaichimdError, TaichimdWarning
 from taichimd.core.printable import printable
 from taichimd.core.seeds import derived_seed
 from taichimd.dynamics.ensembles import NVE, Ensemble
@@ -119,7 +119,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
             )
             self._each.append(one)
         for remark in dict.fromkeys(told):
-            warnings.warn(printable(remark), stacklevel=3)
+            warnings.warn(printable(remark), TaichimdWarning, stacklevel=3)
         self.timestep = self._each[0].timestep
 
     @overload
@@ -181,7 +181,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         watched = [Watched(*each) for each in zip(self._each, looks, samples, strict=True)]
 
         def stopped(number: int) -> None:
-            warnings.warn(f"{self.errors[number]}; the other systems go on", stacklevel=5)
+            warnings.warn(f"{self.errors[number]}; the other systems go on", TaichimdWarning, stacklevel=5)
 
         result = run_together(
             self.batch, watched, steps, together=() if progress is None else (progress,), stopped=stopped,

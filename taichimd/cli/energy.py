@@ -47,11 +47,13 @@ def energy(
     from taichimd.program.energy_terms import EnergyTerms
     from taichimd.program.engine import Engine
     from taichimd.program.results import require_finite
+    from taichimd.system.overlaps import notes_on_overlap
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}
     atoms, notes = read_noted(structure, units=input_units, atom_style=atom_style)
     notes += unused_charges(atoms)
     forcefield = load_forcefield(parse_potential(potential))
+    notes += notes_on_overlap(atoms)
     for remark in notes + forcefield.remarks_on_time(len(atoms), 1, backend):
         say(f"note: {remark}", err=True)
     engine = Engine(atoms, forcefield, **options)

@@ -92,7 +92,7 @@ def _untested(name: str, its_version: str) -> str | None:
 
 
 if message := _untested(NAME, version(NAME)):
-    warnings.warn(message, stacklevel=2)
+    warnings.warn(message, TaichimdWarning, stacklevel=2)
 
 
 def _device_loops() -> bool:

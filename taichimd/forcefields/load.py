@@ -11,7 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError
+from taichimd.core.errors import ParameterFileError, SettingsError, TaichimdError, TaichimdWarning
 from taichimd.forcefields import library
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.forcefields.formats.header import Header
@@ -96,7 +96,8 @@ def _sum_of(specs: Sequence[Any]) -> ForceField:
             continue
         key = Path(forcefield.source).resolve(), forcefield.file and str(spec).rpartition(":")[2]
         if key in seen:
-            warnings.warn(f"{spec} is in the sum twice: it counts twice; leave one out", stacklevel=3)
+            told = f"{spec} is in the sum twice: it counts twice; leave one out"
+            warnings.warn(told, TaichimdWarning, stacklevel=3)
         seen.add(key)
     total: ForceField = sum(forcefields[1:], forcefields[0])
     return total

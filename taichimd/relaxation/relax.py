@@ -6,6 +6,7 @@ print(result.converged, result.energy, result.atoms.cell)
 """
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ase import Atoms
 
+from taichimd.core.errors import TaichimdWarning
 from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
@@ -27,6 +29,7 @@ from taichimd.relaxation.kernels import RUNNING
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
+from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -141,6 +144,8 @@ def relax(
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
     freedoms = [one] if (one := cell_freedom(atoms, settings)) else []
+    for note in notes_on_overlap(atoms):
+        warnings.warn(note, TaichimdWarning, stacklevel=2)
     engine = Engine(atoms, forcefield, **compute | _skin(compute, freedoms, forcefield))
     _check(engine)
     return _minimised(OneSystem(engine), [atoms], freedoms, settings, on_row, should_stop, started)[0]
@@ -195,6 +200,9 @@ def relax_many(
             with named(names[number]):
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
+    for name, atoms in zip(names, systems, strict=True):
+        for note in notes_on_overlap(atoms):
+            warnings.warn(f"{name}: {note}", TaichimdWarning, stacklevel=2)
     batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedoms, forcefield))
     for number, member in enumerate(batch.members):
         with named(names[number]):

@@ -13,6 +13,7 @@ Decisions on moves of the whole system are taken on the host, with random number
 """
 
 import time
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
+from taichimd.core.errors import TaichimdWarning
 from taichimd.core.matrix3 import determinant
 from taichimd.core.philox import logarithm
 from taichimd.forcefields.base import ForceField
@@ -35,6 +37,7 @@ from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import singles_for
 from taichimd.sampling.sweep import ALL, SINGLE, Sweep
+from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -126,6 +129,8 @@ class MonteCarlo(Engine):
         check_ensemble(potential, atoms, pressure, fixed, together=kind == ALL)
         self._walls = pressure is not None and not atoms.pbc.any()
         super().__init__(atoms, potential, fixed=fixed, **of_engine)
+        for note in notes_on_overlap(atoms):
+            warnings.warn(note, TaichimdWarning, stacklevel=2)
         if self._state.carried:
             raise refused(potential)
         self.temperature, self.kind, self.seed = temperature, kind, seed

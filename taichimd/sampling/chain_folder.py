@@ -1,6 +1,7 @@
 """One Markov chain of a run with its folder: table, frames, checkpoints, report."""
 
 import time
+import warnings
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import each
 from taichimd.app.simulation import Observer, RunResult, Simulation
-from taichimd.core.errors import CheckpointError
+from taichimd.core.errors import CheckpointError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
 from taichimd.io.report import circumstances, read_report, segments, write_report
@@ -205,18 +206,21 @@ class _Of(Observer):
 
 def _chain_of(own: "ChainJob", forcefield: Any) -> MonteCarlo:
     settings = own.settings
-    return MonteCarlo(
-        own.atoms,
-        forcefield,
-        temperature=settings.temperatures[0],
-        pressure=settings.pressure if settings.moves_volume else None,
-        kind=settings.moves,
-        move=settings.move,
-        volume_move=settings.volume_move,
-        equilibration=settings.equilibration,
-        seed=settings.seed,
-        backend=settings.backend,
-        precision=settings.precision,
-        decomposition=settings.decomposition,
-        fixed=check_fixed(fixed_atoms(own.atoms, "Monte Carlo"), len(own.atoms)),
-    )
+    with warnings.catch_warnings():
+        # The job has noted it.
+        warnings.filterwarnings("ignore", "atoms? .* Å apart", TaichimdWarning)
+        return MonteCarlo(
+            own.atoms,
+            forcefield,
+            temperature=settings.temperatures[0],
+            pressure=settings.pressure if settings.moves_volume else None,
+            kind=settings.moves,
+            move=settings.move,
+            volume_move=settings.volume_move,
+            equilibration=settings.equilibration,
+            seed=settings.seed,
+            backend=settings.backend,
+            precision=settings.precision,
+            decomposition=settings.decomposition,
+            fixed=check_fixed(fixed_atoms(own.atoms, "Monte Carlo"), len(own.atoms)),
+        )

@@ -31,6 +31,7 @@ from taichimd.sampling.settings import MCSettings
 from taichimd.sampling.shown import print_header, print_summary
 from taichimd.sampling.sweep import SINGLE
 from taichimd.sampling.tempering import Chains
+from taichimd.system.overlaps import notes_on_overlap
 
 _OF_EACH_RUN = ("sweeps", "output", "restart", "overwrite")
 _OF_EACH_CHAIN = ("temperature", "replicas", "seed")
@@ -89,7 +90,7 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
     chains, read = _new_chains(told) if told.restart is None else (_continued(told, flags, trust), [])
     settings, checkpoint = chains[0].settings, chains[0].checkpoint
     forcefield, notes = load_with_remarks(settings.potential)
-    notes = read + notes
+    notes = read + notes + notes_on_overlap(chains[0].atoms, refuse=True)
     rungs = len({one.settings.temperature for one in chains})
     if settings.exchange is not None and rungs == 1:
         if told.exchange is not None:

@@ -261,7 +261,7 @@ def test_what_is_likely_a_mistake_is_noted():
     atoms.set_momenta(np.zeros((4, 3)))
     ase.io.write("rest.extxyz", atoms)
     assert (
-        "note: velocities of the file are 0 K, and are used"
+        "note: velocities of the structure are 0 K, and are used"
         in drive(structure="rest.extxyz", steps=5, output="rest")[1]
     )
     drawn = drive(structure="rest.extxyz", steps=5, velocities="draw", output="drawn")[1]

@@ -24,6 +24,7 @@ from taichimd.observables.job import Outcome
 from taichimd.observables.transport import files
 from taichimd.observables.transport.kappa import Kappa, supercell, thermal_conductivity
 from taichimd.observables.transport.settings import KappaSettings
+from taichimd.system.overlaps import notes_on_overlap
 
 _OFF = 0.05
 """Share of the temperature by which runs may be off it without a remark."""
@@ -78,7 +79,7 @@ def _run_in_folder(
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
-    for note in (*of_timestep(settings.timestep), *read):
+    for note in (*of_timestep(settings.timestep), *read, *notes_on_overlap(atoms, refuse=True)):
         console.print(f"note: {note}", highlight=False, markup=False)
     begin = time.perf_counter()
     with StopRequest() as stop, console.status("compiling") as status:

@@ -1,0 +1,120 @@
+"""Atoms that are too close to be meant: found on the host, before anything is compiled."""
+
+from typing import NamedTuple
+
+import numpy as np
+from ase import Atoms
+from ase.data import covalent_radii
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+
+from taichimd.core.errors import StructureError
+
+TOO_CLOSE = 0.5
+"""Share of the sum of two covalent radii: no bond is so short, nor do atoms of a hot liquid come so near."""
+ONE_PLACE = 0.01
+"""Angstrom within which two atoms are one that stands in the file twice."""
+_MOST_IMAGES = 3
+"""Cells next to the first one, along an axis, that are looked at: a cell so thin is an overlap itself."""
+_SAMPLE, _MOST_PAIRS = 1000, 20
+"""Atoms that are looked at first; if they have more neighbours so close, only the nearest of each counts."""
+
+
+class Overlap(NamedTuple):
+    """Two atoms, or an atom and its image, that are close to each other.
+
+    Attributes:
+        i, j: numbers of the atoms, from 0; the same for an image.
+        distance: Å. share: of the sum of their covalent radii.
+    """
+
+    i: int
+    j: int
+    distance: float
+    share: float
+
+
+def closest(atoms: Atoms) -> Overlap | None:
+    """The pair of atoms that overlaps most, images included; None if none is `TOO_CLOSE`.
+
+    Positions that are not finite, and cells without a volume, are for others to refuse: None, too.
+    """
+    radii = covalent_radii[atoms.numbers]
+    reach = 2 * TOO_CLOSE * float(radii.max(initial=0.0))
+    if len(atoms) == 0 or not (np.isfinite(atoms.positions).all() and np.isfinite(atoms.cell.array).all()):
+        return None
+    try:
+        places, own = _with_images(atoms, reach)
+    except np.linalg.LinAlgError:
+        return None
+    tree = cKDTree(places, balanced_tree=False, compact_nodes=False)
+    sample = places[:: max(len(places) // _SAMPLE, 1)]
+    if tree.query_ball_point(sample, reach, return_length=True).mean() > _MOST_PAIRS:
+        distances, others = tree.query(places, k=2)
+        first, apart = np.arange(len(places)), distances[:, 1]
+        second = np.where(others[:, 1] == first, others[:, 0], others[:, 1])
+    else:
+        first, second = tree.query_pairs(reach, output_type="ndarray").T
+        apart = np.linalg.norm(places[first] - places[second], axis=1)
+    if len(apart) == 0:
+        return None
+    i, j = own[first], own[second]
+    share = apart / (radii[i] + radii[j])
+    worst = int(np.argmin(share))
+    if share[worst] >= TOO_CLOSE:
+        return None
+    a, b = sorted((int(i[worst]), int(j[worst])))
+    return Overlap(a, b, float(apart[worst]), float(share[worst]))
+
+
+def _with_images(atoms: Atoms, reach: float) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Positions in the cell and of images within `reach` of it, and the number of the atom of each."""
+    frame = atoms.cell.complete().array
+    inverse = np.linalg.inv(frame)
+    parts = atoms.positions @ inverse
+    parts[:, atoms.pbc] %= 1.0
+    own = np.arange(len(atoms))
+    for axis in np.flatnonzero(atoms.pbc):
+        layer = reach * float(np.linalg.norm(inverse[:, axis]))  # of the cell, as a part of its height
+        pieces, numbers = [parts], [own]
+        for shift in range(1, min(int(np.ceil(layer)), _MOST_IMAGES) + 1):
+            for sign in (-shift, shift):
+                moved = parts[:, axis] + sign
+                near = (moved >= -layer) & (moved < 1.0 + layer)
+                image = parts[near].copy()
+                image[:, axis] = moved[near]
+                pieces.append(image)
+                numbers.append(own[near])
+        parts, own = np.concatenate(pieces), np.concatenate(numbers)
+    return parts @ frame, own
+
+
+def notes_on_overlap(atoms: Atoms, refuse: bool = False) -> list[str]:
+    """That two atoms are too close to be meant, if they are.
+
+    Args:
+        atoms: the structure.
+        refuse: whether two atoms at one place are an error.
+
+    Raises:
+        StructureError: two atoms are at one place; it names both.
+    """
+    found = closest(atoms)
+    if found is None:
+        return []
+    if refuse and found.distance < ONE_PLACE:
+        raise StructureError(
+            f"{_pair(atoms, found)} are at one place, {found.distance:.2g} Å apart; remove one, or check the "
+            "cell"
+        )
+    return [
+        f"{_pair(atoms, found)} are {found.distance:.3g} Å apart, {found.share:.0%} of the sum of their "
+        "covalent radii: check the cell and the unit of length; taichimd relax can part overlapping atoms"
+    ]
+
+
+def _pair(atoms: Atoms, found: Overlap) -> str:
+    symbols = atoms.symbols
+    if found.i == found.j:
+        return f"atom {found.i} ({symbols[found.i]}, counted from 0) and its periodic image"
+    return f"atoms {found.i} ({symbols[found.i]}) and {found.j} ({symbols[found.j]}), counted from 0,"
