@@ -48,8 +48,10 @@ def main() -> None:
 
 
 def run(options: argparse.Namespace) -> list[dict[str, np.ndarray]]:
-    """Rows of each run, as of thermo.csv."""
+    """Rows of each run, as of thermo.csv, with energies per atom."""
     from taichimd import Bussi, Observer, Simulation
+
+    crystal = bulk("Si", a=5.431, cubic=True).repeat(options.cells)
 
     class Rows(Observer):
         every = options.every
@@ -58,10 +60,9 @@ def run(options: argparse.Namespace) -> list[dict[str, np.ndarray]]:
             self.rows: list[tuple[float, ...]] = []
 
         def report(self, simulation: Any, thermo: Any) -> None:
-            row = (thermo.step, simulation.time_ps, thermo.temperature, thermo.potential)
+            row = (thermo.step, simulation.time_ps, thermo.temperature, thermo.potential / len(crystal))
             self.rows.append((*row, thermo.pressure, thermo.volume))
 
-    crystal = bulk("Si", a=5.431, cubic=True).repeat(options.cells)
     observers = [[Rows()] for _ in range(options.seeds)]
     simulations = Simulation(
         [crystal] * options.seeds, "Si.sw", seed=1, ensemble=Bussi(TEMPERATURE), backend=options.backend
