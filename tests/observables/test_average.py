@@ -42,6 +42,23 @@ def test_errors_cover_the_truth(n, tau, decay):
     assert 0.57 <= np.mean([abs(one.value) < one.error for one in given]) <= 0.73
 
 
+def test_a_slow_part_behind_an_oscillation_counts():
+    """As energies of a crystal with a thermostat: C(k) is soon negative, and yet g is about 9."""
+    rng = np.random.default_rng(6)
+    n, many, turn = 2000, 200, np.exp(-1 / 5.0 + 2j * np.pi / 5.0)
+    noise = rng.standard_normal((n, many)) + 1j * rng.standard_normal((n, many))
+    kicks = np.sqrt(1 - abs(turn) ** 2) * noise
+    fast = np.empty((n, many), complex)
+    fast[0] = rng.standard_normal(many)
+    for k in range(1, n):
+        fast[k] = turn * fast[k - 1] + kicks[k]
+    x = (np.sqrt(0.7) * fast.real + np.sqrt(0.3) * ornstein_uhlenbeck(rng, (n, many), 15.0)).T
+    found = [average_of(one) for one in x]
+    assert 7 < np.median([one.inefficiency for one in found]) < 12
+    within = np.mean([abs(one.value) < 2 * one.error for one in found])
+    assert 0.90 <= within <= 0.98
+
+
 def test_equilibration_is_left_out():
     """Twenty correlation times of a decay of five deviations before 2,000 samples of a stationary series."""
     noise = ornstein_uhlenbeck(np.random.default_rng(5), (2000, 50), 3.0).T
