@@ -59,7 +59,7 @@ class Clock(_Record):
 class Moves(_Record):
     """Trial moves of one kind of a Markov chain."""
 
-    size: Annotated[FiniteFloat, Field(gt=0)]
+    size: Annotated[FiniteFloat, Field(ge=0)]
     tried: Annotated[int, Field(ge=0)] = 0
     accepted: Annotated[int, Field(ge=0)] = 0
 
