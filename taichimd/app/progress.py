@@ -190,6 +190,8 @@ class _Drift:
         if len(self._means) < MIN_INDEPENDENT:
             return "-"
         times, energies = np.array(self._means).T
+        if not np.isfinite(energies).all():
+            return "-"  # a run that is about to explode
         found = slope_of(times, (energies - energies[0]) / n_atoms * 1e6)
         if found is None or found.error is None:
             return "-"

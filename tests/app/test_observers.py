@@ -10,6 +10,7 @@ from rich.console import Console
 
 from taichimd import ProgressObserver, Simulation, ThermoPlot, ThermoTable
 from taichimd.app.observer import Observer
+from taichimd.app.progress import _Drift
 
 pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake")]
 
@@ -60,3 +61,22 @@ def test_a_plot_is_drawn_when_the_run_ends(simulation, tmp_path):
     (tmp_path / "rows.png").unlink()
     plot.draw(simulation)
     assert (tmp_path / "rows.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_drift_of_a_long_run_is_the_slope_of_means_of_its_reports():
+    noise = np.random.default_rng(2).standard_normal(9000)
+    drift = _Drift()
+    assert drift.shown(1) == "-"
+    for k in range(9000):
+        drift.add(0.01 * k, 5.0 + 8 * 1e-6 * (3.0 * 0.01 * k + noise[k]))
+    assert len(drift._means) < 2000
+    value, _, error = drift.shown(8).split()
+    assert abs(float(value) - 3.0) < 3 * float(error) < 0.01
+    flat = _Drift()
+    for k in range(500):
+        flat.add(0.01 * k, 5.0 + 1e-6 * noise[k])
+    assert flat.shown(8).startswith("none ± ")
+    flat.add(5.0, np.inf)
+    assert flat.shown(8) == "-"
+    flat.add(5.1, None)
+    assert flat.shown(8) == "-"
