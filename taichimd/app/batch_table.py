@@ -138,6 +138,8 @@ def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
             row[f"error of {quantity}{unit}"] = one.get("error")
             if one.get("note"):
                 row[f"note of {quantity}"] = one["note"]
+        elif isinstance(one, Mapping) and one.get("status"):
+            row[f"note of {quantity}"] = f"{one['status']}: {one.get('note', '')}"
     row["no_error"] = "; ".join(without_error(found.get("means", {})))
     return row
 

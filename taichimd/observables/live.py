@@ -20,7 +20,7 @@ import numpy as np
 
 from taichimd.app.simulation import Sampler
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.observable import Rows, Values
+from taichimd.observables.observable import Rows
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan, check_forcefield, check_system, saved_plan
 from taichimd.program.totals import LABORATORY, centre_of_mass
@@ -51,7 +51,7 @@ class Observations(Sampler):
         plan: what it was made with.
         observables: by name.
         notes: what the reader should know.
-        values: results as numbers, once they are written.
+        values: results as numbers (`Finding.entry`), once they are written.
         summaries: status and note of each observable, once they are written.
     """
 
@@ -60,7 +60,8 @@ class Observations(Sampler):
         check_system(plan, engine.symbols, engine.masses, engine.cell, engine.pbc, engine.fixed)
         self.plan, self.every, self._seen = plan, plan.every, -1
         self._run = run = ObservedRun(engine, plan)
-        self.notes, self.values = run.notes, Values()
+        self.notes = run.notes
+        self.values: dict[str, dict[str, Any]] = {}
         self.summaries: dict[str, dict[str, str]] = {}
         self.observables = {kind.name: kind(run) for kind in plan.observables}
         # Where it rests, looking for it in each sample would only cost time.
@@ -156,7 +157,7 @@ class Observations(Sampler):
             result.doubt = self._run.doubts.get(observable.name, "")
             result.write([folder / name for name in observable.files(plot_format)], title)
             rows += result.rows
-            self.values |= result.values
+            self.values |= {name: one.entry() for name, one in result.values.items()}
             self.notes += result.notes
             own = [note for note in notes if observable.name in note.split(":")[0].split(", ")]
             self.summaries[observable.name] = replace(result, notes=own + result.notes).summary()

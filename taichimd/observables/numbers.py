@@ -108,13 +108,13 @@ def never_negative(one: Finding) -> Finding:
         return one
     if one.error is not None and abs(one.value) <= SIGNIFICANT * one.error:
         note = f"{one.number} does not differ from zero by more than {SIGNIFICANT:g} standard errors"
-        return replace(one, status=one.status if one.status != OK else ZERO, note=joined(note, one.note))
+        return replace(one, status=one.status if one.status != OK else ZERO, note=joined(one.note, note))
     if one.value > 0.0:
         return one
     note = f"{one.number} was found, and it cannot be negative"
     return replace(
         one, value=None, error=None, status=one.status if one.status != OK else NO_VALUE,
-        note=joined(note, one.note),
+        note=joined(one.note, note),
     )  # fmt: skip
 
 

@@ -120,6 +120,5 @@ def finish(
     else:
         rows = observations.write(folder, title, plot_format)
         rows += [("note", note) for note in observations.notes]
-        values = {name: one.entry() for name, one in observations.values.items()}
-        entry |= {"results": rows, "values": values, "observables": observations.summaries}
+        entry |= {"results": rows, "values": observations.values, "observables": observations.summaries}
     return rows, {"observed": {**entry, "notes": observations.notes}}

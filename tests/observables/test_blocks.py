@@ -51,6 +51,7 @@ def test_a_few_long_blocks_of_a_trend_give_no_error():
     assert block_note(10.0 * np.arange(5) + noise) == (
         "no error: the 5 blocks follow a trend, so the run was not stationary"
     )
+    assert block_note(10.0 * np.arange(5) + noise, consecutive=False) == ""
     assert block_note(noise[:3]) == "the error is from 3 blocks, and itself uncertain by 50%"
     assert block_note(noise[:1]) == "no error: there is one block of samples"
     assert block_note(np.full(5, 3.0)) == ""

@@ -62,11 +62,12 @@ def _inefficiency(deviation: Array) -> float:
     return g
 
 
-def block_note(values: Array) -> str:
+def block_note(values: Array, consecutive: bool = True) -> str:
     """Why a few long blocks give no error, or how uncertain it is; "" if there is nothing to say.
 
     Args:
         values: (blocks,) of one number of each block, such as its diffusion coefficient.
+        consecutive: whether the blocks follow each other in one run; else they are independent runs.
 
     Returns:
         A note that begins with "no error" if there must be none.
@@ -75,7 +76,7 @@ def block_note(values: Array) -> str:
     if n < 2:
         return "no error: there is one block of samples"
     scatter = float(np.ptp(values))
-    if n > 3 and scatter > 1e-9 * float(np.abs(values).max()):
+    if consecutive and n > 3 and scatter > 1e-9 * float(np.abs(values).max()):
         line = stats.linregress(np.arange(n), values)
         if line.pvalue < _BY_CHANCE:
             return f"no error: the {n} blocks follow a trend, so the run was not stationary"

@@ -127,10 +127,12 @@ def integrate(
     lags = round(window / dt)
     check_window(lags, len(pieces[0]), "run" if len(pieces) == len(runs) else "block of a run")
     correlation = np.array([autocorrelation(piece, lags) for piece in pieces])
-    return read_off(correlation, dt, factor, plateau)
+    return read_off(correlation, dt, factor, plateau, consecutive=len(runs) == 1)
 
 
-def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
+def read_off(
+    correlation: Array, dt: float, factor: float, plateau: tuple[float, float], consecutive: bool = False
+) -> GreenKubo:
     """Factor times the integral of correlation functions of independent samples.
 
     Args:
@@ -138,6 +140,7 @@ def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float,
         dt: time between rows.
         factor: in front of the integral, unit conversion included.
         plateau: times between which the running integral is averaged.
+        consecutive: whether the samples are pieces of one run, which may follow a trend.
 
     Raises:
         AnalysisError: plateau outside the window.
@@ -147,8 +150,7 @@ def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float,
     across = integral.mean(axis=2)
     rows, quarter = _rows(time, plateau), max(1, len(time) // 4)
     of_samples = across[:, rows].mean(axis=1)
-    # Pieces of runs follow each other; whole runs may be in any order, and have no trend.
-    note = block_note(of_samples)
+    note = block_note(of_samples, consecutive)
     return GreenKubo(
         time=time,
         correlation=mean_of(correlation),
