@@ -5,24 +5,29 @@ PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# The part of the suite that runs a second time, on the other runtime.
-QUADRANTS_TESTS ?= tests
+# Tests run under the runtime that compiles faster, where it is installed: see .installed-test below.
+FASTER = $(shell $(BIN)/python -c "from importlib.util import find_spec as f; print('quadrants' if f('quadrants') else 'taichi')")
+PYTEST = TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: demo test test-long test-quadrants runtimes lint types clean
+.PHONY: demo test test-long test-taichi mutations lint types clean
 
 demo: $(VENV)/.installed
 	@$(BIN)/taichimd demo
 
+# Every test but those marked long.
 test: $(VENV)/.installed-test
-	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long"
+	TAICHIMD_RUNTIME=$(FASTER) $(PYTEST) -m "not long"
 
-test-long: runtimes
-	TAICHIMD_RUNTIME=quadrants TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m long
+test-long: $(VENV)/.installed-test
+	TAICHIMD_RUNTIME=$(FASTER) $(PYTEST) -m long
 
-test-quadrants: $(VENV)/.installed-test $(VENV)/.installed-quadrants
-	TAICHIMD_RUNTIME=quadrants TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not long" $(QUADRANTS_TESTS)
+# Under the other runtime, the tests that do not say that once is enough.
+test-taichi: $(VENV)/.installed-test
+	TAICHIMD_RUNTIME=taichi $(PYTEST) -m "not long and not once"
 
-runtimes: $(VENV)/.installed-test $(VENV)/.installed-quadrants
+# Single mistakes in a copy of the tree: would the tests notice? About an hour on two cores.
+mutations: $(VENV)/.installed-test
+	TAICHIMD_RUNTIME=$(FASTER) $(BIN)/python -m validation.mutations
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check
@@ -41,6 +46,13 @@ $(BIN)/python:
 $(VENV)/.installed: pyproject.toml | $(BIN)/python
 	@echo "installing taichimd and what it needs into $(VENV) (once, about a minute) ..."
 	@$(PIP) install --editable .
+	@touch $@
+
+$(VENV)/.installed-test: pyproject.toml | $(VENV)/.installed
+	@echo "installing the extras [test,quadrants] ..."
+	@$(PIP) install --editable ".[test,quadrants]" || { \
+		echo "quadrants cannot be installed here: tests run under Taichi, which compiles slower"; \
+		$(PIP) install --editable ".[test]"; }
 	@touch $@
 
 $(VENV)/.installed-%: pyproject.toml | $(VENV)/.installed

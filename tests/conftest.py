@@ -1,7 +1,8 @@
-"""Fixtures that several test files share, and how kernels are compiled in tests."""
+"""Fixtures that several test files share, how kernels are compiled in tests, and which tests a run has."""
 
 import os
 import signal
+from collections import Counter
 
 import pytest
 from hypothesis import settings
@@ -13,19 +14,11 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples in every run: what fails here fails there.
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.load_profile("same")
+LAST_LINE = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items):
-    """Skip tests that run under the other runtime; begin with those that are marked `first`."""
-    from taichimd.core import runtime
-
-    for item in items:
-        mark = item.get_closest_marker("runtime")
-        if mark is None or mark.args == (runtime.NAME,):
-            continue
-        item.add_marker(
-            pytest.mark.skip(reason=f"runs under {mark.args[0]}: both have the same bits on a CPU")
-        )
+    """Begin with the tests that are marked `first`."""
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 
@@ -40,15 +33,30 @@ def pytest_runtest_setup(item):
         require_mdtraj()
 
 
-def pytest_terminal_summary(terminalreporter):
-    """Say how many tests were skipped for want of LAMMPS, or of structures that are not shipped."""
-    from oracle import WITHOUT_STRUCTURES
-    from peers import WITHOUT_LAMMPS, WITHOUT_MDTRAJ
+def pytest_terminal_summary(terminalreporter, config):
+    """Say under which runtime tests ran, how many were skipped for which reason, and which were left out."""
+    from taichimd.core import runtime
 
-    told = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", ())]
-    for want in (WITHOUT_LAMMPS, WITHOUT_MDTRAJ, WITHOUT_STRUCTURES):
-        if count := sum(want in one for one in told):
-            terminalreporter.write_line(f"{count} tests skipped: {want}", yellow=True)
+    reports = terminalreporter.stats.get("skipped", ())
+    reasons = Counter(
+        report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+        for report in reports
+    )
+    told = [f"{count} for: {why.removeprefix('Skipped: ')}" for why, count in reasons.most_common()]
+    left = [
+        f"{name} ({command})"
+        for name, command in (("long", "make test-long"), ("once", "make test"))
+        if f"not {name}" in config.option.markexpr
+    ]
+    skipped = f"{sum(reasons.values())} skipped" + (f", {'; '.join(told)}" if told else "")
+    out = f"; left out: those marked {' and '.join(left)}" if left else ""
+    config.stash[LAST_LINE] = f"tests ran under {runtime.NAME}; {skipped}{out}"
+
+
+def pytest_unconfigure(config):
+    """The very last line."""
+    if line := config.stash.get(LAST_LINE, ""):
+        print(line)
 
 
 @pytest.fixture

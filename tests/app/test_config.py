@@ -4,7 +4,7 @@ from taichimd.app.config import make_settings
 from taichimd.app.setting_types import parse_time
 from taichimd.core.errors import SettingsError
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_time_texts_are_read_in_fs():

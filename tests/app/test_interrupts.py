@@ -13,7 +13,7 @@ from ase.build import bulk
 from taichimd import __main__ as program
 from taichimd.core.signals import StopRequest, interrupted, keep_interrupts
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 ENDS = [

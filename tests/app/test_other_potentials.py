@@ -17,7 +17,7 @@ from taichimd.observables.transport import kappa
 from taichimd.observables.transport.runs import RunSamples
 from taichimd.observables.transport.settings import KappaSettings
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 HELPER = """
 import os

@@ -14,7 +14,7 @@ from taichimd.app.members import Members, spread
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.seeds import derived_seed, short_names
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 COMMON = {"potential": "Si.sw", "steps": 20, "ensemble": "nvt-bussi", "seed": 3}
 AXES = {"temperature": [300.0, 1200.0]}

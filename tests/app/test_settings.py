@@ -21,7 +21,7 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.relaxation.cell import SHAPES
 from taichimd.relaxation.settings import RelaxSettings
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 EXAMPLES = {
     "structure": "a.xyz", "from_frame": -2, "velocities": "draw", "restart": "a.npz",

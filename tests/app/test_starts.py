@@ -21,7 +21,7 @@ from taichimd.io.structures import read_structure
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
 
 
 def report_of(folder):

@@ -13,7 +13,7 @@ from taichimd.app.sweep import Sweep
 from taichimd.core.errors import SettingsError
 from taichimd.core.seeds import derived_seed
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

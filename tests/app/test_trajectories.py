@@ -23,7 +23,7 @@ from taichimd.io.frames import read_frames
 from taichimd.io.thermo import read_thermo
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake", "structure")]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
 CELL = [[4.0, 0, 0], [1.0, 4.0, 0], [0.5, 0.25, 4.0]]
 
 

@@ -15,7 +15,7 @@ from taichimd.core.errors import CheckpointError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.sampling.job import prepare_mc
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 CODE = """
 from pathlib import Path

@@ -9,7 +9,7 @@ import pytest
 
 from taichimd.core.generated import imported
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 SOURCE = '"""A text."""\n\n\ndef twice(x):\n    return 2 * x\n'
 

@@ -140,7 +140,7 @@ def test_special_powers(precision):
 
 
 @pytest.mark.first  # others wait for `elsewhere`
-@pytest.mark.runtime("quadrants")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["math"] == here("math")

@@ -9,7 +9,7 @@ import pytest
 
 from taichimd.core.matrix3 import determinant, inverse, product, projector
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 FOUND = np.show_config(mode="dicts").get("SIMD Extensions", {}).get("found", [])
 OLD = {"OPENBLAS_CORETYPE": "PRESCOTT", "NPY_DISABLE_CPU_FEATURES": " ".join(FOUND)}

@@ -131,7 +131,7 @@ def test_what_does_not_fit_the_counter_is_refused():
         stream.uniform()
 
 
-@pytest.mark.runtime("quadrants")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["random"] == here("random")

@@ -6,7 +6,7 @@ import pytest
 
 from taichimd.core.seeds import derived_seed
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_the_documented_recipe():

@@ -9,7 +9,7 @@ import pytest
 
 from taichimd import __main__ as program
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 LOST = "error: standard output cannot be written ({}): what it had to show is lost\n"
 

@@ -11,7 +11,7 @@ from ase.calculators.calculator import get_calculator_class, names
 
 from taichimd import TaichiMD
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 PROJECT = Path(__file__).parents[2] / "pyproject.toml"
 

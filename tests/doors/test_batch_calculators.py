@@ -11,7 +11,7 @@ from ase.optimize import FIRE
 from taichimd import BatchCalculators, TaichiMD, evaluate_many
 from taichimd.core.errors import StructureError
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 def path(n):

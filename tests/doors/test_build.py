@@ -10,7 +10,7 @@ from taichimd.core.errors import SettingsError
 from taichimd.system.lattices import LATTICES, build_lattice
 from taichimd.system.velocities import degrees_of_freedom
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

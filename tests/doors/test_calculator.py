@@ -21,7 +21,7 @@ from taichimd.core.errors import (
     PropertyError,
 )
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("name", STRUCTURES)

@@ -24,7 +24,7 @@ from ase.calculators import calculator as ase_calculator
 from taichimd import LennardJones, TaichiMD
 from taichimd.testing import rattled
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_one_calculation_serves_all_properties(monkeypatch):

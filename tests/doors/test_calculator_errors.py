@@ -22,7 +22,7 @@ from taichimd.observables.transport.kappa import thermal_conductivity
 from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_settings_are_plain_data_and_can_be_changed(monkeypatch):

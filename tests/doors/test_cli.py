@@ -15,7 +15,7 @@ from fake_engine import FakeEngine, fake  # noqa: F401  (a fixture)
 import taichimd
 from taichimd.io.checkpoint import read_checkpoint
 
-pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.usefixtures("fake")]
+pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake")]
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from taichimd.io.analysis_files import read_table
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.numbers import finding, never_negative, plus_minus
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

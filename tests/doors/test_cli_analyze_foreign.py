@@ -9,7 +9,7 @@ import pytest
 from ase import Atoms, units
 from dumps import dump_text, walk
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 BOX = np.diag([9.0, 10.0, 11.0])
 # Steps of 4.5 Å and more are common: half a cell, which nobody can unwrap by guessing.

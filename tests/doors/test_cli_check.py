@@ -11,7 +11,7 @@ from taichimd.core.errors import EvaluationError
 from taichimd.math import exp, log
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 FILE = """
 from taichimd import pair_potential, triplet_potential

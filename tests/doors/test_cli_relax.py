@@ -16,7 +16,7 @@ from taichimd.relaxation.fire import Fire
 from taichimd.relaxation.job import COLUMNS, RelaxJob, run_relax_jobs
 from taichimd.relaxation.settings import RelaxSettings
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 OWN = """
 from taichimd import LennardJones

@@ -16,7 +16,7 @@ from taichimd.core.units import GPA
 from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import CELL_COLUMNS, read_thermo
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 RUN = argon_job.RUN + "--temperature 60 --coupling-time 60 "
 NPT = "--pressure 0.1 --pressure-coupling-time 200 "

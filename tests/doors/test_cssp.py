@@ -12,7 +12,7 @@ from taichimd.sequences.chains import read_chains, write_chains
 from taichimd.sequences.score import score
 from taichimd.sequences.table import read_table
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

@@ -16,7 +16,7 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.decomposition import DECOMPOSITIONS
 from taichimd.system.lattices import build_lattice
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 BOTH = ("particle", "tuple")
 SYSTEMS = {"silica": "SiO2_1990.vashishta", "silicon": "Si.tersoff"}

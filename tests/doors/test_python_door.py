@@ -19,7 +19,7 @@ from taichimd.core.errors import BlowUpError, CheckpointError, OutputError, Prop
 from taichimd.core.units import GPA
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 OTHERS = [
     None,

@@ -13,7 +13,7 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.io.thermo import CELL_COLUMNS, CHARGE_COLUMNS, COLUMNS, read_thermo
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 LIGHT = """\
 # UNITS: metal

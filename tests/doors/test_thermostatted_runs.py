@@ -19,7 +19,7 @@ from taichimd.io.thermo import read_thermo
 from taichimd.program.engine import Engine
 from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 ENSEMBLES = ["nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover"]
 

@@ -36,7 +36,7 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.system.cell import Cell
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 SMOOTH = {**testing.ARGON, "cutoff": 6.0, "truncation": "force-shifted"}
 KINDS = [Langevin, Berendsen, Bussi, NoseHoover]

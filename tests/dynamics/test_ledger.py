@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import warps
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 (ledger,) = warps.emulated("dynamics.thermostats.ledger")
 

@@ -10,7 +10,7 @@ from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, MartynaTobiasKlein,
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("kind", [BerendsenNPT, MartynaTobiasKlein])

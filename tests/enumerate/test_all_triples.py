@@ -10,7 +10,7 @@ from taichimd.core.arguments import Array, Number, kernel, types_of
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.all_triples import BALANCED, DIRECT, MAPPINGS, before, steps_of
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 TYPES = types_of(ti.f64)
 FOUND = Array("i32", "n^3", "how often a triple was visited")

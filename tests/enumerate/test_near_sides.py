@@ -7,7 +7,7 @@ import pytest
 import warps
 from warps import lane, run
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 (near_sides,) = warps.emulated("enumerate.near_sides")
 BITS = 3

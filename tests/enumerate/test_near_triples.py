@@ -9,7 +9,7 @@ from ase import Atoms
 from triples import brute_force
 from warps import WARP, run
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 near_triples, triple_tiles, rows, axilrod_teller = warps.emulated(
     "enumerate.near_triples", "enumerate.triple_tiles", "neighbours.rows", "forcefields.axilrod_teller"

@@ -9,7 +9,7 @@ from ase import Atoms
 from triples import brute_force
 from warps import run
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 tiles, items, axilrod_teller = warps.emulated(
     "enumerate.triple_tiles", "enumerate.triple_items", "forcefields.axilrod_teller"

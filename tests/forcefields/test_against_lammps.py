@@ -12,7 +12,7 @@ from taichimd.forcefields.library import shipped
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.engine import Engine
 
-pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.lammps]
+pytestmark = [pytest.mark.once, pytest.mark.lammps]
 
 ENERGY_RELATIVE = 1e-10
 FORCE = 1e-8

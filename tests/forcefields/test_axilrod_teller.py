@@ -22,7 +22,7 @@ from taichimd import (
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
 from taichimd.enumerate import near_triangles
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 NU = 45.69
 PURE = {"Ar": 45.69, "Kr": 137.6, "Xe": 457.0}

@@ -8,7 +8,7 @@ from taichimd.core.errors import ParameterFileError
 from taichimd.forcefields import library
 from taichimd.forcefields.library import SEARCH_PATH, find, shipped
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

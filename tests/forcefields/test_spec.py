@@ -11,7 +11,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.reaxff.options import Options
 from taichimd.forcefields.spec import split_spec
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def options_of(spec):

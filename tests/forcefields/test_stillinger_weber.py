@@ -14,7 +14,7 @@ from taichimd.forcefields.library import find
 from taichimd.program.engine import Engine
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 EPSILON, SIGMA, A, B = 2.1683, 2.0951, 7.049556277, 0.6022245584
 END = 1.8 * SIGMA

@@ -20,7 +20,7 @@ from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MOST_GROUPS
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 MANY_BODY = f"{Path(__file__).parents[2] / 'examples' / 'own_many_body.py'}:copper"
 WEAK = LennardJones(epsilon=0.01, sigma=2.0, cutoff=4.5, truncation="force-shifted")
@@ -147,7 +147,7 @@ def test_bits_know_no_skin():
         assert all(np.array_equal(a, b) for a, b in zip(found[0], other, strict=True))
 
 
-@pytest.mark.runtime("taichi")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 def test_both_runtimes_give_the_same_bits():
     assert elsewhere()["sum"] == here("sum")

@@ -16,7 +16,7 @@ from taichimd.forcefields.vashishta import COULOMB
 from taichimd.program.engine import Engine
 from taichimd.testing import assert_consistent
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 PAIR = "447 9 1.2 -1.1 5 7.8 3 61.5 7 9 1 2.9 5 -0.3"
 NUMBERS = dict(zip(FIELDS, map(float, PAIR.split()), strict=True))

@@ -7,7 +7,7 @@ from ase import Atoms
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import element_named, element_of, is_element, isotopes_told
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from taichimd.core.errors import SettingsError, StructureError
 from taichimd.io.structures import has_velocities, read_noted, read_structure, remarks
 from tests.support.structure_files import CIF, EXTXYZ, GRO, PDB, POSCAR, RES
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def energy(atoms, potential):

@@ -8,7 +8,7 @@ from taichimd.core.errors import StructureError
 from taichimd.io.structures import read_noted
 from tests.support.structure_files import LAMMPS_DATA, LAMMPS_DUMP
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from taichimd.app.setting_types import InputUnits
 from taichimd.errors import StructureError
 from taichimd.io.lammps_units import ASSUMED, UNITS, units_named, units_of_header
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_real_and_metal_are_what_the_manual_says():

@@ -16,7 +16,7 @@ from taichimd.core.errors import OutputError
 from taichimd.io import lock
 from taichimd.io.lock import NAME, locked
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 HOLD = """
 import sys, time

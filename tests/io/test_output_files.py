@@ -23,7 +23,7 @@ from taichimd.io.thermo import TERM, ThermoWriter, lacks, read_thermo, term_name
 from taichimd.io.trajectory import TrajectoryWriter
 from taichimd.system.velocities import maxwell_boltzmann
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def small_system(pbc=True):

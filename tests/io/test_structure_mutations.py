@@ -8,7 +8,7 @@ from taichimd.core.errors import TaichimdError
 from taichimd.io.structures import read_structure
 from tests.support.structure_files import mutated, structure_bases
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 CASES = 25
 """Of each format."""

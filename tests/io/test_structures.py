@@ -8,7 +8,7 @@ from ase.io import write
 from taichimd.core.errors import StructureError
 from taichimd.io.structures import has_velocities, read_structure, remarks
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture

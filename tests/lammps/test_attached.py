@@ -11,7 +11,7 @@ from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.forcefields.library import find
 from taichimd.lammps import attach
 
-pytestmark = [pytest.mark.lammps, pytest.mark.runtime("quadrants")]
+pytestmark = [pytest.mark.lammps, pytest.mark.once]
 
 
 def silicon(pbc=True):

@@ -18,7 +18,7 @@ from taichimd.lammps.launch import Launch, launch
 from taichimd.lammps.processes import summed
 from taichimd.lammps.rank import _check_world
 
-pytestmark = [pytest.mark.lammps, pytest.mark.runtime("quadrants")]
+pytestmark = [pytest.mark.lammps, pytest.mark.once]
 
 SILICON = """units metal
 newton off

@@ -7,7 +7,7 @@ import pytest
 import warps
 from warps import WARP, lane, run
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 scan, rows, staged, inner = warps.emulated(
     "neighbours.scan", "neighbours.rows", "neighbours.staged_writes", "neighbours.inner_search"

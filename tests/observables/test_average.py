@@ -7,7 +7,7 @@ from processes import ornstein_uhlenbeck
 from taichimd.core.errors import AnalysisError
 from taichimd.observables.estimators.average import average_of, inefficiency_of, production_start
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_inefficiency_of_an_ornstein_uhlenbeck_process():

@@ -12,7 +12,7 @@ from taichimd.observables.estimators.transport import (
     hnemd_conductivity,
 )
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 TAU = 10.0
 EXACT = trapezoid_of_exponential(TAU, 1.0)

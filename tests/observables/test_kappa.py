@@ -32,7 +32,7 @@ from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 SHORT = {"temperature": 60.0, "equilibrate": 20.0, "time": 100.0, "every": 5, "backend": "cpu"}
 ARGON = bulk("Ar", a=5.3, cubic=True) * (2, 1, 1)
@@ -140,7 +140,7 @@ def samples_in(folder):
     return [np.load(file)["current"] for file in sorted(folder.glob("run-??.npz"))]
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_runs_of_one_launch_have_the_samples_of_runs_alone(tmp_path):
     alone, together = tmp_path / "alone", tmp_path / "together"
     for folder in (alone, together):

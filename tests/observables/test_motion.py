@@ -15,7 +15,7 @@ from taichimd.observables.estimators.motion import (
     velocity_autocorrelation,
 )
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def walk(rng, frames, atoms, diffusion=(0.5, 1.0, 2.0), dt=0.5):

@@ -25,7 +25,7 @@ from taichimd.observables.registry import OF_RUNS
 from taichimd.program.heat import heat_current
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 ARGON = LennardJones(epsilon=0.0104, sigma=3.4, cutoff=7.0, truncation="force-shifted")
 ALL = "rdf,msd,vacf,heat,viscosity"

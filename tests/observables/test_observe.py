@@ -195,7 +195,7 @@ def test_samplers_take_the_arrays_of_a_state(precision):
     np.testing.assert_allclose(vacf[1, 1], expected.mean(axis=0), rtol=1e-6)
 
 
-@pytest.mark.runtime("quadrants")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 def test_other_runtime_and_thread_count_give_the_same_bits():
     assert elsewhere()["samplers"] == here("samplers")

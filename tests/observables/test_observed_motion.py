@@ -13,7 +13,7 @@ from taichimd.core.units import GPA
 from taichimd.io.analysis_files import read_table
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)

@@ -13,7 +13,7 @@ from taichimd.observables.estimators.series import (
     running_integral,
 )
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_autocorrelation_is_the_plain_sum():

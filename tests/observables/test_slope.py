@@ -6,7 +6,7 @@ from processes import ornstein_uhlenbeck
 
 from taichimd.observables.estimators.slope import slope_of
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_by_hand():

@@ -19,7 +19,7 @@ from taichimd.observables.estimators.molecules import count_formulas, molecules
 from taichimd.observables.live import Observations
 from taichimd.observables.plan import Plan, make_plan
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 RUN = "run gas.extxyz --potential CHO.ffield --timestep 0.1 --backend cpu --temperature 500 --seed 3 "
 

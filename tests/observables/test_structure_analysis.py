@@ -16,7 +16,7 @@ def angles(*bonds, bins=180, **options):
     return (np.arange(bins) + 0.5) * 180.0 / bins, counts / max(counts.sum(), 1.0)
 
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def test_ideal_gas_has_no_structure_and_honest_errors():

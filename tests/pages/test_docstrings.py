@@ -6,7 +6,7 @@ import pytest
 
 import taichimd
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 NAMES = [name for name in taichimd.__all__ if name != "__version__"]
 

@@ -9,7 +9,7 @@ import pytest
 
 import taichimd
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 PACKAGE = Path(taichimd.__file__).parent
 LAYERS = [

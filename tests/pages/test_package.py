@@ -11,7 +11,7 @@ from pages import PAGES
 
 import taichimd
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 try:

@@ -5,7 +5,7 @@ import json
 import pytest
 from pages import ROOT, text_of
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 def of(name, *path):

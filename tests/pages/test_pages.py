@@ -13,7 +13,7 @@ from pages import PAGES, ROOT, blocks, run_blocks, text_of
 
 from taichimd.app.settings import SETTINGS
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 TESTED_APART = ("docs/python.md", "docs/trajectories.md", "docs/record.md")
 WITHOUT_ENGINE = [

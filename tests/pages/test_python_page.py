@@ -8,7 +8,7 @@ from pages import run_blocks, text_of
 
 from taichimd import __all__ as public
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 PAGE = "docs/python.md"
 

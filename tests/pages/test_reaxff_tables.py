@@ -10,7 +10,7 @@ from pages import ROOT
 from taichimd.forcefields.reaxff.arrays import TERMS
 from validation.reaxff import kernels, scaling, tables, trajectories
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 def run_of(backend, shift=0.0, sha="a"):

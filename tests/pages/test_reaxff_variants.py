@@ -7,7 +7,7 @@ import pytest
 
 from validation.reaxff.variants import FORCES, REPLACED
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("term", REPLACED)

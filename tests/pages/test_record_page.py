@@ -16,7 +16,7 @@ from taichimd.cli.app import main
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "record.md").read_text(encoding="utf-8")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 TESTS = Path(__file__).parents[1]
 SEARCHES = {"findall", "finditer", "glob", "rglob", "iterdir", "splitlines", "registered_commands"}

@@ -10,7 +10,7 @@ import pytest
 from fake_engine import fake  # noqa: F401  (a fixture)
 from pages import ROOT, run_blocks, text_of
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 PAGE = "docs/trajectories.md"
 

@@ -22,7 +22,7 @@ from validation.decomposition import accuracy, bits, divergence, growth
 from validation.decomposition.states import DECOMPOSITIONS
 from validation.physics import energy_drift, kappa_silicon, silica_glass
 
-pytestmark = [pytest.mark.runtime("taichi"), pytest.mark.first]
+pytestmark = [pytest.mark.once, pytest.mark.first]
 
 
 def test_differing_bits_counts_numbers_and_bits():

@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import pytest
 from pages import ROOT, text_of
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 ROWS = [
     line.strip("| ").split(" | ")

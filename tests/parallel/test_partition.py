@@ -6,7 +6,7 @@ import pytest
 from taichimd.neighbours.box import make_frame
 from taichimd.parallel.partition import Slabs
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize("pbc", [[True] * 3, [True, False, True]])

@@ -8,7 +8,7 @@ from ase.build import bulk
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 PAIRS = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
 ARGON = LennardJones(cutoff=6.0, pairs=PAIRS)

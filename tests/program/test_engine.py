@@ -367,7 +367,7 @@ def test_single_precision_repeats_its_bits_too(name):
     assert_same_bits(state(second), state(first))
 
 
-@pytest.mark.runtime("quadrants")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 @pytest.mark.parametrize("name", ["silicon", "silica", "melt", "relaxation"])
 def test_both_runtimes_and_thread_counts_give_the_same_trajectory(name):

@@ -18,7 +18,7 @@ from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.program.engine import Engine
 from taichimd.program.ghosts import GhostForces
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 SI = bulk("Si", cubic=True) * 2
 SI.rattle(0.08, seed=3)

@@ -12,7 +12,7 @@ from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.program.engine import Engine
 from taichimd.program.heat import heat_current
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 FIRST = np.array([1 / 280, -4 / 105, 1 / 5, -4 / 5, 0, 4 / 5, -1 / 5, 4 / 105, -1 / 280])
 """Weights of nine equidistant values in the first derivative at the middle one; the error is of order 8."""

@@ -14,7 +14,7 @@ from taichimd import LennardJones, ReaxFF, relax, testing
 from taichimd.cli.app import main
 from taichimd.core.errors import RelaxationError, SettingsError, StructureError
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 def structures():

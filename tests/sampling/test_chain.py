@@ -15,7 +15,7 @@ from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
 from taichimd.sampling.conditions import outside
 from taichimd.sampling.sweep import Sweep
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 NOTHING = LennardJones(epsilon=0.0, sigma=1.0, cutoff=1.0)
 ARGON = LennardJones(epsilon=0.0104, sigma=3.40, cutoff=6.0, truncation="energy-shifted")

@@ -13,7 +13,7 @@ from ase.build import bulk
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.job import prepare_mc
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 OWN = """
 from taichimd import LennardJones

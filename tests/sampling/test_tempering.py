@@ -11,7 +11,7 @@ from taichimd.observables.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate
 from taichimd.sampling.tempering import Chains, exchange, exponent
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 KT = 0.02
 

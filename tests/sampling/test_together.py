@@ -55,7 +55,7 @@ def test_each_chain_has_the_bits_that_it_has_alone(pressure):
         assert_same(found, expected)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 @pytest.mark.parametrize("precision", ["float64", "mixed", "float32"])
 def test_exchanges_and_states_from_outside(precision, monkeypatch):
     """Configurations that change between sweeps of all are those that the next ones start from."""
@@ -73,7 +73,7 @@ def test_exchanges_and_states_from_outside(precision, monkeypatch):
         assert_same(together, alone)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_trials_that_leave_the_walls():
     """Of a cell that is not periodic, whose faces are walls."""
     atoms = bulk("Si", cubic=True)
@@ -100,7 +100,7 @@ TRIPLES = {
 }
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 @pytest.mark.parametrize("case", TRIPLES)
 def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
     """With exchanges of positions, cells, energies and their homogeneous part, and with a restart."""
@@ -128,7 +128,7 @@ def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
         assert_same(together, alone)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_chains_of_other_sizes():
     """Of one tile and of two, with other temperatures, step sizes and seeds."""
     forcefield, found = ARGON + AxilrodTeller(nu=45.69), []
@@ -147,7 +147,7 @@ def test_chains_of_other_sizes():
         assert_same(together, alone)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 @pytest.mark.parametrize("mixed", [False, True])
 def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
     """Of several sizes, with fixed atoms, exchanges of two chains and a restart of all."""
@@ -209,7 +209,7 @@ BOARDS = {
 }
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 @pytest.mark.parametrize("case", BOARDS)
 def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
     """Of several sizes and cells, temperatures and step sizes; with a restart."""
@@ -238,7 +238,7 @@ def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
         assert_same(found, expected)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_single_moves_out_of_a_rough_start():
     """Where sums are out of range, only an evaluation tells the energy."""
     close = Atoms("Ar4", positions=[[0, 0, 0], [0.5, 0, 0], [4, 0, 0], [0, 4, 0]])
@@ -255,7 +255,7 @@ def test_single_moves_out_of_a_rough_start():
         assert_same(found, expected)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone():
     """Where an energy of triples is out of range, as it is alone."""
     close = drop(27)
@@ -272,7 +272,7 @@ def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone()
         assert_same(found, expected)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_who_goes_together():
     pairs = ladder(argon(), ARGON)
     assert not go_together(pairs[:1])
@@ -286,7 +286,7 @@ def test_who_goes_together():
     assert not go_together(ladder(drop(27), ARGON + by_products))
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
     sweeps = Sweeps(chains)
@@ -302,7 +302,7 @@ def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     np.testing.assert_array_equal(sweeps._batch.members[1].positions(), before[1])
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_after_an_error_chains_are_where_they_were(monkeypatch):
     """And go on from there with the bits of chains without one."""
     together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
@@ -326,7 +326,7 @@ def test_after_an_error_chains_are_where_they_were(monkeypatch):
         assert_same(found, expected)
 
 
-@pytest.mark.runtime("quadrants")
+@pytest.mark.once
 def test_chains_that_do_not_fit_together_go_on_one_after_the_other(monkeypatch):
     def too_many(chains):
         raise CapacityError("a batch of 3 systems does not fit")

@@ -12,7 +12,7 @@ from taichimd.sequences.kernels import METHODS
 from taichimd.sequences.score import Scorer
 from taichimd.sequences.table import Table
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 GROUPS = 3 * (SIX_CLASSES,)
 

@@ -10,7 +10,7 @@ from taichimd import load_forcefield
 from taichimd.forcefields.library import find, shipped
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 LATTICES = {
     "fcc": "argon", "diamond": "silicon", "zincblende": "zincblende", "sheet": "graphene",

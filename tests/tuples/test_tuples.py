@@ -15,7 +15,7 @@ from taichimd.tuples.bonds import BondList
 from taichimd.tuples.conditions import Condition, bond_order_products
 from taichimd.tuples.lists import TupleList
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 PRODUCTS = bond_order_products(0.3, 0.1)
 ANY = Condition()

@@ -9,7 +9,7 @@ from taichimd.forcefields.reaxff.charges import ChargeParameters
 from taichimd.forcefields.reaxff.extended import ALPHA, DISSIPATION, KAPPA, LENGTH
 from taichimd.forcefields.reaxff.history import JUMP, ORDER_S, ORDER_T
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 TIGHT = 1e-13

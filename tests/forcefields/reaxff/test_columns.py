@@ -4,7 +4,7 @@ import pytest
 
 from taichimd.forcefields.reaxff.ffield import read_ffield
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 BY_PLACE = {
     "general": {

@@ -11,7 +11,7 @@ from taichimd.forcefields.reaxff.describe import describe
 from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.suspicious import warnings_of
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 # Made-up numbers need not be usual ones; these are.
 USUAL = {"eta": 8.0, "p_ovun2": -5.0, "alpha": 9.0, "D": 0.1, "gamma": 1.0}

@@ -15,7 +15,7 @@ from taichimd.forcefields.reaxff.forcefield import ReaxFF
 from taichimd.forcefields.reaxff.options import CONSTANTS
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 H = 1e-5
 """angstrom"""
@@ -229,7 +229,7 @@ def test_rows_of_bonds_grow(monkeypatch):
     assert (wide.virials == grown.virials).all()
 
 
-@pytest.mark.runtime("taichi")  # compares both
+@pytest.mark.once  # compares both
 @needs_other_runtime
 def test_both_runtimes_and_thread_counts_give_the_same_bits():
     assert elsewhere()["reaxff-steps"] == here("reaxff-steps")

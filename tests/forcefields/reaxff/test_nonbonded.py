@@ -23,7 +23,7 @@ from taichimd.forcefields.reaxff.nonbonded import Nonbonded
 from taichimd.forcefields.reaxff.options import Constants
 from taichimd.forcefields.reaxff.pairs import pair_table
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 FORMS = {"plain": PLAIN, "shielded": SHIELDED, "wall": WALLED, "dispersion": WHOLE}

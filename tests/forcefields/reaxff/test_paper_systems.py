@@ -14,7 +14,7 @@ from taichimd.program.engine import Engine
 
 FOLDER = os.environ.get("TAICHIMD_REAXFF_DATA")
 pytestmark = [
-    pytest.mark.runtime("quadrants"),
+    pytest.mark.once,
     pytest.mark.skipif(not FOLDER, reason=WITHOUT_STRUCTURES),
 ]
 

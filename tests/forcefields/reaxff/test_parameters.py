@@ -16,7 +16,7 @@ from taichimd.forcefields.reaxff.ffield import read_ffield
 from taichimd.forcefields.reaxff.parameters import ATOM, PAIR, TORSION, tables
 from taichimd.forcefields.reaxff.rules import missing_bonds
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 KCAL = units.kcal / units.mol
 H, SI = 0, 1

@@ -8,7 +8,7 @@ from taichimd.forcefields.reaxff.charges import CLOSE
 from taichimd.forcefields.reaxff.options import COUPLING
 from taichimd.forcefields.reaxff.precondition import MOST, SIZE
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 def factors(bench):

@@ -28,7 +28,7 @@ from taichimd.forcefields.library import find
 from taichimd.forcefields.reaxff.arrays import TERMS
 from taichimd.program.energy_terms import energy_terms
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 ENSEMBLES = {
     "nve": lambda: None,

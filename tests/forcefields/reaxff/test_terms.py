@@ -17,7 +17,7 @@ from taichimd.forcefields.reaxff.options import CONSTANTS
 from taichimd.forcefields.reaxff.parameters import ANGLE, ATOM, HYDROGEN, PAIR, TORSION
 from taichimd.program.engine import Engine
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 H = 1e-5
 """angstrom"""

@@ -1,0 +1,65 @@
+"""Every test runs in `make test` or in `make test-long`; what a run leaves out is said in its last line."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pages import ROOT, text_of
+
+pytestmark = pytest.mark.once
+
+TESTS = ROOT / "tests"
+SAMPLE = """
+import pytest
+
+def test_of_both(): assert True
+
+@pytest.mark.once
+def test_of_one(): assert True
+
+@pytest.mark.long
+def test_of_minutes(): assert True
+
+def test_skipped(): pytest.skip("no moon")
+"""
+
+
+def test_no_test_is_bound_to_a_runtime():
+    """Such a test would run in none of the commands where the runtime is another one."""
+    files = [file for file in TESTS.rglob("test_*.py") if file != Path(__file__)]
+    assert len(files) > 150
+    bound = re.compile(r"mark\.runtime\b")
+    assert [file.name for file in files if bound.search(file.read_text(encoding="utf-8"))] == []
+
+
+def test_the_commands_of_ci_leave_out_nothing_that_another_one_runs():
+    make, ci = text_of("Makefile"), text_of(".ci/run")
+    chosen = {
+        target: re.search(rf'^{target}:.*\n\t.*-m (long|"[^"]*")', make, re.M)[1].strip('"')
+        for target in ("test", "test-long", "test-taichi")
+    }
+    assert chosen == {"test": "not long", "test-long": "long", "test-taichi": "not long and not once"}
+    assert all(f"\nmake {target}\n" in ci for target in chosen)
+    assert "TAICHIMD_REQUIRE_LAMMPS=1 TAICHIMD_REQUIRE_MDTRAJ=1" in ci
+
+
+@pytest.mark.parametrize("processes", [0, 2])
+def test_the_last_line_says_what_was_skipped_and_why(tmp_path, processes):
+    (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text(encoding="utf-8"))
+    (tmp_path / "test_sample.py").write_text(SAMPLE)
+    (tmp_path / "pytest.ini").write_text(
+        f"[pytest]\npythonpath = {TESTS / 'support'}\nmarkers =\n once\n long\n"
+    )
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(processes)]
+    done = subprocess.run(
+        [*command, "-m", "not long and not once"], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    last = done.stdout.splitlines()[-1]
+    assert re.fullmatch(
+        r"tests ran under (taichi|quadrants); 1 skipped, 1 for: no moon; "
+        r"left out: those marked long \(make test-long\) and once \(make test\)",
+        last,
+    )
