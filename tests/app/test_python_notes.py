@@ -15,7 +15,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.relaxation import relax as relaxation
 from taichimd.sampling.chain import MonteCarlo
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from ase import Atoms
 
 from taichimd import LennardJones, TaichiMD
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 POSITIONS = np.array("""
  1.077169909511 -1.020988125886 -1.348259447733  0.1830884592213 -1.557698231574 -1.782405485883

@@ -7,7 +7,7 @@ from processes import ornstein_uhlenbeck
 from taichimd.observables.estimators.blocks import block_note, consecutive_mean, with_note
 from taichimd.observables.estimators.series import mean_of
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 @pytest.mark.parametrize(("tau", "least"), [(0.01, 0.93), (1.0, 0.91), (2.5, 0.87)])

@@ -12,7 +12,7 @@ from taichimd.core.errors import StructureError
 from taichimd.system import overlaps
 from taichimd.system.overlaps import closest, notes_on_overlap
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 
 def dimer(distance, **more):
