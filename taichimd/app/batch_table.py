@@ -110,7 +110,7 @@ def write_table(all_of: "Members") -> list[Row]:
 def _row(folder: OutputFolder, name: str, varied: Mapping[str, Any]) -> Row:
     """What run.json and thermo.csv of a run say; empty if it has not begun."""
     report = read_report(folder.report)
-    if not report:
+    if not {"n_atoms", "last_step", "simulated_ps", "exit_reason"} <= report.keys():
         return {}
     row: Row = {
         "run": name,

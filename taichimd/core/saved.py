@@ -12,6 +12,15 @@ _KINDS = {"f": "numbers", "i": "whole numbers", "b": "truth values", "U": "texts
 _ALSO = {"f": "f", "i": "iu", "b": "b", "U": "U"}
 
 
+def blocks_of(
+    saved: Mapping[str, Any], name: str, kind: str, shape: tuple[int, ...], finite: bool = True
+) -> list[NDArray[Any]]:
+    """A list of arrays of one shape, as `saved_array`; the list may be empty."""
+    if name in saved and np.size(saved[name]) == 0:
+        return []
+    return list(saved_array(saved, name, kind, None, *shape, finite=finite))
+
+
 def saved_array(
     saved: Mapping[str, Any], name: str, kind: str, *shape: int | None, finite: bool = True
 ) -> NDArray[Any]:

@@ -173,7 +173,16 @@ def cut_frames(path: Path, step: int) -> int:
             while kept and int(frames[kept - 1].info["step"]) >= step:
                 kept -= 1
             offsets = [int(offset) for offset in read_header(file)[4][:kept]]
-    except (InvalidULMFileError, AttributeError, KeyError, ValueError, TypeError, IndexError):
+    except (
+        InvalidULMFileError,
+        AttributeError,
+        KeyError,
+        ValueError,
+        TypeError,
+        IndexError,
+        OSError,
+        MemoryError,
+    ):
         raise OutputError(f"{path} is not a trajectory of this program; choose another --output") from None
     with writing(path), os.fdopen(open_own(path, "r+"), "r+b") as file:
         _truncate(file, offsets)

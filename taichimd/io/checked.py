@@ -6,8 +6,9 @@ types, so that a damaged or an edited record ends in one line before anything is
 
 import json
 import re
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
+from ase.formula import Formula
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -98,6 +99,20 @@ class Meta(_Record):
     potential: Potential = Potential()
 
 
+def _formula(text: str) -> str:
+    Formula(text)
+    return text
+
+
+class Shown(_Record):
+    """Settings of a run.json that a later command shows or goes by."""
+
+    ensemble: str = ""
+    temperature: FiniteFloat | None = None
+    final_temperature: FiniteFloat | None = None
+    plot_format: Literal["png", "pdf", "svg"] = "png"
+
+
 class Segment(_Record):
     """One run of a folder, as run.json lists it."""
 
@@ -105,16 +120,16 @@ class Segment(_Record):
     last_step: Step = 0
     first_ps: FiniteFloat | None = None
     exit_reason: str = ""
-    settings: dict[str, Any] = {}
+    settings: Shown = Shown()
 
 
 class Report(_Record):
     """run.json, as far as a later command uses it."""
 
     exit_reason: str = ""
-    settings: dict[str, Any] = {}
+    settings: Shown = Shown()
     n_atoms: Annotated[int, Field(gt=0)] = 1
-    formula: str = ""
+    formula: Annotated[str, AfterValidator(_formula)] = ""
     potential: Potential = Potential()
     first_step: Step = 0
     last_step: Step = 0
@@ -171,8 +186,8 @@ def fault_of(model: type[BaseModel], content: Any) -> str:
     try:
         # As JSON: there a strict model takes the lists and objects that it is made of.
         model.model_validate_json(json.dumps(content))
-    except RecursionError:
-        return "it is nested too deeply"
+    except (RecursionError, UnicodeError):
+        return "it is nested too deeply, or no text"
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"

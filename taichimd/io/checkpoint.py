@@ -142,7 +142,7 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         raise CheckpointError(
             f"checkpoint {path} has another format than {FORMAT}; use the version that wrote it"
         )
-    fault = fault_of(Meta, meta) or _fault_of_bath(meta)
+    fault = fault_of(Meta, meta) or _fault_of_state(meta)
     if fault:
         raise CheckpointError(
             f"checkpoint {path} is damaged or of another version ({fault}); use an earlier one, or the "
@@ -154,8 +154,10 @@ def read_checkpoint(path: str | Path) -> Checkpoint:
         raise CheckpointError(f"checkpoint {path} is damaged: {error}; use an earlier one") from None
 
 
-def _fault_of_bath(meta: dict[str, Any]) -> str:
-    """What a bath lacks that its ensemble needs; empty if nothing."""
+def _fault_of_state(meta: dict[str, Any]) -> str:
+    """What a bath lacks that its ensemble needs, or a ramp that does not go on; empty if nothing."""
+    if meta["ramp"] is not None and not meta["ramp"][0] < meta["ramp"][1]:
+        return f"ramp = {meta['ramp']}: expected a first step and a later last step"
     bath = meta["bath"]
     if bath.get("kind") == METROPOLIS:
         needed = {"energy", "moves", "volume_moves", "exchanges"}

@@ -53,7 +53,7 @@ def plot_run(table: Path, picture: Path, report: Mapping[str, Any]) -> None:
         OutputError: the picture cannot be written.
     """
     title = title_of(report["formula"], report["n_atoms"])
-    title += f", {report['potential']['name']}, {report['settings']['ensemble']}"
+    title += f", {report['potential'].get('name', '')}, {report['settings'].get('ensemble', '')}"
     marks = marks_of(report.get("segments", []))
     plot_thermo(table, picture, report["n_atoms"], title, report.get("conserved_from_step", 0), marks)
 

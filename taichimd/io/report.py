@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.errors import OutputError
+from taichimd.io.checked import Report, fault_of
 from taichimd.io.files import write_atomically
 from taichimd.program.results import Array
 
@@ -97,12 +99,24 @@ def write_report(path: Path, report: dict[str, Any]) -> None:
 
 
 def read_report(path: Path) -> dict[str, Any]:
-    """An earlier run.json; empty if there is none or it cannot be read."""
+    """An earlier run.json; empty if there is none.
+
+    Raises:
+        OutputError: it is damaged, or of another program.
+    """
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        fault = fault_of(Report, content)
+    except (FileNotFoundError, NotADirectoryError):
         return {}
-    return content if isinstance(content, dict) else {}
+    except (OSError, ValueError, RecursionError) as error:
+        fault = str(error)
+    if fault:
+        raise OutputError(
+            f"{path} is damaged or of another program ({fault}); remove it, and its run has no history"
+        )
+    found: dict[str, Any] = content
+    return found
 
 
 def plot_format_of(report: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """thermo.csv: one row of energies, temperature and pressure per report, at full precision."""
 
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -144,17 +145,43 @@ def _columns_of(path: Path) -> tuple[str, ...]:
 
 
 def offset_of_row(path: Path, step: int) -> int:
-    """Byte offset of the first row at or after `step`, or of a row that a killed run left unfinished."""
+    """Byte offset of the first row at or after `step`, or of a row that a killed run left unfinished.
+
+    Raises:
+        OutputError: a row does not begin with a step.
+    """
     offset = 0
     with open(path, "rb") as file:
-        for line in file:
-            if offset and (not line.endswith(b"\n") or int(line.split(b",", 1)[0]) >= step):
-                break
+        for number, line in enumerate(file, 1):
+            if offset:
+                first = line.split(b",", 1)[0]
+                if not line.endswith(b"\n"):
+                    break
+                if not re.fullmatch(rb"\d{1,18}", first):
+                    raise OutputError(
+                        f"{path} line {number} begins with {first[:20]!r}, expected a step; repair it, or "
+                        "choose another --output"
+                    )
+                if int(first) >= step:
+                    break
             offset += len(line)
     return offset
 
 
 def read_thermo(path: Path) -> dict[str, Array]:
-    """Columns of a thermo.csv by name; an empty field is NaN."""
-    table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2)
-    return {name: table[:, i] for i, name in enumerate(_columns_of(path))}
+    """Columns of a thermo.csv by name; an empty field is NaN.
+
+    Raises:
+        OutputError: it is no table of this version, or a row is damaged.
+    """
+    columns = _columns_of(path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a table without rows
+            table = np.genfromtxt(path, delimiter=",", skip_header=1, ndmin=2, encoding="utf-8")
+        return {name: table[:, i] for i, name in enumerate(columns)}
+    except (ValueError, IndexError) as error:
+        if not np.any([line.strip() for line in path.read_bytes().splitlines()[1:]]):
+            return {name: np.empty(0) for name in columns}
+        reason = " ".join(str(error).split())[:100]
+        raise OutputError(f"{path} is damaged: {reason}; repair it, or choose another --output") from None

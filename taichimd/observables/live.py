@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from taichimd.app.simulation import Sampler
-from taichimd.core.errors import AnalysisError
+from taichimd.core.errors import AnalysisError, CheckpointError
+from taichimd.core.saved import saved_array
 from taichimd.observables.observable import Rows
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.plan import Plan, check_forcefield, check_system, saved_plan
@@ -116,15 +117,28 @@ class Observations(Sampler):
 
         Raises:
             AnalysisError: it is of another plan.
+            CheckpointError: it is damaged.
         """
         if saved_plan(saved) != self.plan:
             raise AnalysisError("observations of another plan cannot be continued")
-        taken, self._seen = (int(k) for k in saved["taken"])
+        try:
+            self._load(saved)
+        except CheckpointError as error:
+            raise CheckpointError(
+                f"what the checkpoint has observed is damaged: {error}; go on from an earlier one, or "
+                "without it: --observe none"
+            ) from None
+
+    def _load(self, saved: dict[str, Any]) -> None:
+        taken, self._seen = (int(k) for k in saved_array(saved, "taken", "i", 2))
+        if not 0 <= taken <= self.plan.samples:
+            raise CheckpointError(f"{taken} samples are taken, expected at most {self.plan.samples}")
         # Of the samples that are there: earlier versions took all of them as they were.
-        self._moving = bool(saved.get("moving", False))
+        self._moving = "moving" in saved and bool(saved_array(saved, "moving", "b"))
         # Earlier versions took all samples as of the last cell.
         now = np.full(taken, self._run.engine.volume or np.nan)
-        self._run.volumes = list(saved.get("volumes", now))
+        volumes = {"volumes": saved.get("volumes", now)}
+        self._run.volumes = list(saved_array(volumes, "volumes", "f", taken, finite=False))
         saved = {_EARLIER.get(key, key): value for key, value in saved.items()}
         for name, sampler in self._run.samplers.items():
             sampler.load(

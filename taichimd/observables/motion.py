@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.saved import blocks_of
 from taichimd.core.units import KB, PS
 from taichimd.observables.estimators.motion import without_drift
 from taichimd.observables.observed_run import ObservedRun
@@ -63,7 +64,9 @@ class Motion:
     def load(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self._correlation.load(saved)
-        self.msd, self.vacf = list(saved["msd"]), list(saved["vacf"])
+        shape = self._correlation.results()[0].shape
+        # Groups of which no atom moves have no mean.
+        self.msd, self.vacf = (blocks_of(saved, name, "f", shape, finite=False) for name in ("msd", "vacf"))
 
 
 def _farthest(run: ObservedRun) -> float:

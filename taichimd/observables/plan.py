@@ -3,12 +3,14 @@
 import difflib
 import json
 from dataclasses import asdict, dataclass
+from math import inf
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import TypeAdapter, ValidationError
 
-from taichimd.core.errors import SettingsError
+from taichimd.core.errors import CheckpointError, SettingsError
 from taichimd.observables.observable import RunObservable
 from taichimd.observables.registry import OF_RUNS
 from taichimd.observables.trajectory import BLOCKS, FEWEST, TWO_ORIGINS
@@ -77,13 +79,46 @@ class Plan:
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "Plan":
-        """What `to_json` gave."""
-        return cls(**{**saved, "kinds": tuple(saved["kinds"])})
+        """What `to_json` gave.
+
+        Raises:
+            CheckpointError: it is something else.
+        """
+        try:
+            # As JSON: there a strict reader takes the list that a tuple has become.
+            _READER.validate_json(json.dumps(saved), strict=True)
+            found = cls(**{**saved, "kinds": tuple(saved["kinds"])})
+        except (ValidationError, TypeError, KeyError) as error:
+            reason = error.errors()[0]["msg"] if isinstance(error, ValidationError) else error
+            raise _damaged(f"plan: {reason}") from None
+        least = {"every": 1, "first_step": 0, "samples": 0, "blocks": 1, "lags": 0, "bins": 1}
+        wrong = [name for name, value in least.items() if not value <= getattr(found, name) < 2**53]
+        wrong += [name for name in ("interval", "r_max", "bond_order") if not 0 < getattr(found, name) < inf]
+        wrong += ["kinds"] * (not set(found.kinds) <= OF_RUNS.keys())
+        if wrong:
+            raise _damaged(f"plan: {wrong[0]} = {getattr(found, wrong[0])!r}")
+        return found
 
 
 def saved_plan(observed: dict[str, Any]) -> Plan | None:
     """The plan of what a checkpoint keeps (`Checkpoint.observed`); None if it keeps nothing."""
-    return Plan.from_json(json.loads(str(observed["plan"]))) if observed else None
+    if not observed:
+        return None
+    try:
+        saved = json.loads(str(observed["plan"]))
+    except (KeyError, ValueError, RecursionError):
+        raise _damaged("no plan that can be read") from None
+    return Plan.from_json(saved if isinstance(saved, dict) else {})
+
+
+_READER = TypeAdapter(Plan)
+
+
+def _damaged(what: str) -> CheckpointError:
+    return CheckpointError(
+        f"what the checkpoint has observed is damaged ({what}); go on from an earlier one, or without it: "
+        "--observe none"
+    )
 
 
 def parse_kinds(text: str) -> tuple[str, ...]:

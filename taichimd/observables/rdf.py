@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.saved import blocks_of
 from taichimd.io.analysis_files import curves
 from taichimd.io.frames import Frames
 from taichimd.observables.estimators.blocks import PIECES
@@ -69,7 +70,7 @@ class Rdf(RunObservable, TrajectoryObservable):
     def load(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
         self._histogram.load(saved)
-        self._counts = list(saved["blocks"])
+        self._counts = blocks_of(saved, "blocks", "i", self._histogram.counts().shape)
         # Earlier versions counted in the blocks of the plan.
         earlier = _sizes(self.run.plan.samples, self.run.plan.blocks)
         ends = np.cumsum(self._sizes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.saved import saved_array
 from taichimd.io.analysis_files import curves
 from taichimd.observables.estimators.molecules import count_formulas, molecules
 from taichimd.observables.numbers import finding
@@ -51,8 +52,12 @@ class Species(RunObservable):
 
     def load(self, saved: dict[str, Any]) -> None:
         """Go on from what `save` gave."""
-        formulas = saved["formulas"].tolist()
-        rows = (zip(formulas, row, strict=True) for row in saved["counts"].tolist())
+        formulas = [str(one) for one in np.ravel(saved.get("formulas", []))]
+        counts = (
+            np.reshape(saved.get("counts", []), (-1, len(formulas))) if formulas else np.empty((0, 0), int)
+        )
+        table = saved_array({"counts": counts}, "counts", "i", None, len(formulas))
+        rows = (zip(formulas, row, strict=True) for row in table.tolist())
         self._counts = [Counter({formula: count for formula, count in row if count}) for row in rows]
 
     def result(self) -> Result:

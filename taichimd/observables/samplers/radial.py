@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, backend, literals, ti
+from taichimd.core.saved import saved_array
 from taichimd.observables.estimators.structure import check_reach
 from taichimd.system.state import Atoms
 
@@ -216,13 +217,14 @@ class RadialHistogram:
         Raises:
             AnalysisError: it is of another histogram.
         """
-        if saved["counts"].shape != self._before.shape:
+        if np.shape(saved.get("counts")) != self._before.shape:
             raise AnalysisError(
-                f"saved histogram has the shape {saved['counts'].shape}, expected {self._before.shape}"
+                f"saved histogram has the shape {np.shape(saved.get('counts'))}, expected {self._before.shape}"
             )
+        frames = int(saved_array(saved, "frames", "i"))
+        before = saved_array(saved, "counts", "i", *self._before.shape)
         self._histogram.counts.fill(0)
-        self._before = saved["counts"].astype(np.int64)
-        self.frames = int(saved["frames"])
+        self._before, self.frames = before.astype(np.int64), frames
 
 
 def _grid(

@@ -20,8 +20,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
-from taichimd.core.errors import AnalysisError
+from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.runtime import PRECISIONS, literals, ti
+from taichimd.core.saved import saved_array
 from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import Atoms
 
@@ -293,15 +294,23 @@ class TimeCorrelation:
         """
         expected = {"origins": self._origins.shape, "old_squares": self._old[0].to_numpy().shape}
         for name, shape in expected.items():
-            if saved[name].shape != shape:
+            if np.shape(saved.get(name)) != shape:
                 raise AnalysisError(
-                    f"saved time correlation: {name} has the shape {saved[name].shape}, expected {shape}"
+                    f"saved time correlation: {name} has the shape {np.shape(saved.get(name))}, expected {shape}"
                 )
+        samples = int(saved_array(saved, "samples", "i"))
+        origins = saved_array(saved, "origins", "i", *self._origins.shape).astype(np.int64)
+        if samples < 0 or (origins < 0).any():
+            raise CheckpointError("a number of samples is below 0")
         self._clear()
         if "range" in saved:
-            self._set_range(*(float(largest) for largest in saved["range"]))
-        self.samples, self._origins = int(saved["samples"]), saved["origins"].astype(np.int64)
+            farthest, fastest = saved_array(saved, "range", "f", 2).tolist()
+            if not (farthest > 0 and fastest > 0):
+                raise CheckpointError("range is not above 0")
+            self._set_range(farthest, fastest)
+        self.samples, self._origins = samples, origins
         for k, name in enumerate(("squares", "products")):
-            high, low = saved[name].astype(object)
+            high, low = saved_array(saved, name, "i", 2, len(self._totals[k])).astype(object)
             self._totals[k] = high * 2**62 + low
-            self._old[k].from_numpy(saved[f"old_{name}"])
+            old = self._old[k].to_numpy()
+            self._old[k].from_numpy(saved_array(saved, f"old_{name}", "f", *old.shape).astype(old.dtype))

@@ -1,15 +1,18 @@
 """Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
 
 import json
-import zipfile
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
 
-from taichimd.core.errors import OutputError
+from taichimd.core.errors import CheckpointError, OutputError
+from taichimd.core.saved import saved_array
+from taichimd.io.checked import Bath, Potential, Step, fault_of
 from taichimd.io.files import write_atomically
+from taichimd.io.npz import DamagedFileError, read_arrays, text_of
 from taichimd.io.potential import differences
 from taichimd.observables.estimators.series import Array
 from taichimd.program.decomposition import PARTICLE
@@ -95,13 +98,43 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
         return None
     names = "identity", "potential", *(one.name for one in fields(kind))
     try:
-        with np.load(file, allow_pickle=False) as saved:
-            kept = {k: saved[k] if k in _ARRAYS else json.loads(str(saved[k])) for k in names}
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        saved = read_arrays(file)
+        kept = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
+        fault = fault_of(_Kept, {k: v for k, v in kept.items() if k not in _ARRAYS}) or _fault_of_arrays(kept)
+    except (DamagedFileError, KeyError) as error:
+        fault = str(error)
+    if fault:
         what, then = _TOLD[kind]
-        raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then}") from None
+        raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then} ({fault})")
     _check_identity(file, kept.pop("identity"), kept.pop("potential"), identity, record)
     return kind(**kept)
+
+
+def _fault_of_arrays(kept: dict[str, Any]) -> str:
+    """What is wrong with the arrays of a run; empty if nothing is."""
+    n = None if "positions" not in kept else len(np.atleast_1d(kept["positions"]))
+    shapes = {"current": (None, 6), "rows": (None, 7)}
+    try:
+        for name in _ARRAYS:
+            if name in kept:
+                saved_array(kept, name, "f", *shapes.get(name, (n, 3)))
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+class _Kept(BaseModel):
+    """The texts of a run."""
+
+    model_config = ConfigDict(strict=True)
+    identity: dict[str, Any]
+    potential: Potential
+    temperature: Annotated[FiniteFloat, Field(gt=0)] = 1.0
+    decomposition: str = ""
+    moved: float | None = None
+    stage: str = ""
+    step: Step = 0
+    bath: Bath = Bath()
 
 
 def _check_identity(
