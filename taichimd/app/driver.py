@@ -86,8 +86,7 @@ def ensemble_of(job: Job) -> Ensemble:
     """
     job.forcefield.check_bounded()
     if job.checkpoint is not None:
-        record = job.forcefield.describe(job.atoms.get_chemical_symbols())
-        job.notes.extend(check_same_potential(job.settings, job.checkpoint, record))
+        job.notes.extend(check_same_potential(job.settings, job.checkpoint, job.forcefield))
     return job.settings.ensemble.make(ramp_of(job.settings, job.checkpoint, job.steps))
 
 

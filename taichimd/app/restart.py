@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from taichimd.app.config import by_option
 from taichimd.app.setting_types import DRAW, each
 from taichimd.app.settings import RunSettings
-from taichimd.core.errors import CheckpointError, SettingsError
+from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
 from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
@@ -196,15 +196,13 @@ def continue_clock(simulation: "Simulation", checkpoint: Checkpoint) -> None:
         simulation.origin_step = checkpoint.step
 
 
-def check_same_potential(
-    settings: RunSettings, checkpoint: Checkpoint, potential: Mapping[str, Any]
-) -> list[str]:
+def check_same_potential(settings: RunSettings, checkpoint: Checkpoint, forcefield: Any) -> list[str]:
     """Check that a run goes on with the potential of its checkpoint.
 
     Args:
         settings: of the run.
         checkpoint: where it goes on.
-        potential: record of the present potential (`ForceField.describe`) for the atoms of the checkpoint.
+        forcefield: what acts now between the atoms of the checkpoint.
 
     Returns:
         A remark where a sum is in another order.
@@ -220,10 +218,14 @@ def check_same_potential(
             f"checkpoint {path} is of an earlier version, which recorded too little of its potential to tell "
             f"whether it is {shown}; {new_run}"
         )
+    another = f"checkpoint {path} was made with another potential than {shown}"
+    try:
+        potential = forcefield.describe(checkpoint.symbols)
+    except MissingParameterError as error:
+        raise CheckpointError(f"{another}: {error}; give the one of before, or none") from None
     if checkpoint.potential_hash == potential["fingerprint"]:
-        another = in_another_order(checkpoint.potential, potential)
-        return ["potentials are added up in another order: last digits may differ"] if another else []
+        moved = in_another_order(checkpoint.potential, potential)
+        return ["potentials are added up in another order: last digits may differ"] if moved else []
     raise CheckpointError(
-        f"checkpoint {path} was made with another potential than {shown}: "
-        f"{differences(checkpoint.potential, potential)}; give the same one, or {new_run}"
+        f"{another}: {differences(checkpoint.potential, potential)}; give the same one, or {new_run}"
     )

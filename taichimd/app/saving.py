@@ -141,7 +141,7 @@ def start_from(
         settings = settings.with_ensemble(ensemble)
     potential = load_forcefield(spec)
     shown = settings.changed(potential=named(spec) or potential.name)
-    remarks = check_same_potential(shown, checkpoint, potential.describe(checkpoint.symbols))
+    remarks = check_same_potential(shown, checkpoint, potential)
     checkpoint, rested = at_rest(checkpoint, settings)
     engine = Engine(
         checkpoint.atoms(),

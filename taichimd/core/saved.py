@@ -12,6 +12,10 @@ _KINDS = {"f": "numbers", "i": "whole numbers", "b": "truth values", "U": "texts
 _ALSO = {"f": "f", "i": "iu", "b": "b", "U": "U"}
 
 
+MISSING = np.empty(0)
+"""In the place of an array that is not there, whose shape is asked."""
+
+
 def blocks_of(
     saved: Mapping[str, Any], name: str, kind: str, shape: tuple[int, ...], finite: bool = True
 ) -> list[NDArray[Any]]:

@@ -245,11 +245,11 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     assert not os.path.exists("cut/rdf.csv")
     monkeypatch.setattr(Observations, "sample", plain)
     # Another ensemble samples another thing.
-    code, out, err = call("run --restart cut/checkpoint.npz --observe none --output without")
+    code, out, err = call("run --trust --restart cut/checkpoint.npz --observe none --output without")
     assert (code, err, os.path.exists("without/rdf.csv")) == (0, "", False)
-    out = call("run --restart cut/checkpoint.npz --ensemble nvt-bussi --output other")[1]
+    out = call("run --trust --restart cut/checkpoint.npz --ensemble nvt-bussi --output other")[1]
     assert "observations start anew at step 90" in out
-    code, out, err = call("run --restart cut/checkpoint.npz")
+    code, out, err = call("run --trust --restart cut/checkpoint.npz")
     assert (code, err) == (0, "")
     for name in TABLES:
         assert open(f"cut/{name}").read() == open(f"whole/{name}").read(), name
@@ -257,11 +257,11 @@ def test_a_stopped_and_restarted_run_writes_the_same_tables(call, monkeypatch, e
     with monkeypatch.context() as patch:
         patch.setattr(Observations, "write", interrupt)
         assert call(RUN + observe + "--steps 200 --output late")[0] == 130
-    assert call("run --restart late/checkpoint.npz")[0] == 0
+    assert call("run --trust --restart late/checkpoint.npz")[0] == 0
     for name in TABLES:
         assert open(f"late/{name}").read() == open(f"whole/{name}").read(), name
     # A longer run is another plan: its samples begin where it begins.
-    code, out, err = call("run --restart cut/checkpoint.npz --steps 70 --output more")
+    code, out, err = call("run --trust --restart cut/checkpoint.npz --steps 70 --output more")
     assert (code, err) == (0, "")
     assert "observations start anew at step 200" in out
     assert json.load(open("more/run.json"))["observed"]["plan"]["first_step"] == 200
@@ -304,7 +304,7 @@ def test_another_observable_is_a_class_and_a_line_of_the_registry(call, monkeypa
 
         patch.setattr(Observations, "sample", stop_at_20)
         assert call(line + "cut")[0] == 130
-    code, out, _ = call("run --restart cut/checkpoint.npz")
+    code, out, _ = call("run --trust --restart cut/checkpoint.npz")
     assert code == 0
     assert "hottest" in out
     assert os.path.exists("cut/hottest.png")

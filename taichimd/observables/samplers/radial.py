@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, backend, literals, ti
-from taichimd.core.saved import saved_array
+from taichimd.core.saved import MISSING, saved_array
 from taichimd.observables.estimators.structure import check_reach
 from taichimd.system.state import Atoms
 
@@ -217,9 +217,9 @@ class RadialHistogram:
         Raises:
             AnalysisError: it is of another histogram.
         """
-        if np.shape(saved.get("counts")) != self._before.shape:
+        if np.shape(saved.get("counts", MISSING)) != self._before.shape:
             raise AnalysisError(
-                f"saved histogram has the shape {np.shape(saved.get('counts'))}, expected {self._before.shape}"
+                f"saved histogram has the shape {np.shape(saved.get('counts', MISSING))}, expected {self._before.shape}"
             )
         frames = int(saved_array(saved, "frames", "i"))
         before = saved_array(saved, "counts", "i", *self._before.shape)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import ti
-from taichimd.core.saved import saved_array
+from taichimd.core.saved import MISSING, saved_array
 from taichimd.program.totals import COLUMNS, LABORATORY, PIECE, Centre, queue_sums
 from taichimd.system.state import State
 
@@ -83,7 +83,7 @@ class SumSeries:
         Raises:
             AnalysisError: it is of another series.
         """
-        shape = np.shape(saved.get("rows"))
+        shape = np.shape(saved.get("rows", MISSING))
         if len(shape) != 2 or shape[1] != self.columns:
             raise AnalysisError(f"saved sums have the shape {shape}, expected (n, {self.columns})")
         self._rows, self._waiting = saved_array(saved, "rows", "f", None, self.columns).tolist(), 0

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.runtime import PRECISIONS, literals, ti
-from taichimd.core.saved import saved_array
+from taichimd.core.saved import MISSING, saved_array
 from taichimd.program.totals import LABORATORY, Centre
 from taichimd.system.state import Atoms
 
@@ -294,9 +294,9 @@ class TimeCorrelation:
         """
         expected = {"origins": self._origins.shape, "old_squares": self._old[0].to_numpy().shape}
         for name, shape in expected.items():
-            if np.shape(saved.get(name)) != shape:
+            if np.shape(saved.get(name, MISSING)) != shape:
                 raise AnalysisError(
-                    f"saved time correlation: {name} has the shape {np.shape(saved.get(name))}, expected {shape}"
+                    f"saved time correlation: {name} has the shape {np.shape(saved.get(name, MISSING))}, expected {shape}"
                 )
         samples = int(saved_array(saved, "samples", "i"))
         origins = saved_array(saved, "origins", "i", *self._origins.shape).astype(np.int64)

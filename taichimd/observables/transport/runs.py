@@ -99,7 +99,7 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
     names = "identity", "potential", *(one.name for one in fields(kind))
     try:
         saved = read_arrays(file)
-        kept = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
+        kept: dict[str, Any] = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
         fault = fault_of(_Kept, {k: v for k, v in kept.items() if k not in _ARRAYS}) or _fault_of_arrays(kept)
     except (DamagedFileError, KeyError) as error:
         fault = str(error)
