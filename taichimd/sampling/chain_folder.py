@@ -56,8 +56,8 @@ class ChainFolder:
                     f"checkpoint {self.settings.restart} was made with another potential than "
                     f"{' + '.join(each(self.settings.potential or ''))}: "
                     f"{differences(checkpoint.potential, self.potential)}; give the same one or none, or "
-                    f"start a new run from it: taichimd mc {self.settings.restart}, with --potential, --sweeps "
-                    "and --output"
+                    f"start a new run from it: taichimd mc {self.settings.restart}, with --potential, "
+                    "--sweeps and --output"
                 )
             chain.set_state(step=checkpoint.step, bath=checkpoint.bath)
             job.notes.extend(note for note in changes_of_machine(checkpoint, chain) if note not in job.notes)
