@@ -4,7 +4,6 @@ Layers, later ones win: a checkpoint's settings (with `restart`), the job file, 
 a one-line `SettingsError` that names the key, the value and what is expected.
 """
 
-import difflib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from taichimd.app.job_file import beside, read_toml
 from taichimd.app.setting_types import DRAW, NONE, parse_pressure
 from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
 from taichimd.core.errors import SettingsError
+from taichimd.core.names import hint
 from taichimd.core.units import FS
 from taichimd.dynamics.ensembles import BAROSTATS, ENSEMBLES
 
@@ -110,9 +110,7 @@ def _known(key: str, known: list[str], what: str, kind: str, place: str = "") ->
     """
     if key in known:
         return key
-    near = difflib.get_close_matches(key.replace("-", "_").lower(), known, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"known {kind}: {', '.join(known)}"
-    raise SettingsError(f"{what} {key!r}{place}; {hint}")
+    raise SettingsError(f"{what} {key!r}{place}; {hint(key, known, kind)}")
 
 
 def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -53,11 +53,15 @@ class Setting:
         """
         if hasattr(value, "tolist"):  # NumPy's
             value = value.tolist()
+        texts = value if isinstance(value, list | tuple) else [value]
+        if any(isinstance(text, str) and "\0" in text for text in texts):
+            raise mistake(
+                f"{self.option} = {value!r}: \\0 ends a name for the system; expected a text without it"
+            )
         try:
             return self.reader.validate_python(value, strict=True)
         except ValidationError:
-            shown = repr(value) if isinstance(value, str) else value
-            raise mistake(f"{self.option} = {shown}: expected {self.values.expected}") from None
+            raise mistake(f"{self.option} = {_shown(value)}: expected {self.values.expected}") from None
 
     @property
     def shown_default(self) -> str:
@@ -72,6 +76,14 @@ class Setting:
         """Of the option: meaning, values, default."""
         default = f"; default {self.shown_default}" if self.shown_default else ""
         return f"{self.meaning}{self.values.more}{default}."
+
+
+def _shown(value: Any) -> str:
+    """A value in a message."""
+    try:
+        return repr(value) if isinstance(value, str) else str(value)
+    except ValueError:  # Python's limit, of a number that came in hexadecimal digits
+        return "a number of thousands of digits"
 
 
 class Settings:

@@ -13,6 +13,8 @@ if sys.version_info >= (3, 11):
 else:  # the standard library has a TOML reader from 3.11 on
     import tomli as tomllib
 
+_LARGEST = 1_000_000
+"""Bytes of a job file."""
 _PATH_KEYS = ("structure", "output", "restart")
 
 
@@ -23,13 +25,29 @@ def read_toml(path: Path) -> dict[str, Any]:
         SettingsError: the file is missing, or is not TOML.
     """
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        if not path.is_file() and path.exists():
+            raise SettingsError(f"job file {path} is a folder or a device, expected a TOML file")
+        with open(path, "rb") as file:
+            text = file.read(_LARGEST + 1)
+        if len(text) > _LARGEST:
+            raise SettingsError(f"job file {path} is larger than {_LARGEST:,} bytes, which no job file needs")
+        return tomllib.loads(text.decode("utf-8"))
     except FileNotFoundError:
         raise SettingsError(f"job file {path} does not exist") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"job file {path} cannot be read: {error}") from None
+    except OSError as error:
+        raise SettingsError(f"job file {path} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        raise SettingsError(
+            f"job file {path} is no text: byte {error.start} is no UTF-8; expected a TOML file"
+        ) from None
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"job file {path} is not valid TOML: {error}") from None
+    except RecursionError:
+        raise SettingsError(
+            f"job file {path} has brackets nested too deeply; settings have two levels"
+        ) from None
+    except ValueError:  # the reader's own, of Python's limit
+        raise SettingsError(f"job file {path} has a number of thousands of digits") from None
 
 
 def beside(folder: Path, values: dict[str, Any]) -> dict[str, Any]:

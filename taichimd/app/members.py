@@ -15,6 +15,7 @@ from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.settings import SETTINGS
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
+from taichimd.core.names import hint
 from taichimd.core.seeds import derived_seed, short_names
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in, write_atomically
@@ -52,7 +53,7 @@ def values_of(option: str, text: str) -> list[Any]:
         SettingsError: an unknown setting, or a value that is wrong.
     """
     if option not in SETTINGS:
-        raise SettingsError(f"{option!r} is no setting of a run; expected one of {', '.join(SETTINGS)}")
+        raise SettingsError(f"{option!r} is no setting of a run; {hint(option, SETTINGS, 'settings')}")
     one = SETTINGS[option]
     if not text:
         return []

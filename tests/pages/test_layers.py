@@ -27,6 +27,7 @@ LAYERS = [
         "core.processes",
         "core.kernel_cache",
         "core.terminal",
+        "core.names",
         "core.cuda_driver",
     ],
     ["core.runtime"],

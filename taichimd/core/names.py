@@ -1,0 +1,24 @@
+"""Names that a user got wrong: the nearest of those that there are."""
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def nearest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that was probably meant; None if none is alike."""
+    found = get_close_matches(name.replace("-", "_").lower(), known := list(known), n=1)
+    found = found or get_close_matches(name.lower(), known, n=1)
+    return found[0] if found else None
+
+
+def hint(name: str, known: Iterable[str], kind: str = "names") -> str:
+    """What to say behind an unknown name: the nearest one, or all.
+
+    Args:
+        name: as the user wrote it.
+        known: all that there are.
+        kind: what they are, in the plural.
+    """
+    known = list(known)
+    near = nearest(name, known)
+    return f"did you mean {near!r}?" if near else f"known {kind}: {', '.join(known)}"

@@ -1,0 +1,67 @@
+"""Job files that are damaged, foreign or meant otherwise: one line each."""
+
+import os
+
+import pytest
+
+from taichimd.app.config import make_settings
+from taichimd.app.job_file import read_toml
+from taichimd.app.members import values_of
+from taichimd.core.errors import SettingsError
+from taichimd.core.names import hint
+
+pytestmark = pytest.mark.once
+
+BASE = b'structure = "a.xyz"\npotential = "Ar.lj"\n'
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (b"seed = " + b"9" * 5000, "a number of thousands of digits"),
+        (b"seed = 0x" + b"f" * 5000, "seed = a number of thousands of digits: expected a whole number"),
+        (b"seed = " + b"[" * 5000 + b"]" * 5000, "brackets nested too deeply"),
+        (b"steps = 1\nsteps = 2", "is not valid TOML: Cannot overwrite a value"),
+        (bytes(range(256)), "is not valid TOML|is no text: byte"),
+        (b"\xff\xfe", "is no text: byte 40 is no UTF-8"),
+        (b"#" * 2_000_000, "is larger than 1,000,000 bytes"),
+    ],
+)
+def test_what_is_no_job_file(tmp_path, more, said):
+    file = tmp_path / "job.toml"
+    file.write_bytes(BASE + more)
+    with pytest.raises(SettingsError, match=said) as caught:
+        make_settings({}, file)
+    assert "\n" not in str(caught.value)
+    assert str(file) in str(caught.value)
+    file.write_bytes(BASE)
+    make_settings({}, file)
+
+
+def test_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path in (tmp_path, tmp_path / "pipe.toml"):
+        with pytest.raises(SettingsError, match="is a folder or a device, expected a TOML file"):
+            read_toml(path)
+    with pytest.raises(SettingsError, match="does not exist"):
+        read_toml(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize("key", ["structure", "potential", "output", "restart"])
+def test_a_null_character_is_in_no_name(tmp_path, key):
+    file = tmp_path / "job.toml"
+    file.write_text(f'{key} = "a\\u0000b"\n')
+    with pytest.raises(SettingsError, match=rf"{key} = .*a\\x00b.*: \\0 ends a name"):
+        make_settings({}, file)
+
+
+def test_an_unknown_name_has_a_suggestion_wherever_it_stands():
+    with pytest.raises(
+        SettingsError, match="'temprature' is no setting of a run; did you mean 'temperature'"
+    ):
+        values_of("temprature", "300")
+    with pytest.raises(SettingsError, match="unknown key 'temprature'; did you mean 'temperature'"):
+        make_settings({"temprature": 300})
+    assert hint("Frames-Every", ["frames_every", "every"]) == "did you mean 'frames_every'?"
+    assert hint("NVT-langvin", ["nvt-langevin"]) == "did you mean 'nvt-langevin'?"
+    assert hint("x", ["one", "two"], "keys") == "known keys: one, two"
