@@ -1,16 +1,19 @@
 """Green-Kubo and driven conductivity, viscosity: exact integrals, honest errors, units by hand."""
 
+import re
+
 import numpy as np
 import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.green_kubo import integrate
+from taichimd.observables.estimators.green_kubo import integrate, read_off
 from taichimd.observables.estimators.transport import (
     green_kubo_conductivity,
     green_kubo_viscosity,
     hnemd_conductivity,
 )
+from taichimd.observables.green_kubo import green_kubo_result
 
 pytestmark = pytest.mark.once
 
@@ -182,3 +185,37 @@ END = (0.0, 1.0)
 def test_mistakes_name_what_is_wrong(call, message):
     with pytest.raises(AnalysisError, match=message):
         call()
+
+
+def coefficient(correlation, unit="Pa s"):
+    """What is said of a viscosity whose stress has this autocorrelation, (samples, lags)."""
+    found = read_off(np.repeat(correlation[:, :, None], 3, axis=2), 1.0, 1.0, (10.0, 20.0))
+    return green_kubo_result(found, ("xy", "xz", "yz"), "viscosity", unit)
+
+
+def test_status_and_note_of_a_transport_coefficient():
+    rng, t = np.random.default_rng(0), np.arange(21.0)
+    decaying = np.exp(-t / 1.5) * (1.0 + 0.05 * rng.normal(size=(5, 1)))
+    good = coefficient(decaying)
+    assert good.status == "ok"
+    assert good.values["viscosity"].note == ""
+    growing_on = coefficient(np.ones(21) * (1.0 + 0.01 * rng.normal(size=(5, 1))))
+    assert growing_on.values["viscosity"].status == "not converged"
+    assert growing_on.rows[0][1].endswith("(NOT CONVERGED: the running integral still changes)")
+    noise = coefficient(np.exp(-t / 1.5) * np.array([[1.0], [-1.0], [0.5], [-0.7], [0.1]]))
+    one = noise.values["viscosity"]
+    assert one.status == "zero within error"
+    assert "does not differ from zero by more than 2 standard errors" in one.note
+    below = coefficient(-decaying)
+    one = below.values["viscosity"]
+    assert (one.value, one.error, one.status) == (None, None, "no value")
+    assert re.match(r"-1\.\d+ ± 0\.\d+ Pa s was found, and it cannot be negative", one.note)
+    assert below.summary() == {
+        "status": "no value", "note": "; ".join(f"{name}: {v.note}" for name, v in below.values.items()),
+    }  # fmt: skip
+    two = coefficient(decaying[:2])
+    assert two.values["viscosity"].note == "the error is from 2 blocks, and itself uncertain by 71%"
+    alone = coefficient(decaying[:1])
+    assert (alone.values["viscosity"].error, alone.values["viscosity"].note) == (
+        None, "no error: there is one block of samples",
+    )  # fmt: skip

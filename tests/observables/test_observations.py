@@ -115,7 +115,8 @@ def check_values(values, plan, rows):
     for what, column, unit in (("position", "r_A", "Å"), ("height", "g_Ar-Kr", "1")):
         found = values[f"rdf_Ar-Kr_{what}"]
         assert (found["value"], found["unit"]) == (pytest.approx(tables["rdf"][column][top]), unit)
-    assert values["rdf_Ar-Kr_height"]["error"] == pytest.approx(tables["rdf"]["error_Ar-Kr"][top])
+    error, in_table = values["rdf_Ar-Kr_height"]["error"], tables["rdf"]["error_Ar-Kr"][top]
+    assert in_table == pytest.approx(np.nan if error is None else error, nan_ok=True)
     edge = values["rdf_Ar-Kr_edge"]["value"]
     around = np.interp(edge, tables["rdf"]["edge_A"], tables["rdf"]["n_Kr_around_Ar"])
     assert values["n_Kr_around_Ar"]["value"] == pytest.approx(around)
@@ -319,14 +320,19 @@ def test_checkpoints_of_earlier_versions_go_on():
     simulation.run(25, samplers=[whole])
     names = {"radial.blocks": "counts", "motion.msd": "blocks.msd", "motion.vacf": "blocks.vacf"}
     saved = whole.save()
-    assert len(saved["radial.blocks"]) == len(saved["motion.msd"]) == 3
+    assert len(saved["radial.blocks"]) == 26
+    # They counted distances in the five blocks of the plan, of 9, 8, 8, 8, 8 samples.
+    saved["radial.blocks"] = saved["radial.blocks"][[8, 16, 24]]
+    assert len(saved["motion.msd"]) == 3
     second = Observations(simulation.engine, plan)
     second.load({names.get(name, name): value for name, value in saved.items()})
     simulation.run(15, samplers=[whole, second])
     whole.write(Path("."), "argon")
-    tables = {name: open(name).read() for name in ("rdf.csv", "msd.csv", "vacf.csv")}
+    tables = {name: open(name).read() for name in ("msd.csv", "vacf.csv")}
+    rdf = read_table(Path("rdf.csv"))
     second.write(Path("."), "argon")
     assert {name: open(name).read() for name in tables} == tables
+    np.testing.assert_allclose(read_table(Path("rdf.csv"))["g_Ar-Ar"], rdf["g_Ar-Ar"], rtol=1e-9)
 
 
 def test_earlier_tables_are_in_the_way(call):

@@ -12,7 +12,7 @@ from taichimd.io.files import writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.observables.estimators.green_kubo import growing
 from taichimd.observables.green_kubo import green_kubo_result
-from taichimd.observables.numbers import band, plus_minus
+from taichimd.observables.numbers import band, finding, never_negative
 from taichimd.observables.observable import Result
 from taichimd.observables.transport.kappa import Kappa
 from taichimd.observables.transport.settings import KappaSettings
@@ -68,8 +68,9 @@ def write(
             "of_runs_W_per_mK": found.driven.of_runs,
         }
     result.write(files[1:], title)
+    kappa = result.values["kappa"].entry()
     write_report(files[0], {
-        "kappa_W_per_mK": {"value": found.mean.value, "error": found.mean.error},
+        "kappa_W_per_mK": {key: kappa[key] for key in ("value", "error", "status", "note")},
         "directions": {"value": found.channels.value, "error": found.channels.error},
         "error_is": error_is(found),
         "runs": found.runs,
@@ -98,6 +99,7 @@ def error_is(found: Kappa) -> str:
 def _driven_result(found: "Driven", settings: KappaSettings) -> Result:
     time, running = found.time / PS, found.running
     along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"
+    kappa = never_negative(finding(found.kappa.value, found.kappa.error, "W/(m K)", note=found.kappa.note))
     return Result(
         [{"time_ps": time, "kappa_W_per_mK": running.value, "error_W_per_mK": running.error}],
         [
@@ -105,5 +107,6 @@ def _driven_result(found: "Driven", settings: KappaSettings) -> Result:
                 axis, time, {"": band(running)}, "time (ps)", "running mean of kappa (W/(m K))"
             )
         ],
-        [("kappa", f"{plus_minus(found.kappa)} W/(m K), {along}")],
+        [("kappa", f"{kappa.number}, {along}{kappa.doubt}")],
+        {"kappa": kappa},
     )
