@@ -13,7 +13,7 @@ from taichimd.observables.request import Request
 @with_options(settings_of(Request).values())
 def analyze(
     trajectory: Annotated[
-        str, typer.Argument(help="Trajectory of a run, or its folder, or any that ASE reads.")
+        str, typer.Argument(help="Trajectory of a run, or its folder, a LAMMPS dump, or any that ASE reads.")
     ],
     output: Output = "taichimd-analysis",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier analysis.")] = False,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from taichimd.core.saved import blocks_of
 from taichimd.io.analysis_files import curves
 from taichimd.io.frames import Frames
-from taichimd.observables.estimators.blocks import PIECES
+from taichimd.observables.estimators.blocks import pieces_of
 from taichimd.observables.estimators.series import Mean
 from taichimd.observables.estimators.structure import (
     RadialDistribution,
@@ -45,7 +45,7 @@ class Rdf(RunObservable, TrajectoryObservable):
         self._histogram = RadialHistogram(
             len(run.kinds), len(run.species), plan.r_max, plan.bins, run.engine.precision
         )
-        self._sizes = _sizes(plan.samples, PIECES)
+        self._sizes = _sizes(plan.samples, pieces_of(plan.samples))
         # Up to the end of each block.
         self._counts: list[NDArray[np.int64]] = []
         run.samplers["radial"] = self
@@ -129,8 +129,8 @@ def pair_distributions(
 
 
 def _sizes(samples: int, pieces: int) -> list[int]:
-    """Samples of each of so many consecutive pieces, or of fewer if there are fewer samples."""
-    return [len(part) for part in np.array_split(np.arange(samples), min(samples, pieces))]
+    """Samples of each of so many consecutive pieces."""
+    return [len(part) for part in np.array_split(np.arange(samples), pieces)]
 
 
 def _normalised(

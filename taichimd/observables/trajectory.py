@@ -8,7 +8,7 @@ import numpy as np
 from taichimd.core.errors import AnalysisError
 from taichimd.io.frames import Frames
 from taichimd.observables.estimators.average import production_start
-from taichimd.observables.estimators.blocks import PIECES
+from taichimd.observables.estimators.blocks import pieces_of
 from taichimd.observables.request import Request
 from taichimd.program.results import Array
 
@@ -90,7 +90,7 @@ class Trajectory:
         if self.blocks > n:
             raise AnalysisError(f"{n} frames make no {self.blocks} blocks; take fewer blocks or a longer run")
         # Of structure, whose errors come from the autocorrelation of short pieces.
-        self.pieces = 1 if request.blocks == 1 else min(PIECES, n)
+        self.pieces = 1 if request.blocks == 1 else pieces_of(n)
         self.species = sorted(set(frames.symbols.tolist()))
         self.that_move = sorted(set(frames.symbols[~frames.fixed].tolist()))
 
@@ -139,10 +139,8 @@ class Trajectory:
         n, given = len(frames.positions), request.equilibrate_ps
         begin, series = 0, _series(frames)
         if given is not None:
-            if given > 0.0 and self.interval is None:
-                why = self.uneven or "needs the time between frames, which the file does not say"
-                raise AnalysisError(f"equilibrate = {given:g} ps {why}; leave frames out with --skip")
-            begin = int(np.ceil(given / self.interval - 1e-6)) if self.interval else 0
+            if given > 0.0:
+                begin = int(np.count_nonzero(self._elapsed(given) < given - 1e-9 * max(1.0, given)))
             if begin >= n:
                 raise AnalysisError(
                     f"equilibrate = {given:g} ps leaves none of the {n} frames; choose a shorter time"
@@ -154,7 +152,12 @@ class Trajectory:
             begin, method = production_start(list(series.values())), "detected"
         else:
             method = "all"
-            if n >= FEWEST:
+            if self.uneven and series:
+                self.notes.append(
+                    "the start of production is not looked for, because frames are not evenly spaced: all "
+                    "are used; leave equilibration out with --equilibrate 5ps"
+                )
+            elif n >= FEWEST:
                 self.notes.append(
                     "nothing in the file says where production begins (neither energies nor velocities nor a "
                     "changing volume): all frames are used; leave equilibration out with --equilibrate 5ps"
@@ -163,6 +166,20 @@ class Trajectory:
         decided_by = tuple(series) if method == "detected" else ()
         start = None if self.interval is None else begin * self.interval
         return Production(method, begin, n - begin, start, decided_by)
+
+    def _elapsed(self, given: float) -> Array:
+        """Time of each frame after the first, ps.
+
+        Raises:
+            AnalysisError: the file does not tell it.
+        """
+        frames = self.frames
+        if frames.times is not None and not frames.backward:
+            return np.asarray(frames.times - frames.times[0])
+        if self.interval is None:
+            why = self.uneven or "needs the time between frames, which the file does not say"
+            raise AnalysisError(f"equilibrate = {given:g} ps {why}; leave frames out with --skip")
+        return self.interval * np.arange(float(len(frames.positions)))
 
     def length(self) -> str:
         """For the summary."""

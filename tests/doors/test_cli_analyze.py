@@ -317,6 +317,12 @@ def test_uneven_times_do_not_matter_to_a_radial_distribution(call):
     assert code == 0
     assert "12 frames, 8 atoms" in out
     assert "note: MSD left out: it needs frames equally spaced in time" in out
+    assert "the start of production is not looked for, because frames are not evenly spaced" in " ".join(
+        out.split()
+    )
+    code, out, _ = call("analyze t.extxyz --rdf --equilibrate 60fs --overwrite")
+    assert code == 0
+    assert "6 frames, 8 atoms" in out
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import ornstein_uhlenbeck
 
-from taichimd.observables.estimators.blocks import block_note, consecutive_mean, with_note
+from taichimd.observables.estimators.blocks import block_note, consecutive_mean, pieces_of, with_note
 from taichimd.observables.estimators.series import mean_of
 
 pytestmark = pytest.mark.once
@@ -37,6 +37,14 @@ def test_long_correlations_have_no_error_but_a_sentence():
     assert np.isnan(trend.error)
     few = consecutive_mean(series[:9])
     assert few.note == "no error: there are 9 blocks, fewer than 10"
+
+
+@pytest.mark.parametrize("samples", [1, 9, 63, 64, 65, 100, 129, 130, 1000, 12345])
+def test_pieces_are_nearly_equal(samples):
+    sizes = [len(part) for part in np.array_split(np.arange(samples), pieces_of(samples))]
+    assert min(32, samples) <= len(sizes) <= 64
+    assert max(sizes) <= min(sizes) + 1
+    assert sizes.count(max(sizes)) in (1, len(sizes)) or max(sizes) > 2
 
 
 def test_a_constant_has_no_scatter():

@@ -21,6 +21,11 @@ _BY_CHANCE = 0.01
 """Share of blocks without a trend that count as a trend."""
 
 
+def pieces_of(samples: int) -> int:
+    """Number of pieces, at most `PIECES`, into which so many samples are cut: nearly equal ones."""
+    return samples // -(-samples // PIECES)
+
+
 def consecutive_mean(samples: Array) -> Mean:
     """Mean of many short consecutive blocks, with its error from their autocorrelation.
 
