@@ -1,5 +1,7 @@
 """Read any structure file that ASE reads, and say in one line what is wrong with one that cannot be used."""
 
+import os
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -104,7 +106,10 @@ def write_structure(path: Path, atoms: Atoms, *, overwrite: bool) -> None:
     if path.exists() and not overwrite:
         raise OutputError(f"{path} is there already; give --overwrite to replace it, or another --out")
     try:
-        write(path, atoms)
+        # ASE opens a name, and would follow a link that somebody has put there; a rename replaces the link.
+        with tempfile.TemporaryDirectory(prefix=".taichimd-", dir=path.parent) as folder:
+            write(Path(folder) / path.name, atoms)
+            os.replace(Path(folder) / path.name, path)
     except OSError as error:
         raise OutputError(f"cannot write {path}: {error.strerror}; choose another --out") from error
     # ASE's writers, like its readers, fail in any way on what they do not know.

@@ -11,6 +11,7 @@ from taichimd.io import files
 from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.files import AppendedFile, open_own, write_atomically
 from taichimd.io.lock import NAME, locked
+from taichimd.io.structures import write_structure
 from taichimd.io.thermo import ThermoWriter
 from taichimd.io.trajectory import TrajectoryWriter
 
@@ -104,6 +105,13 @@ def test_a_pipe_in_the_place_of_a_file_does_not_block(tmp_path):
     os.mkfifo(tmp_path / "thermo.csv")
     with pytest.raises(OutputError, match="cannot write"):
         ThermoWriter(tmp_path / "thermo.csv")
+
+
+def test_a_structure_replaces_a_link_in_its_place(victim):
+    link = _planted(victim, "s.xyz")
+    write_structure(link, bulk("Si"), overwrite=True)
+    assert not link.is_symlink()
+    assert [file.name for file in link.parent.iterdir()] == ["s.xyz"]
 
 
 def test_a_folder_that_is_a_link_works(tmp_path):

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from validation import common
-from validation.everyday import potentials, runs, work
+from validation.everyday import foreign, potentials, runs, work
 from validation.everyday.cases import Case
 
 LONGEST = 240
@@ -35,7 +35,7 @@ def main() -> None:
         checkouts["before"] = options.before.resolve()
     report: dict[str, Any] = {**common.provenance(), "results": []}
     rows = []
-    for case in (*potentials.CASES, *runs.CASES, *work.CASES):
+    for case in (*potentials.CASES, *runs.CASES, *work.CASES, *foreign.CASES):
         if not any(part in case.name for part in options.cases):
             continue
         found: dict[str, Any] = {"case": case.name, "expected": case.answer}

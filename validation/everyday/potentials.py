@@ -44,6 +44,12 @@ END
 """
 RESTART = "taichimd run --restart out --steps 20 2>&1 | tail -n 1\n"
 
+
+def restart(potential: str) -> str:
+    """A restart that names its potential again, as Python code must be; its last line."""
+    return RESTART.replace("--steps", f"--potential {potential} --steps")
+
+
 CASES = [
     Case(
         "a sum of a force-shifted pair and an angle is recorded with all numbers of both",
@@ -77,12 +83,16 @@ print("0.0104" in text and "3.4" in text)'
         + TWO_FILES
         + run("both.py:both")
         + "sed -i 's/3264.7/3264.8/' mine.tersoff; cmp -s mine.tersoff $POTENTIALS/Si.tersoff && exit\n"
-        + RESTART,
+        + restart("both.py:both"),
         "^error: .*potential",
     ),
     Case(
         "a restart after a number in an imported module has changed is refused",
-        SILICON + MODULE + run("mine.py:pair") + "sed -i 's/0.010/0.011/' numbers_of_mine.py\n" + RESTART,
+        SILICON
+        + MODULE
+        + run("mine.py:pair")
+        + "sed -i 's/0.010/0.011/' numbers_of_mine.py\n"
+        + restart("mine.py:pair"),
         "^error: .*potential",
     ),
     Case(
@@ -98,7 +108,7 @@ export DEPTH=0.010
 """
         + run("mine.py:pair")
         + "export DEPTH=0.011\n"
-        + RESTART,
+        + restart("mine.py:pair"),
         "^error: .*potential",
     ),
     Case(
@@ -106,7 +116,7 @@ export DEPTH=0.010
         SILICON
         + MODULE
         + run("mine.py:pair")
-        + "echo '# a comment' >> mine.py; taichimd run --restart out --steps 20 "
+        + "echo '# a comment' >> mine.py; taichimd run --restart out --steps 20 --potential mine.py:pair "
         + EXIT,
         "exit 0",
     ),
