@@ -5,9 +5,8 @@ PYTHON ?=
 VENV ?= .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
-# Tests run under the runtime that compiles faster, where it is installed: see .installed-test below.
-FASTER = $(shell $(BIN)/python -c "from importlib.util import find_spec as f; print('quadrants' if f('quadrants') else 'taichi')")
-PYTEST = TAICHIMD_QUICK_COMPILE=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# Tests run under the runtime that compiles faster, where it can be installed (tests/conftest.py).
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
 .PHONY: demo test test-long test-taichi mutations lint types clean
 
@@ -16,10 +15,10 @@ demo: $(VENV)/.installed
 
 # Every test but those marked long.
 test: $(VENV)/.installed-test
-	TAICHIMD_RUNTIME=$(FASTER) $(PYTEST) -m "not long"
+	$(PYTEST) -m "not long"
 
 test-long: $(VENV)/.installed-test
-	TAICHIMD_RUNTIME=$(FASTER) $(PYTEST) -m long
+	$(PYTEST) -m long
 
 # Under the other runtime, the tests that do not say that once is enough.
 test-taichi: $(VENV)/.installed-test
@@ -27,7 +26,7 @@ test-taichi: $(VENV)/.installed-test
 
 # Single mistakes in a copy of the tree: would the tests notice? About an hour on two cores.
 mutations: $(VENV)/.installed-test
-	TAICHIMD_RUNTIME=$(FASTER) $(BIN)/python -m validation.mutations
+	$(BIN)/python -m validation.mutations
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff check

@@ -1,5 +1,6 @@
 """Fixtures that several test files share, how kernels are compiled in tests, and which tests a run has."""
 
+import importlib.util
 import os
 import signal
 from collections import Counter
@@ -9,6 +10,9 @@ from hypothesis import settings
 
 # Most of the suite's time is compilation. Bits are the same without it (`test_engine` compares).
 os.environ.setdefault("TAICHIMD_QUICK_COMPILE", "1")
+# So is the runtime that compiles faster; TAICHIMD_RUNTIME=taichi runs tests under the other one.
+if importlib.util.find_spec("quadrants"):
+    os.environ.setdefault("TAICHIMD_RUNTIME", "quadrants")
 # A shell starts what it sends to the background with Ctrl-C ignored; some tests press it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # The same examples in every run: what fails here fails there.
@@ -18,7 +22,13 @@ LAST_LINE = pytest.StashKey[str]()
 
 
 def pytest_collection_modifyitems(items):
-    """Begin with the tests that are marked `first`."""
+    """Skip tests of the other runtime; begin with those that are marked `first`."""
+    from taichimd.core import runtime
+
+    for item in items:
+        mark = item.get_closest_marker("runtime")
+        if mark is not None and mark.args != (runtime.NAME,):
+            item.add_marker(pytest.mark.skip(reason=f"is of the runtime {mark.args[0]}"))
     items.sort(key=lambda item: item.get_closest_marker("first") is None)
 
 

@@ -41,7 +41,7 @@ def test_a_mask_has_the_bits_of_those_that_say_yes(name):
     assert set(run(lambda: (both[name].sync(), both[name].ballot(lane() % 3 == 0))[1])) == {0x49249249}
 
 
-@pytest.mark.once
+@pytest.mark.runtime("taichi")
 @pytest.mark.parametrize(("numbers", "dtype"), [(NUMBERS[name], name) for name in NUMBERS], ids=NUMBERS)
 def test_taichi_compiles_exchanges_of_each_type(numbers, dtype):
     """On a CPU its exchanges are there and bring 0."""
