@@ -4,7 +4,7 @@ import pytest
 
 from validation.everyday.fuzz import try_cases
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 CASES = 312
 """Twelve of each of the 26 files."""

@@ -205,7 +205,7 @@ def test_terms_of_reaxff():
     assert not hydrogen[[0, 3]].any()
 
 
-@pytest.mark.runtime("taichi")
+@pytest.mark.once
 @pytest.mark.parametrize(
     "name", ["axilrod_teller", "lennard_jones", "own", "reaxff", "stillinger_weber", "tersoff", "vashishta"]
 )

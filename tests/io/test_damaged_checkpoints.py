@@ -15,7 +15,7 @@ from taichimd.core.errors import CheckpointError, TaichimdError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
 from taichimd.io.npz import DamagedFileError, read_arrays
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 CASES = 1500
 

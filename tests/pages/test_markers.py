@@ -56,7 +56,7 @@ def test_the_last_line_says_what_was_skipped_and_why(tmp_path, processes):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text(encoding="utf-8"))
     (tmp_path / "test_sample.py").write_text(SAMPLE)
     (tmp_path / "pytest.ini").write_text(
-        f"[pytest]\npythonpath = {TESTS / 'support'}\nmarkers =\n once\n long\n"
+        f"[pytest]\npythonpath = {TESTS / 'support'}\nmarkers =\n once\n long\n runtime(name)\n"
     )
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-n", str(processes)]
     done = subprocess.run(
@@ -65,7 +65,7 @@ def test_the_last_line_says_what_was_skipped_and_why(tmp_path, processes):
     assert done.returncode == 0, done.stdout + done.stderr
     last = done.stdout.splitlines()[-1]
     assert re.fullmatch(
-        r"tests ran under (taichi|quadrants); 1 skipped, 1 for: no moon; "
+        r"tests ran under (taichi|quadrants); 2 skipped, 1 for: is of the runtime none; 1 for: no moon; "
         r"left out: those marked long \(make test-long\) and once \(make test\)",
         last,
     )
