@@ -15,6 +15,7 @@ from taichimd.core.errors import StructureError
 from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.report import read_report
+from taichimd.io.xyz import each_frame, has_heavy_hydrogen
 from taichimd.program.results import Array
 
 VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
@@ -260,8 +261,12 @@ def _of_ase(path: Path, more: dict[str, Any]) -> Iterator[_Image]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            for image in iread(path, index=":", do_not_split_by_at_sign=True):
+            heavy = has_heavy_hydrogen(path)
+            images = each_frame(path) if heavy else iread(path, index=":", do_not_split_by_at_sign=True)
+            for image in images:
                 yield _from_ase(image, more)
+    except StructureError:
+        raise
     # ASE's readers fail on bad files in any way.
     except Exception as error:
         if isinstance(error, MemoryError):

@@ -86,6 +86,36 @@ def read_xyz(path: Path, frame: int | None, units: str | None) -> tuple[Atoms, l
     return atoms, notes
 
 
+def has_heavy_hydrogen(path: Path) -> bool:
+    """Whether the first frame of an XYZ file has atoms D or T, which ASE's reader refuses."""
+    if path.suffix not in (".xyz", ".extxyz"):
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        try:
+            _, lines = next(_frames(file, ""), (0, []))
+            column = _species_column(lines[1]) if lines else None
+        # The reader says what is wrong with it.
+        except (StructureError, ValueError):
+            return False
+    words = [line.split() for line in lines[2:]]
+    return column is not None and any(len(one) > column and one[column] in HEAVY_HYDROGEN for one in words)
+
+
+def each_frame(path: Path) -> Iterator[Atoms]:
+    """All frames of an XYZ file in turn, D and T as hydrogen with their masses.
+
+    Raises:
+        StructureError: a line that cannot be read.
+    """
+    where = f"trajectory {path}"
+    with open(path, encoding="utf-8", errors="replace") as file:
+        for start, found in _frames(file, where):
+            lines, masses, _ = _with_symbols(found, start, where, path.name)
+            atoms = _parsed("".join(lines))
+            _take_masses(atoms, masses, where)
+            yield atoms
+
+
 def _parsed(text: str) -> Atoms:
     from ase.io import read
 

@@ -10,6 +10,7 @@ from ase.io import write
 
 from taichimd import Simulation, TaichiMD, relax
 from taichimd.core.errors import SettingsError, StructureError
+from taichimd.io.frames import read_frames
 from taichimd.io.structures import has_velocities, read_noted, read_structure, remarks
 from tests.support.structure_files import CIF, EXTXYZ, GRO, PDB, POSCAR, RES
 
@@ -178,6 +179,15 @@ def test_deuterium_and_tritium(read):
     assert notes[0] == "D and T in a.xyz are hydrogen with the masses 2.014 and 3.016: 2 atoms"
     atoms, _ = read("a.xyz", "1\nProperties=pos:R:3:species:S:1:mass:R:1\n0 0 0 D 2.5\n")
     assert atoms.get_masses().tolist() == [2.5]
+
+
+def test_a_trajectory_of_heavy_water(tmp_path):
+    frame = "3\nProperties=species:S:1:pos:R:3\nO 0 0 0\nD 1 0 {z}\nD 0 1 0\n"
+    (tmp_path / "a.xyz").write_text(frame.format(z=0) + frame.format(z=0.5))
+    frames = read_frames(tmp_path / "a.xyz")
+    assert frames.symbols.tolist() == ["O", "H", "H"]
+    np.testing.assert_allclose(frames.masses, [15.999, 2.014, 2.014], atol=1e-3)
+    assert frames.positions[:, 1, 2].tolist() == [0, 0.5]
 
 
 @pytest.mark.parametrize(
