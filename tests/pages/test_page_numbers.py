@@ -37,6 +37,11 @@ def nve_drift(case, power):
     return f"({with_error(*scaled, 1)})e-{power - 3}"
 
 
+def covered(length, quantity):
+    found = of("averages", length, quantity)
+    return ", ".join(f"{100 * found[share]:.0f}" for share in ("within_1_error", "within_2_errors"))
+
+
 def sampled(name):
     one, exact = of("ensembles_npt", "barostats", name), of("ensembles_npt", "slope_expected")
     return one["slope"] / exact, abs(one["slope_error"] / exact)
@@ -66,7 +71,7 @@ def scored(row, method, file="cssp_speed_cpu", digits=2):
 
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
-CSSP = "docs/howto/cssp.md"
+CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 NUMBERS = [
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
     (CSSP, "| independent | singlets + doublets + t", lambda: demonstrated("independent", "shuffled")),
@@ -92,6 +97,9 @@ NUMBERS = [
         lambda: drift("precision_cuda", "sw-si", "float32", 6, 0),
     ),
     (PHYSICS, "| argon | float64", lambda: drift("precision_cuda", "lj-argon", "float64", 8)),
+    (OUTPUT, "| 20 ps |", lambda: covered("20 ps", "temperature_K")),
+    (OUTPUT, "| 5 ps |", lambda: covered("5 ps", "temperature_K")),
+    (OUTPUT, "| 5 ps |", lambda: covered("5 ps", "potential_eV_per_atom")),
     (PHYSICS, "| `npt-scr`", lambda: with_error(*sampled("npt-scr"), 3)),
     (PHYSICS, "| `npt-mtk`", lambda: with_error(*sampled("npt-mtk"), 3)),
     (PHYSICS, "| `npt-berendsen`", lambda: with_error(*sampled("npt-berendsen"), 1)),
