@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from taichimd.app import setting_types as types
 from taichimd.app.declared import Settings, setting, settings_of
 from taichimd.app.setting_types import mistake
-from taichimd.core.scalars import digits
 
 if TYPE_CHECKING:
     from taichimd.dynamics.ensembles import Ensemble
@@ -159,7 +158,7 @@ class LengthSettings(Settings, topic="run"):
             many = f"{steps:.2g} steps of {self.timestep:g} fs"
             raise mistake(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
         if round(steps) < 1:
-            raise mistake(f"time {self.time!r} is shorter than the time step of {digits(self.timestep)} fs")
+            raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep} fs")
         return round(steps)
 
     @property

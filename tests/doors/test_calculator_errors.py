@@ -137,7 +137,8 @@ def test_forces_that_are_not_finite_are_reported(monkeypatch):
 
     monkeypatch.setattr(Engine, "evaluate", broken)
     with pytest.raises(
-        ase_calculator.CalculationFailed, match=r"force on atom 2 \(Ar\).*on top of each other"
+        ase_calculator.CalculationFailed,
+        match=r"force on atom 2 \(Ar\).*no two atoms are closer than 0\.7 angstrom: look at the potential",
     ):
         argon().get_forces(crystal())
 

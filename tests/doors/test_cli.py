@@ -256,14 +256,16 @@ def test_info(call):
 
 
 def test_potentials_lists_shipped_files(call, monkeypatch):
-    header = types.SimpleNamespace(citation="Someone, J. Phys. 1 (1999)", doi="10.1/x")
+    known = {"valid_range": "solids", "warnings": ("not [liquids]",)}
+    header = types.SimpleNamespace(citation="Someone, J. Phys. 1 (1999)", doi="10.1/x", **known)
     file = types.SimpleNamespace(name="Si.tersoff", kind="tersoff", elements=("Si",), header=header)
     library = types.ModuleType("taichimd.forcefields.library")
     library.shipped = lambda: [file]
     monkeypatch.setitem(sys.modules, "taichimd.forcefields.library", library)
     code, out, _ = call("potentials")
     assert code == 0
-    for word in ("Si.tersoff", "tersoff", "Someone, J. Phys. 1 (1999)", "doi:10.1/x"):
+    words = ("Someone, J. Phys. 1 (1999)", "doi:10.1/x", "range: solids", "warning: not [liquids]")
+    for word in ("Si.tersoff", "tersoff", *words):
         assert word in out
 
 
