@@ -158,7 +158,7 @@ class LengthSettings(Settings, topic="run"):
             many = f"{steps:.2g} steps of {self.timestep:g} fs"
             raise mistake(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
         if round(steps) < 1:
-            raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep} fs")
+            raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep:.15g} fs")
         return round(steps)
 
     @property
