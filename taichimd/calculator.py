@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from taichimd.copied_calculator import CopiedCalculator
 from taichimd.core.errors import PropertyError, SettingsError, StructureError
+from taichimd.core.exclusive import exclusive
 from taichimd.core.matrix3 import volume_of
 from taichimd.program.heat import heat_current
 from taichimd.program.results import require_finite
@@ -195,6 +196,7 @@ class TaichiMD(CopiedCalculator):
         }
         return [name for name, (a, b) in pairs.items() if not equal(a, b, tol)]
 
+    @exclusive
     def get_property(self, name: str, atoms: Atoms | None = None, allow_calculation: bool = True) -> Any:
         """One result, calculated if the atoms changed since the last call (ASE's protocol).
 
@@ -225,6 +227,7 @@ class TaichiMD(CopiedCalculator):
             raise PropertyError(f"TaichiMD: {self.forcefield.name} has no charges; a potential of ReaxFF has")
         return super().get_property(name, atoms, allow_calculation)
 
+    @exclusive
     def get_per_atom_virial(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
         """The nine components of each atom's virial, which needs no cell.
 
@@ -245,6 +248,7 @@ class TaichiMD(CopiedCalculator):
         assert self._virials is not None, "a calculation sets the virials with the forces"
         return self._virials.copy()
 
+    @exclusive
     def get_energy_terms(self, atoms: Atoms | None = None) -> dict[str, float]:
         """The energy of a sum of potentials, contribution by contribution, each evaluated for itself.
 
@@ -270,6 +274,7 @@ class TaichiMD(CopiedCalculator):
 
         return energy_terms(bare(self._subject(atoms)), self.forcefield, **self._options)
 
+    @exclusive
     def get_heat_current(self, atoms: Atoms | None = None) -> NDArray[np.float64]:
         """J = d/dt sum_i r_i E_i, potential and kinetic part together (`program.heat`), not per volume.
 
@@ -292,6 +297,7 @@ class TaichiMD(CopiedCalculator):
             velocities = subject.get_velocities()
         return heat_current(energies, virials, velocities, subject.get_masses()).total
 
+    @exclusive
     def calculate(
         self,
         atoms: Atoms | None = None,

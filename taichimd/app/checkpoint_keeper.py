@@ -68,4 +68,6 @@ class CheckpointKeeper(Observer):
         """Where the last good checkpoint is, for messages."""
         if self.saved_step is None:
             return "no checkpoint had been written"
+        if not self.path.exists():
+            return f"{self.path}, written at step {self.saved_step}, has been removed since"
         return f"the last good checkpoint is {self.path} (step {self.saved_step})"

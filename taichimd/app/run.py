@@ -3,6 +3,8 @@
 import os
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,7 @@ from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped, print_summary
 from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.app.trust import more_to_go_on
+from taichimd.core.errors import OutputError
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.plots import plot_run, title_of
@@ -103,13 +106,15 @@ class Run:
             interval: seconds between checkpoints; None: that of the settings.
         """
         output = self.job.settings.output
-        self.files = self._files()
+        with self._nothing_left():
+            self.files = self._files()
         self.keeper = CheckpointKeeper(
             self.folder.checkpoint, self._checkpoint, self.files.sync,
             output.checkpoint_interval if interval is None else interval,
             self.first_step if self.appending else None,
         )  # fmt: skip
-        self._write_report("running", None)
+        with self._nothing_left():
+            self._write_report("running", None)
         return Supervised(self.simulation, self.files, self.keeper, self.finish, self.fail)
 
     def watched(self, *more: Observer) -> Watched:
@@ -216,8 +221,21 @@ class Run:
         return rows + [("note", note) for note in after_run(self.report)]
 
     def fail(self, reason: str) -> None:
-        """Write run.json of a run that an error has ended."""
+        """Write run.json of a run that an error has ended; without room for a checkpoint nothing is left."""
+        if self.keeper.saved_step is None and reason.startswith(OutputError.__name__):
+            self.folder.clear()
+            return
         self._write_report(reason, None)
+
+    @contextmanager
+    def _nothing_left(self) -> Iterator[None]:
+        """Where its first files cannot be written, a run leaves none; those of an earlier part stay."""
+        try:
+            yield
+        except OutputError:
+            if not self.appending:
+                self.folder.clear()
+            raise
 
     def _write_report(self, reason: str, result: RunResult | None) -> None:
         engine, job = self.simulation.engine, self.job

@@ -29,6 +29,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from taichimd.core.errors import SettingsError
+from taichimd.core.exclusive import exclusive
 from taichimd.core.generated import imported
 from taichimd.core.launches import launches_of
 from taichimd.core.runtime import NAME, backend, ti
@@ -218,6 +219,7 @@ class Kernel(Sequence):
         numbers = [types[field.type] if isinstance(field, Number) else None for field in arguments.values()]
         self._launches = launches_of(compiled, numbers)
 
+    @exclusive
     def __call__(self, *args: Any) -> None:
         """Queue it.
 

@@ -31,6 +31,7 @@ from taichimd.core.errors import (
     TaichimdError,
     TaichimdWarning,
 )
+from taichimd.core.exclusive import PROCESS, exclusive
 from taichimd.core.kernel_cache import place_for_kernels, settle_home
 from taichimd.core.processes import take_device
 from taichimd.core.signals import interrupted
@@ -126,6 +127,7 @@ TERM_PRECISIONS = {"float64": _DOUBLE, "float32": _SINGLE, "mixed": _SINGLE}
 _backend: str | None = None
 
 
+@exclusive
 def start(backend: str = "auto") -> str:
     """Start the runtime once per process and return the backend that runs: "cuda" or "cpu".
 
@@ -156,6 +158,7 @@ def start(backend: str = "auto") -> str:
                 "it takes 2 GB of virtual memory (ulimit -v) or more"
             ) from error
         _backend = chosen
+        PROCESS.started = True
         if interrupted():
             raise KeyboardInterrupt
     elif backend not in ("auto", _backend):

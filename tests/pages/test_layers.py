@@ -28,6 +28,7 @@ LAYERS = [
         "core.kernel_cache",
         "core.terminal",
         "core.names",
+        "core.exclusive",
         "core.cuda_driver",
     ],
     ["core.runtime"],

@@ -1,0 +1,51 @@
+"""A disk that is full from the first byte, and a folder that is removed: no empty file, no wrong word."""
+
+import errno
+import shutil
+
+import pytest
+from ase.build import bulk
+
+from taichimd.app import run as runs
+from taichimd.app.checkpoint_keeper import CheckpointKeeper
+from taichimd.app.outputs import RunFiles
+from taichimd.io.files import AppendedFile, writing
+
+pytestmark = pytest.mark.once
+
+
+@pytest.fixture
+def line(tmp_path):
+    bulk("Ar", cubic=True, a=5.4).write(tmp_path / "ar.xyz", format="extxyz")
+    return f"run {tmp_path}/ar.xyz --potential Ar.lj --steps 4 --temperature 30 --output {tmp_path}/out"
+
+
+def full(path):
+    with writing(path):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("where", ["the first file", "the report", "the first row", "the first frame"])
+def test_a_disk_that_is_full_at_the_start_leaves_no_files(where, line, tmp_path, call, monkeypatch):
+    if where == "the first file":
+        monkeypatch.setattr(RunFiles, "open", lambda self, simulation: full(tmp_path / "out" / "thermo.csv"))
+    elif where == "the report":
+        monkeypatch.setattr(runs, "write_report", lambda path, report: full(path))
+    else:
+        monkeypatch.setattr(AppendedFile, "append", lambda self, text: full(self.path))
+    if where == "the first frame":
+        monkeypatch.setattr("taichimd.io.thermo.ThermoWriter.write", lambda self, *_: None)
+    code, _, error = call(line)
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "the disk is full" in error
+    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
+
+
+def test_a_folder_that_is_removed_has_no_checkpoint(tmp_path):
+    keeper = CheckpointKeeper(tmp_path / "out" / "checkpoint.npz", None, None, 60.0, saved_step=100)
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "checkpoint.npz").touch()
+    assert keeper.note() == f"the last good checkpoint is {keeper.path} (step 100)"
+    shutil.rmtree(tmp_path / "out")
+    assert keeper.note() == f"{keeper.path}, written at step 100, has been removed since"
