@@ -33,6 +33,7 @@ from taichimd.program.device import Energy
 from taichimd.program.engine import Engine
 from taichimd.program.results import Array, Thermo
 from taichimd.program.totals import stress_of
+from taichimd.sampling.best_moves import best_moves, first_move
 from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import singles_for
@@ -75,10 +76,10 @@ class MonteCarlo(Engine):
 
         >>> from ase.build import bulk
         >>> from taichimd.sampling.chain import MonteCarlo
-        >>> argon = MonteCarlo(bulk("Ar", cubic=True, a=5.4) * 2, "Ar.lj", temperature=80.0, move=0.02)
+        >>> argon = MonteCarlo(bulk("Ar", cubic=True, a=5.4) * 4, "Ar.lj", temperature=80.0)
         >>> argon.advance(10)
-        >>> argon.step, argon.moves.tried
-        (10, 10)
+        >>> argon.kind, argon.step, argon.moves.tried
+        ('single', 10, 2560)
 
     Args:
         atoms: the structure; velocities play no part. Fixed atoms (`fixed`) stay in place.
@@ -86,8 +87,9 @@ class MonteCarlo(Engine):
         temperature: K.
         pressure: GPa, of the isothermal-isobaric ensemble; None: the volume is constant. Without periodicity
             the faces of the cell are hard walls.
-        kind: of moves: "all" atoms together, or "single" ones, one after the other.
-        move: largest displacement along an axis, angstrom.
+        kind: of moves: "all" atoms together, or "single" ones, one after the other; None: single ones where
+            the move of one atom needs no full evaluation (`best_moves`).
+        move: largest displacement along an axis, angstrom; None: 0.3, of N atoms together 0.3/sqrt(N).
         volume_move: largest change of ln V.
         equilibration: sweeps at the start in which step sizes are tuned.
         seed: of all random numbers.
@@ -114,8 +116,8 @@ class MonteCarlo(Engine):
         *,
         temperature: float,
         pressure: float | None = None,
-        kind: str = ALL,
-        move: float = 0.1,
+        kind: str | None = None,
+        move: float | None = None,
         volume_move: float = 0.01,
         equilibration: int = 0,
         seed: int = 1,
@@ -126,6 +128,8 @@ class MonteCarlo(Engine):
 
         potential = load_forcefield(forcefield)
         potential.check_bounded()
+        if kind is None:
+            kind, _ = best_moves(potential, atoms, pressure)
         check_ensemble(potential, atoms, pressure, fixed, together=kind == ALL)
         self._walls = pressure is not None and not atoms.pbc.any()
         super().__init__(atoms, potential, fixed=fixed, **of_engine)
@@ -136,7 +140,8 @@ class MonteCarlo(Engine):
         self.temperature, self.kind, self.seed = temperature, kind, seed
         self.pressure = None if pressure is None else pressure * units.GPA
         self.equilibration = equilibration
-        self.moves, self.volume_moves, self.check = Rate(move), Rate(volume_move), Check()
+        self.moves = Rate(first_move(kind, len(atoms)) if move is None else move)
+        self.volume_moves, self.check = Rate(volume_move), Check()
         self.exchanges = Rate(0.0)
         self.free = self.n_atoms if self.fixed is None else int((~self.fixed).sum())
         self.changes = 0

@@ -18,8 +18,9 @@ from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
 from taichimd.io.report import circumstances, read_report, segments, write_report
 from taichimd.program.results import require_finite
+from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.files import SweepFrames, SweepTable, averages
+from taichimd.sampling.files import SweepFrames, SweepTable
 from taichimd.system.constraints import check_fixed, fixed_atoms
 
 if TYPE_CHECKING:
@@ -80,7 +81,7 @@ class ChainFolder:
     def _files(self) -> RunFiles:
         settings, path, frames = self.settings, self.folder.trajectory, None
         if path is not None:
-            every = settings.frames_every or settings.every
+            every = settings.frames_every or settings.every or 1
             frames = SweepFrames(path, every, drop_from=self._dropped_from("frames_every"))
         elif self.appending:
             self.folder.drop_frames(self.first_step + 1)
@@ -144,14 +145,15 @@ class ChainFolder:
                     "comparisons": chain.check.times,
                     "largest_difference_eV": chain.check.largest,
                 },
-                "averages": {
-                    name: {"mean": mean.value, "error": mean.error}
-                    for name, mean in averages(self.folder.thermo, self.settings.equilibration).items()
-                },
                 "last_cell_A": chain.cell,
                 "statistics": chain.statistics(),
             }
-        report["segments"] = segments(self.earlier, report)
+        report["segments"] = of_folder = segments(self.earlier, report)
+        if result is not None:
+            since, every = conditions_since(of_folder), rhythm(of_folder)
+            report |= production_of(
+                self.folder.thermo, self.settings.equilibration or 0, since, every, chain
+            ).record()
         write_report(self.folder.report, report)
         return report
 
@@ -219,7 +221,7 @@ def _chain_of(own: "ChainJob", forcefield: Any) -> MonteCarlo:
             kind=settings.moves,
             move=settings.move,
             volume_move=settings.volume_move,
-            equilibration=settings.equilibration,
+            equilibration=settings.equilibration or 0,
             seed=settings.seed,
             backend=settings.backend,
             precision=settings.precision,

@@ -2,16 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from taichimd.app.outputs import GrowingFile, TrajectoryFile
 from taichimd.io.files import AppendedFile
 from taichimd.io.thermo import offset_of_row
-from taichimd.observables.estimators.series import Mean, block_means, mean_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from taichimd.app.simulation import Simulation
 
 COLUMNS = {
@@ -19,9 +14,6 @@ COLUMNS = {
     "acceptance": "acceptance", "volume_acceptance": "volume_acceptance", "move_A": "move",
 }  # fmt: skip
 """Of thermo.csv, with the attributes of `Sampled` that they hold."""
-AVERAGED = ("potential_eV", "pressure_GPa", "volume_A3")
-BLOCKS = 10
-"""Whose means' scatter gives errors of averages."""
 
 
 class SweepTable(GrowingFile):
@@ -48,17 +40,3 @@ class SweepFrames(TrajectoryFile):
 
     def _write(self, simulation: "Simulation", thermo: Any) -> None:
         self._writer.write(simulation.engine, thermo, None)
-
-
-def averages(table: "Path", after: int) -> dict[str, Mean]:
-    """Means over the rows of a table behind a sweep, with errors by blocks; what has no value is left out."""
-    rows = np.atleast_1d(np.genfromtxt(table, delimiter=",", names=True))
-    rows = rows[rows["sweep"] > after]
-    found = {}
-    for name in AVERAGED:
-        values = rows[name]
-        if len(values) and np.isfinite(values).all():
-            found[name] = Mean(float(values.mean()), np.nan, 1)
-            if len(values) >= 2 * BLOCKS:
-                found[name] = mean_of(block_means(values, BLOCKS))
-    return found

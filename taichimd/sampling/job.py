@@ -20,12 +20,14 @@ from taichimd.app.summary import print_stopped
 from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.app.trust import check_trusted, more_to_go_on
 from taichimd.core.errors import CheckpointError, SettingsError
+from taichimd.core.seeds import derived_seed
 from taichimd.core.signals import StopRequest
 from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoint
 from taichimd.io.files import lies_in
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_noted, unused_charges
 from taichimd.sampling.chain_folder import ChainFolder, Folders
+from taichimd.sampling.defaults import completed
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
 from taichimd.sampling.shown import print_header, print_summary
@@ -87,23 +89,24 @@ def prepare_mc(flags: Mapping[str, Any], *, trust: bool = False) -> MCJob:
         SettingsError, StructureError, CheckpointError, ParameterFileError: as messages say.
     """
     told = MCSettings(**flags)
-    chains, read = _new_chains(told) if told.restart is None else (_continued(told, flags, trust), [])
+    if told.restart is None:
+        chains, forcefield, notes = _new_chains(told)
+    else:
+        chains = _continued(told, flags, trust)
+        forcefield, notes = load_with_remarks(chains[0].settings.potential)
     settings, checkpoint = chains[0].settings, chains[0].checkpoint
-    forcefield, notes = load_with_remarks(settings.potential)
-    notes = read + notes + notes_on_overlap(chains[0].atoms, refuse=True)
+    notes += notes_on_overlap(chains[0].atoms, refuse=True)
     rungs = len({one.settings.temperature for one in chains})
     if settings.exchange is not None and rungs == 1:
         if told.exchange is not None:
             raise SettingsError(f"exchange = {settings.exchange}: expected several temperatures")
         notes.append("this chain goes on alone, without exchanges")
     if checkpoint is None:
-        steps = settings.equilibration + (told.sweeps or 0)
-        if told.sweeps is None:
-            raise SettingsError("the length of the run is not given: expected --sweeps N")
-        if settings.equilibration == 0:
-            notes.append("no equilibration: step sizes are not tuned (--equilibration SWEEPS tunes them)")
+        steps = (settings.equilibration or 0) + (told.sweeps or 0)
     else:
-        steps = told.sweeps or checkpoint.last_step - checkpoint.step
+        steps = checkpoint.last_step - checkpoint.step
+        if told.sweeps is not None:
+            steps = told.sweeps + (told.equilibration or 0)
         if steps <= 0:
             raise SettingsError(f"the run of {told.restart} is complete: say how far to go on with --sweeps")
     evaluations = len(chains) * steps // (1 if settings.moves == SINGLE else ENERGIES)
@@ -117,22 +120,29 @@ def _read(settings: MCSettings) -> tuple[Atoms, list[str]]:
     return read_noted(str(settings.structure), units=settings.input_units, atom_style=settings.atom_style)
 
 
-def _new_chains(told: MCSettings) -> tuple[list[ChainJob], list[str]]:
-    """Chains from a structure, and remarks on it."""
+def _new_chains(told: MCSettings) -> tuple[list[ChainJob], Any, list[str]]:
+    """Chains from a structure, what acts in them, and remarks."""
     _check_complete(told, told.structure)
+    if told.sweeps is None:
+        raise SettingsError("the length of the run is not given: expected --sweeps N")
     atoms, read = _read(told)
     read += unused_charges(atoms)
     temperatures = told.temperatures
     if len(set(temperatures)) < len(temperatures):
         raise SettingsError(f"temperature = {told.temperature}: expected each once; --replicas repeats them")
+    forcefield, notes = load_with_remarks(told.potential)
+    whole, more = completed(told, forcefield, atoms)
     many, found = len(temperatures) * told.replicas > 1, []
     for k in range(len(temperatures) * told.replicas):
         own = temperatures[k % len(temperatures)]
-        name = f"{k:03d}-{own:g}K" + (f"-seed{told.seed + k}" if told.replicas > 1 else "")
-        folder = str(Path(told.output) / name) if many else told.output
-        one = {"temperature": own, "replicas": 1, "seed": told.seed + k, "output": folder}
-        found.append(ChainJob(_complete(told, one), atoms, None))
-    return found, read
+        name = f"{k:03d}-{own:g}K"
+        if told.replicas > 1:
+            name += f"-replica{k // len(temperatures) + 1}"
+        one: dict[str, Any] = {"temperature": own, "replicas": 1}
+        if many:
+            one |= {"seed": derived_seed(told.seed, {"chain": k}), "output": str(Path(told.output) / name)}
+        found.append(ChainJob(_complete(whole, one), atoms, None))
+    return found, forcefield, [*read, *notes, *more]
 
 
 def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[ChainJob]:
@@ -148,6 +158,9 @@ def _continued(told: MCSettings, flags: Mapping[str, Any], trust: bool) -> list[
         checkpoint, own = _read_chain(str(file)), {**flags, "restart": str(file)}
         saved = {key: value for key, value in checkpoint.settings.items() if key not in _OF_EACH_RUN}
         folder = file.parent
+        if told.equilibration is not None:
+            # The setting of a chain is the sweep at which its equilibration ends.
+            own["equilibration"] = checkpoint.step + told.equilibration
         if several and "output" in flags:
             own["output"] = str(Path(flags["output"]) / folder.name)
         settings = MCSettings(**{"output": str(folder), **saved, **own})
@@ -240,7 +253,7 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
         with SweepProgress(console, first.first_step, first.last_step) as progress:
             return simulation.run(
                 job.steps,
-                every=first.settings.every,
+                every=first.settings.every or 1,
                 observers=(*together.observers, together, progress),
                 should_stop=stop,
                 report_first=not first.appending,

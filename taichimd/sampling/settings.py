@@ -48,16 +48,30 @@ class MCSettings(Settings):
     replicas: types.Count = setting(1, "Chains at each temperature, with seeds of their own")
     exchange: types.Steps | None = setting(None, "Sweeps between exchanges of neighbouring temperatures")
     pressure: OnePressure = setting(0.0, "Pressure, of npt")
-    sweeps: types.Steps | None = setting(None, "Sweeps of this run, behind the equilibration")
-    equilibration: SomeSweeps = setting(0, "Sweeps before them, in which step sizes are tuned")
-    moves: Literal["all", "single"] = setting("all", "What moves in a trial")
-    move: types.Angstrom = setting(0.1, "Largest displacement along x, y and z, at the start")
+    sweeps: types.Steps | None = setting(None, "Sweeps of this run, after the equilibration")
+    equilibration: SomeSweeps | None = setting(
+        None, "Sweeps before them, in which step sizes are tuned; default a quarter of --sweeps"
+    )
+    moves: Literal["all", "single"] | None = setting(
+        None,
+        "What moves in a trial; default single where the move of one atom needs no full evaluation: pairs "
+        "and Axilrod-Teller, in a cell wider than the cutoff; else all",
+    )
+    move: types.Angstrom | None = setting(
+        None,
+        "Largest displacement along x, y and z, at the start; default 0.3, with moves of all 0.3/sqrt(atoms)",
+    )
     volume_move: VolumeMove = setting(0.01, "Largest change of ln V, at the start")
-    seed: types.Seed = setting(1, "Seed of all random numbers; of further chains the next ones")
+    seed: types.Seed = setting(1, "Seed of all random numbers; several chains have seeds derived from it")
     output: types.Folder = setting("taichimd-mc", "Folder for the results, of a restart its own")
-    every: types.Steps = setting(100, "Sweeps between rows of the table")
+    every: types.Steps | None = setting(
+        None,
+        "Sweeps between rows of the table; default --sweeps / 200, at most 10 (with moves of all 100)",
+    )
     frames: Literal["extxyz", "traj", "none"] = shared("frames")
-    frames_every: types.Steps | None = setting(None, "Sweeps between frames; default those of --every")
+    frames_every: types.Steps | None = setting(
+        None, "Sweeps between frames; default those of --every if it is given, else 100"
+    )
     checkpoint_interval: types.Seconds = shared("checkpoint_interval")
     overwrite: types.Flag = shared("overwrite")
     backend: types.Backend = shared("backend")

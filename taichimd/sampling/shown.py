@@ -57,12 +57,15 @@ def print_summary(
         rows.append(("files", " ".join(str(file) for file in there)))
     else:
         rows += [(folder.path.name, _row(one)) for folder, one in zip(folders, reports, strict=True)]
+        rows.append(("production", "each chain has its own start; run.json has it"))
         rows.append(("files", f"{folders[0].path.parent}/"))
     checks = [one["energy_check"] for one in reports]
     largest, times = max(one["largest_difference_eV"] for one in checks), checks[0]["comparisons"]
     rows.insert(-1, ("energy check", f"running sum within {largest:.1e} eV of {times} evaluations"))
     console.print()
     print_rows(console, rows)
+    for note in dict.fromkeys(note for one in reports for note in _notes(one)):
+        console.print(f"note: {note}", highlight=False, markup=False)
 
 
 def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -72,6 +75,7 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
         if rate["acceptance"] is not None:
             told = f"{rate['acceptance']:.1%} accepted, up to {rate['size']:.4g}{unit}"
             rows.append((name.replace("_", " "), told))
+    rows.append(("production", _production(report)))
     for name in report["averages"]:
         what, _, unit = name.rpartition("_")
         rows.append((what, f"{_mean(report, name)} {unit.replace('A3', 'Å³')}"))
@@ -79,14 +83,36 @@ def _rows(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _row(report: dict[str, Any]) -> str:
-    parts = [f"{_mean(report, 'potential_eV')} eV"] if "potential_eV" in report["averages"] else []
+    first = report["production"]["first_sweep"]
+    parts = ["no average"]
+    if "potential_eV" in report["averages"]:
+        parts = [f"{_mean(report, 'potential_eV')} eV from sweep {first:,}"]
     for name, told in (("moves", "moves"), ("exchanges", "exchanges with the next")):
         if (rate := report[name]["acceptance"]) is not None:
             parts.append(f"{rate:.0%} of {told}")
     return ", ".join(parts)
 
 
+def _production(report: dict[str, Any]) -> str:
+    """Over which sweeps means are, and why."""
+    production = report["production"]
+    if not production["rows"]:
+        return "no row of the table is after the equilibration: no averages"
+    sweeps = f"sweeps {production['first_sweep']:,} to {production['last_sweep']:,}"
+    return f"{sweeps}, {production['rows']:,} rows; {production['method']}"
+
+
+def _notes(report: dict[str, Any]) -> list[str]:
+    """Why means have no error, or do not mean what they seem to."""
+    chain = f"{report['settings']['temperature']:g} K, "
+    return [
+        f"{chain}{name.rpartition('_')[0]}: {one['note']}"
+        for name, one in report["averages"].items()
+        if one["note"]
+    ]
+
+
 def _mean(report: dict[str, Any], name: str) -> str:
     mean = report["averages"][name]
-    error = "" if mean["error"] != mean["error"] else f" ± {mean['error']:.2g}"
+    error = f" ± {mean['error']:.2g}" if mean["error"] else ""
     return f"{mean['mean']:.8g}{error}"

@@ -67,6 +67,7 @@ LAYERS = [
     ["relaxation.cell", "relaxation.fire", "relaxation.kernels"],
     [
         "sampling.batch",
+        "sampling.best_moves",
         "sampling.block_moves",
         "sampling.board",
         "sampling.conditions",

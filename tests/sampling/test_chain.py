@@ -43,6 +43,7 @@ def gas(monkeypatch, n=5, **options):
         "move": 0.02,
         "volume_move": 0.8,
         "backend": "cpu",
+        "kind": "all",
     }
     return Given(atoms, NOTHING, **given | options)
 
@@ -131,7 +132,8 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
 @pytest.mark.parametrize("pressure", [None, 0.05])
 def test_a_restart_has_the_bits_of_an_uncut_chain(pressure):
     atoms = bulk("Ar", cubic=True, a=5.4) * 2
-    options = {"temperature": 80.0, "pressure": pressure, "move": 0.03, "equilibration": 60, "backend": "cpu"}
+    options = {"temperature": 80.0, "pressure": pressure, "move": 0.03, "equilibration": 60}
+    options |= {"kind": "all", "backend": "cpu"}
     straight = MonteCarlo(atoms, [ARGON], **options)
     straight.advance(45)
     positions, cell, step, chain = straight.positions(), straight.cell, straight.step, straight.bath_state()
@@ -157,6 +159,7 @@ def vessel(n, side):
 @pytest.mark.parametrize("pressure", [None, 0.05])
 def test_a_restart_of_all_triples_has_the_bits_of_an_uncut_chain(pressure):
     options = {"temperature": 80.0, "move": 0.05, "pressure": pressure, "volume_move": 0.2, "backend": "cpu"}
+    options["kind"] = "all"
     straight, cut = (
         MonteCarlo(vessel(27, 15.0), ARGON + AxilrodTeller(nu=45.69), **options) for _ in range(2)
     )
@@ -179,7 +182,7 @@ def test_a_restart_of_all_triples_has_the_bits_of_an_uncut_chain(pressure):
 def test_volume_moves_compute_no_triples(monkeypatch):
     chain = MonteCarlo(
         vessel(27, 15.0), ARGON + AxilrodTeller(nu=45.69), temperature=80.0, pressure=0.05, move=0.01,
-        volume_move=0.05, backend="cpu",
+        volume_move=0.05, kind="all", backend="cpu",
     )  # fmt: skip
     energies = []
     place = EnergyTiles.place
@@ -194,7 +197,7 @@ def test_volume_moves_compute_no_triples(monkeypatch):
 @pytest.mark.long
 def test_walls_hold_the_ideal_gas():
     # As with periodicity, with atoms that meet the walls.
-    options = {"move": 3.0, "volume_move": 0.9, "backend": "cpu"}
+    options = {"move": 3.0, "volume_move": 0.9, "kind": "all", "backend": "cpu"}
     chain = MonteCarlo(vessel(5, 13.0), NOTHING, temperature=300.0, pressure=GAS_PRESSURE, **options)
     found = series(chain, 1200, lambda chain: chain.volume)
     assert abs(found.value - 6 * units.KB * 300.0 / (GAS_PRESSURE * units.GPA)) < 4 * found.error
@@ -336,7 +339,7 @@ def test_bits_depend_neither_on_threads_nor_on_the_runtime():
 
 def test_step_sizes_are_tuned_in_the_equilibration_alone():
     chain = MonteCarlo(
-        bulk("Ar", cubic=True, a=5.4) * 2, ARGON, temperature=80.0, move=0.5, equilibration=240
+        bulk("Ar", cubic=True, a=5.4) * 2, ARGON, temperature=80.0, kind="all", move=0.5, equilibration=240
     )
     chain.advance(240)
     tuned = chain.moves.size
@@ -355,7 +358,8 @@ def test_exponential():
 
 
 def test_atoms_on_top_of_each_other_are_rejected(monkeypatch):
-    chain = MonteCarlo(Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]]), ARGON, temperature=80.0, backend="cpu")
+    apart = Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]])
+    chain = MonteCarlo(apart, ARGON, temperature=80.0, kind="all", move=0.1, backend="cpu")
     before, energy = chain.positions(), chain.energy
     displace = chain._sweep._kernels.displace
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from ase.build import bulk
 
+from taichimd.core.seeds import derived_seed
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.job import prepare_mc
 
@@ -48,7 +49,7 @@ def test_files_say_the_same(call):
     npt = "--ensemble npt --pressure 0.05 --sweeps 200 --equilibration 80 --frames-every 40"
     code, out, err = call(MC + npt)
     assert (code, err) == (0, "")
-    assert "280 sweeps, moves: all, npt, 80 K, 0.05 GPa" in " ".join(out.split())
+    assert "280 sweeps, moves: single, npt, 80 K, 0.05 GPa" in " ".join(out.split())
     rows, found, frames = table(), report(), ase.io.read("taichimd-mc/trajectory.extxyz", ":")
     np.testing.assert_array_equal(rows["sweep"], np.arange(0, 281, 10))
     assert [frame.info["step"] for frame in frames] == list(range(0, 281, 40))
@@ -58,11 +59,18 @@ def test_files_say_the_same(call):
         assert frame.get_volume() == pytest.approx(row["volume_A3"].item(), rel=1e-12)
         assert "time_ps" not in frame.info
         assert not frame.has("momenta")
-    kept = rows["sweep"] > 80
-    assert found["averages"]["volume_A3"]["mean"] == pytest.approx(rows["volume_A3"][kept].mean())
-    assert found["averages"]["volume_A3"]["error"] > 0.0
+    production = found["production"]
+    assert production["first_sweep"] > 80
+    kept = rows["sweep"] >= production["first_sweep"]
+    assert (production["last_sweep"], production["rows"], production["every"]) == (280, kept.sum(), 10)
+    assert production["method"].endswith("(Chodera 2016) after the equilibration, sweep 80")
+    assert f"sweeps {production['first_sweep']} to 280" in out
+    for name, mean in found["averages"].items():
+        assert mean["mean"] == pytest.approx(rows[name][kept].mean())
+        assert (mean["error"] is None) == (mean["independent_samples"] < 10)
+        assert mean["error"] is not None or f"{name.split('_')[0]}: no error:" in " ".join(out.split())
     assert found["exit_reason"] == "finished"
-    assert found["moves"]["tried"] == 200
+    assert found["moves"]["tried"] == 200 * 32
     assert found["moves"]["acceptance"] == rows["acceptance"][-1]
     assert found["energy_check"]["comparisons"] >= 2
     assert found["energy_check"]["largest_difference_eV"] == 0.0
@@ -89,20 +97,23 @@ def test_a_restart_has_the_bytes_of_an_uncut_run(call):
 def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
     code, out, _ = call(MC + "--temperature 80,95 --replicas 2 --sweeps 30 --equilibration 10")
     assert code == 0
-    assert "40 sweeps of 4 chains, moves: all, nvt, 80, 95 K" in " ".join(out.split())
-    assert sorted(os.listdir("taichimd-mc")) == [
-        "000-80K-seed1",
-        "001-95K-seed2",
-        "002-80K-seed3",
-        "003-95K-seed4",
-    ]
-    assert call(MC + "--temperature 95 --seed 4 --sweeps 30 --equilibration 10 --output alone")[0] == 0
-    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
-    assert not same_bytes("taichimd-mc/001-95K-seed2", "alone")
-    assert report("taichimd-mc/003-95K-seed4")["exchanges"]["tried"] == 0
-    assert call("mc --trust --restart taichimd-mc/003-95K-seed4 --sweeps 20")[0] == 0
+    assert "40 sweeps of 4 chains, moves: single, nvt, 80, 95 K" in " ".join(out.split())
+    first, second, third, last = (
+        "taichimd-mc/000-80K-replica1",
+        "taichimd-mc/001-95K-replica1",
+        "taichimd-mc/002-80K-replica2",
+        "taichimd-mc/003-95K-replica2",
+    )
+    assert sorted(os.listdir("taichimd-mc")) == [name.split("/")[1] for name in (first, second, third, last)]
+    seed = derived_seed(1, {"chain": 3})
+    assert report(last)["settings"]["seed"] == seed
+    assert call(MC + f"--temperature 95 --seed {seed} --sweeps 30 --equilibration 10 --output alone")[0] == 0
+    assert same_bytes(last, "alone")
+    assert not same_bytes(second, "alone")
+    assert report(last)["exchanges"]["tried"] == 0
+    assert call(f"mc --trust --restart {last} --sweeps 20")[0] == 0
     assert call("mc --trust --restart alone --sweeps 20")[0] == 0
-    assert same_bytes("taichimd-mc/003-95K-seed4", "alone")
+    assert same_bytes(last, "alone")
     code, _, err = call("mc --trust --restart taichimd-mc --sweeps 5")
     assert (code, err.count("\n")) == (2, 1)
     assert "are of sweeps 40 and 60; expected one sweep" in err
@@ -110,7 +121,7 @@ def test_each_of_several_chains_has_the_bytes_that_it_has_alone(call):
 
 
 def test_a_restart_of_chains_that_exchange_has_the_bytes_of_an_uncut_run(call):
-    more = MC + "--temperature 80,81,82 --exchange 5 --ensemble npt --pressure 0.05 "
+    more = MC + "--temperature 80,81,82 --exchange 5 --ensemble npt --pressure 0.05 --equilibration 0 "
     code, out, _ = call(more + "--sweeps 80 --output straight")
     assert code == 0
     assert "every 5 sweeps, of neighbouring temperatures" in out
@@ -140,7 +151,7 @@ def test_a_signal_stops_with_a_checkpoint(call, monkeypatch, number, code):
 
     with monkeypatch.context() as patched:
         patched.setattr(MonteCarlo, "advance", interrupted)
-        found, out, _ = call(MC + "--sweeps 60")
+        found, out, _ = call(MC + "--sweeps 60 --equilibration 0")
     assert found == code
     assert "taichimd mc --restart taichimd-mc/checkpoint.npz --trust" in out
     assert report()["exit_reason"] == f"stopped by {number.name}"

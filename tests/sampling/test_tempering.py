@@ -122,7 +122,7 @@ class Well(MonteCarlo):
 def test_energies_are_those_of_the_temperatures():
     atoms = Atoms("Ar2", positions=np.eye(3)[:2] * 0.2, cell=[13] * 3, pbc=True)
     nothing = LennardJones(epsilon=0.0, sigma=1.0, cutoff=1.0)
-    options = {"move": 0.25, "backend": "cpu"}
+    options = {"kind": "all", "move": 0.25, "backend": "cpu"}
     ladder = [Well(atoms, nothing, temperature=t, seed=t, **options) for t in (150, 300)]
     chains, seen = Chains(ladder, exchange=3), []
     for _ in range(1500):

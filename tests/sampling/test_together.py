@@ -26,7 +26,7 @@ def argon():
 
 
 def ladder(atoms, potential, **options):
-    given = {"move": 0.05, "volume_move": 0.02, "equilibration": 30, **options}
+    given = {"kind": "all", "move": 0.05, "volume_move": 0.02, "equilibration": 30, **options}
     return [
         MonteCarlo(atoms, potential, temperature=t, seed=k + 5, **given) for k, t in enumerate(TEMPERATURES)
     ]
@@ -135,7 +135,7 @@ def test_chains_of_other_sizes():
     for _ in range(2):
         found.append(
             [
-                MonteCarlo(drop(n, 20.0), forcefield, temperature=t, seed=n, move=0.3 / n)
+                MonteCarlo(drop(n, 20.0), forcefield, temperature=t, seed=n, kind="all", move=0.3 / n)
                 for n, t in ((20, 80.0), (90, 300.0), (3, 150.0))
             ]
         )
@@ -262,7 +262,10 @@ def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone()
     close.positions[1:3] = close.positions[0] + [[0.05, 0.0, 0.0], [0.0, 0.05, 0.0]]
     forcefield = ARGON + AxilrodTeller(nu=45.69)
     together, alone = (
-        [MonteCarlo(atoms, forcefield, temperature=80.0, move=0.01) for atoms in (drop(27), close)]
+        [
+            MonteCarlo(atoms, forcefield, temperature=80.0, kind="all", move=0.01)
+            for atoms in (drop(27), close)
+        ]
         for _ in range(2)
     )
     assert abs(alone[1].energy) > 1e6
@@ -277,9 +280,9 @@ def test_who_goes_together():
     pairs = ladder(argon(), ARGON)
     assert not go_together(pairs[:1])
     assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="single")])
-    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, pressure=0.1)])
+    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="all", pressure=0.1)])
     other = LennardJones(**testing.ARGON, cutoff=5.9)
-    assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0)])
+    assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0, kind="all")])
     silicon = {"temperature": 600.0, "kind": "single"}
     assert not go_together([MonteCarlo(bulk("Si", cubic=True), "Si.sw", **silicon) for _ in range(2)])
     by_products = AxilrodTeller(nu=45.69, enumeration="matrix")
