@@ -96,8 +96,8 @@ def production_of(
     start = production_start(list(columns.values()))
     found = {name: _average(name, values, start, chain) for name, values in columns.items()}
     sweeps = rows["sweep"][start:].astype(int).tolist()
-    ends = (sweeps[0], sweeps[-1]) if sweeps else (None, None)
-    return Production(*ends, len(sweeps), every, method, found)
+    first, last = (sweeps[0], sweeps[-1]) if sweeps else (None, None)
+    return Production(first, last, len(sweeps), every, method, found)
 
 
 def _average(name: str, values: NDArray[np.float64], start: int, chain: "MonteCarlo") -> Average:

@@ -1,5 +1,7 @@
 """Which trial moves sample a system best, and how large they are at first."""
 
+from typing import Literal
+
 import numpy as np
 from ase import Atoms
 
@@ -7,11 +9,12 @@ from taichimd.forcefields.base import ALL_PAIRS, ForceField
 from taichimd.sampling.local_energy import locals_of
 from taichimd.sampling.sweep import ALL, SINGLE
 
+Moves = Literal["all", "single"]
 FIRST_MOVE = 0.3
 """Angstrom: the largest displacement of one atom at the start; N atoms together have 1/sqrt(N) of it."""
 
 
-def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> tuple[str, str]:
+def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> tuple[Moves, str]:
     """Which moves sample a system best, and why not single ones; "" if it is these.
 
     Args:

@@ -29,8 +29,8 @@ def completed(settings: MCSettings, forcefield: ForceField, atoms: Atoms) -> tup
     notes = []
     if settings.moves is None and why_not_single:
         notes.append(f"moves of all atoms together: {why_not_single}")
-    moves, sweeps = settings.moves or moves, settings.sweeps or 0
-    equilibration = settings.equilibration
+    moves = settings.moves or moves
+    sweeps, equilibration = settings.sweeps or 0, settings.equilibration
     if equilibration is None:
         equilibration = max(1, sweeps // 4)
         notes.append(

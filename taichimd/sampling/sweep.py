@@ -4,7 +4,7 @@ Each chain decides alone, on the host, with its own random numbers. So it has th
 """
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -23,7 +23,8 @@ from taichimd.system.state import State
 if TYPE_CHECKING:
     from taichimd.sampling.chain import MonteCarlo
 
-ALL, SINGLE = "all", "single"
+ALL: Final = "all"
+SINGLE: Final = "single"
 MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
 """Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
 are of the board."""

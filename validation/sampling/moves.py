@@ -2,9 +2,9 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.sampling.moves --backend cpu
 
-For each system a chain of single moves is brought into equilibrium. From there chains of both kinds tune their
-step sizes and then collect the energy after each sweep for `--seconds`. Independent samples are sweeps divided by
-the statistical inefficiency of the energy (Chodera 2007). Fewer than ten are a number that is only an estimate.
+For each system a chain of single moves is brought into equilibrium. From there chains of both kinds tune
+their step sizes, and then collect the energy after each sweep for `--seconds`. Independent samples are sweeps
+divided by the statistical inefficiency of the energy (Chodera 2007). Fewer than ten are an estimate.
 
 The mean energy of the page's first example (docs/howto/monte_carlo.md) is collected over `--sweeps` sweeps.
 """
@@ -112,7 +112,7 @@ def main() -> None:
     """Parse the command line, measure, write JSON, print a table last."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--backend", default="cpu", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--seconds", type=float, default=8.0, help="of each chain")
+    parser.add_argument("--seconds", type=float, default=12.0, help="of each chain")
     parser.add_argument("--sweeps", type=int, default=4000, help="of the page's example")
     parser.add_argument("--out", type=Path)
     options = parser.parse_args()
