@@ -5,7 +5,7 @@ import pytest
 from processes import ornstein_uhlenbeck
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.average import average_of, inefficiency_of, production_start
+from taichimd.observables.estimators.average import average_of, inefficiency_of, production_start, trend_of
 
 pytestmark = pytest.mark.once
 
@@ -101,3 +101,24 @@ def test_too_few_samples():
         average_of(np.ones(3), 3)
     with pytest.raises(AnalysisError, match="not finite"):
         average_of(np.array([1.0, np.nan]))
+
+
+@pytest.mark.parametrize(("n", "tau"), [(200, 2.0), (2000, 20.0)])
+def test_a_stationary_series_has_no_trend(n, tau):
+    """Of 1,000 series that have an error bar, five at most."""
+    x = ornstein_uhlenbeck(np.random.default_rng(1), (n, 1000), tau).T
+    trends = [trend_of(one) for one in x if average_of(one).error is not None]
+    assert len(trends) > 800
+    assert sum(one.significant for one in trends) <= 5
+
+
+def test_a_trend_is_the_difference_of_the_halves():
+    """Of white noise on a slope: by hand."""
+    x = np.random.default_rng(3).standard_normal(1000) + np.linspace(0.0, 1.0, 1000)
+    found = trend_of(np.concatenate([np.full(7, 99.0), x]), 7)
+    assert found.difference == pytest.approx(x[500:].mean() - x[:500].mean())
+    assert found.error == pytest.approx(np.sqrt(2 / 500), rel=0.3)
+    assert found.significant
+    assert not trend_of(np.full(40, 0.1)).significant
+    with pytest.raises(AnalysisError, match="a trend needs four samples, and production has 3"):
+        trend_of(np.ones(5), 2)

@@ -63,7 +63,7 @@ def test_files_say_the_same(call):
     assert production["first_sweep"] > 80
     kept = rows["sweep"] >= production["first_sweep"]
     assert (production["last_sweep"], production["rows"], production["every"]) == (280, kept.sum(), 10)
-    assert production["method"].endswith("(Chodera 2016) after the equilibration, sweep 80")
+    assert production["method"].endswith("MSER (White 1997) after the equilibration, sweep 80")
     assert f"sweeps {production['first_sweep']} to 280" in out
     for name, mean in found["averages"].items():
         assert mean["mean"] == pytest.approx(rows[name][kept].mean())

@@ -26,8 +26,8 @@ _FEWEST_BLOCKS = 32
 """Blocks whose means have a variance that is known to a quarter."""
 _CORRECTIONS = 4
 """Passes of a fixed point that converges in two or three."""
-SIGNIFICANT_TREND = 3.5
-"""Standard errors by which the halves of a series must differ to count as a trend. Fewer than 1 of 200
+SIGNIFICANT_TREND = 3.0
+"""Standard errors by which the halves of a series must differ to count as a trend. At most 1 of 200
 stationary series with ten independent samples or more exceeds it."""
 
 
