@@ -3,19 +3,22 @@
 Run it:  python examples/argon_monte_carlo.py        (draws argon_monte_carlo.png)
 
 Expect 46 Å³ an atom at 100 K and 55 Å³ at 130 K, and 0.4 of the trial moves accepted. Their size is tuned in
-the first 300 sweeps.
+the first 300 sweeps. The average begins where the volume is in equilibrium, and its error comes from the
+autocorrelation of the volume.
 """
 
 from pathlib import Path
 
+import numpy as np
 from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import Observer, Simulation
+from taichimd.observables.estimators.average import average_of, production_start
 from taichimd.sampling.chain import MonteCarlo
 
 PRESSURE = 0.05  # GPa
-EQUILIBRATION, SWEEPS = 300, 600
+EQUILIBRATION, SWEEPS = 300, 1500
 
 
 class Volumes(Observer):
@@ -37,8 +40,10 @@ for temperature, colour in ((100.0, "#1f6fb4"), (130.0, "#c8402f")):
     )  # fmt: skip
     volumes = Volumes()
     Simulation.from_engine(chain, timestep=1.0).run(EQUILIBRATION + SWEEPS, every=5, observers=[volumes])
-    sampled = [volume for sweep, volume in volumes.rows if sweep > EQUILIBRATION]
-    print(f"volume at {temperature:.0f} K   {sum(sampled) / len(sampled):8.2f} Å³ an atom")
+    sampled = np.array([volume for sweep, volume in volumes.rows if sweep > EQUILIBRATION])
+    mean = average_of(sampled, production_start([sampled]))
+    error = mean.note if mean.error is None else f"± {mean.error:.2f}"
+    print(f"volume at {temperature:.0f} K   {mean.value:8.2f} Å³ an atom {error}")
     moves = chain.moves
     print(f"accepted at {temperature:.0f} K   {moves.acceptance:8.2f} of moves up to {moves.size:.2f} Å")
     axis.plot(*zip(*volumes.rows, strict=True), color=colour, linewidth=1.0, label=f"{temperature:.0f} K")

@@ -192,4 +192,4 @@ def trend_of(series: NDArray[np.float64], start: int = 0) -> Trend:
     half = len(production) // 2
     halves = production[:half], production[-half:]
     errors = [_error_of(one, inefficiency_of(one)) for one in halves]
-    return Trend(float(halves[1].mean() - halves[0].mean()), float(np.hypot(*errors)))
+    return Trend(float(halves[1].mean() - halves[0].mean()), float(np.hypot(errors[0], errors[1])))
