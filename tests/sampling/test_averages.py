@@ -9,7 +9,7 @@ from processes import ornstein_uhlenbeck
 from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.rates import Rate
 
-pytestmark = pytest.mark.runtime("taichi")
+pytestmark = pytest.mark.once
 
 CHAIN = SimpleNamespace(moves=Rate(0.1, 100, 40), volume_moves=Rate(0.1))
 

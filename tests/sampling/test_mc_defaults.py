@@ -15,7 +15,7 @@ from taichimd.forcefields.load import load_forcefield
 from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.job import prepare_mc
 
-pytestmark = pytest.mark.runtime("quadrants")
+pytestmark = pytest.mark.once
 
 
 @pytest.fixture(autouse=True)
