@@ -12,6 +12,7 @@ from ase.build import bulk, graphene
 from ase.constraints import FixAtoms, FixCartesian
 
 from taichimd.core.errors import OutputError, SettingsError, StructureError
+from taichimd.core.seeds import derived_seed
 from taichimd.core.units import FS, KB
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
 from taichimd.forcefields.load import load_forcefield
@@ -84,8 +85,10 @@ def test_a_seed_decides_a_run():
     moving = ARGON.copy()
     moving.set_velocities(np.ones((8, 3)))
     first = sample_runs(system, potential, settings, [1])[0]
-    again = sample_runs(supercell(moving, settings), potential, KappaSettings(**SHORT, seed=6), [0])[0]
+    again = sample_runs(supercell(moving, settings), potential, settings, [1])[0]
     np.testing.assert_array_equal(first.current, again.current)
+    neighbour = sample_runs(system, potential, KappaSettings(**SHORT, seed=6), [0])[0]
+    assert not np.allclose(first.current, neighbour.current)
     assert first.current.shape == (21, 6)
 
 
@@ -251,7 +254,7 @@ def test_hnemd_gives_the_engine_its_force_and_a_chain(monkeypatch):
     settings = KappaSettings(**SHORT, method="hnemd", driving_force=1e-3, direction="y", runs=1, window=20.0)
     found = thermal_conductivity(ARGON, "Ar.lj", settings)
     (_, warm), (force, chain) = asked
-    assert warm == Langevin(60.0, seed=1)
+    assert warm == Langevin(60.0, seed=derived_seed(1, {"run": 1}))
     assert (force, chain) == ((0.0, 1e-3, 0.0), NoseHoover(60.0))
     assert found.mean.value == pytest.approx(found.channels.value[1], rel=1e-12)
 

@@ -127,6 +127,48 @@ def test_row_has_the_number_of_the_result(page, row, expected):
     assert expected() in cells
 
 
+@pytest.mark.parametrize("row", of("mc_averages", "results"))
+def test_averages_of_monte_carlo_are_those_of_the_result(row):
+    found = of("mc_averages", "results", row)
+    lines = [
+        line for line in text_of("docs/measurements/monte_carlo.md").splitlines() if f"| {row} |" in line
+    ]
+    expected = [
+        with_error(found[key]["mean"], found[key]["error"], digits)
+        for key, digits in (("energy_eV_per_atom", 5), ("pressure_GPa", 4), ("pressure_by_volume_GPa", 4))
+        if key in found
+    ]
+    cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert [cell for cell in cells[1:] if cell] == expected
+
+
+@pytest.mark.parametrize("system", of("mc_speed_cpu", "results"))
+@pytest.mark.parametrize(("file", "heading"), [("mc_speed_cpu", "Two cores"), ("mc_speed_h100", "One H100")])
+def test_times_of_sweeps_are_those_of_the_result(file, heading, system):
+    text = text_of("docs/measurements/monte_carlo.md")
+    text = text[text.index(heading) :]
+    row = system.replace("within 8.5 A", "within 8.5 Å")
+    lines = [line for line in text.splitlines() if line.startswith(f"| {row} |")]
+    if not lines:
+        assert system.startswith("the paper's")
+        return
+    found = of(file, "results", system)
+    keys = "single_sweep", "all_sweep", "energy", "evaluation"
+    times = [f"{1e3 * found[f'{key}_seconds']:.1f}" for key in keys]
+    cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert cells[1:] == [*times, f"{found['single_sweep_in_energy']:.1f}"]
+
+
+@pytest.mark.parametrize("case", of("triples_lammps_cpu", "cases"))
+def test_triples_beside_lammps_have_the_times_of_the_result(case):
+    found = of("triples_lammps_cpu", "cases", case)
+    lines = [line for line in text_of("docs/measurements/triples.md").splitlines() if f"| {case} |" in line]
+    ms = [1e3 * found["median_seconds_per_step"][one] for one in ("taichimd", "lammps")]
+    digits = 1 if ms[0] > 10 else 2
+    cells = [cell.strip() for cell in lines[0].strip("|").split("|")]
+    assert cells[3:] == [*(f"{one:.{digits}f}" for one in ms), f"{found['lammps_over_taichimd']:.2f}"]
+
+
 @pytest.mark.parametrize(("column", "name"), [(2, "runtimes_taichi"), (3, "runtimes_quadrants_host_loops")])
 def test_runtimes_have_the_times_of_the_results(column, name):
     text = text_of("docs/measurements/speed.md")

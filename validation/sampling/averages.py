@@ -118,7 +118,9 @@ def main() -> None:
     options = parser.parse_args()
     n = options.samples
     report: dict[str, Any] = {
-        **common.provenance(), "temperature_K": TEMPERATURE, "cell_A": CELL, "results": {},
+        **common.provenance(), "temperature_K": TEMPERATURE, "cell_A": CELL, "pairs": FORCE_SHIFTED,
+        "triples": {"nu_eV_A9": systems.NU, "cutoff_A": 6.0}, "timestep_fs": 4.0, "precision": "float64",
+        "results": {},
     }  # fmt: skip
     found = report["results"]
     found["molecular dynamics"] = dynamics(n, 10)

@@ -133,7 +133,7 @@ def sample_runs(
         system: of `supercell`.
         potential: a force-field object.
         settings: see there.
-        numbers: of the runs, from 0; the seed of each is that much above the first.
+        numbers: of the runs, from 0; each has a seed of its own (`KappaSettings.seed_of`).
         should_stop: asked several times a second.
         progress: told how far they are.
         begun: runs that go on, all of them at one step of one stage, or none.
@@ -147,7 +147,7 @@ def sample_runs(
     common: dict[str, Any] = {name: getattr(settings, name) for name in names}
     of = _Stages(numbers, should_stop, progress, begun, keep)
     if not begun or {one.stage for one in begun.values()} == {EQUILIBRATION}:
-        seeds = [settings.seed + number for number in numbers]
+        seeds = [settings.seed_of(number) for number in numbers]
         baths = [Langevin(temperature, seed=seed) for seed in seeds]
         warm: Any
         if n > 1:

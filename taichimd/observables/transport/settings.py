@@ -10,6 +10,7 @@ from taichimd.app import setting_types as types
 from taichimd.app.declared import Settings, setting
 from taichimd.app.setting_types import Values, mistake
 from taichimd.app.settings import shared
+from taichimd.core.seeds import derived_seed
 
 AXES = ("x", "y", "z")
 FirstSeed = Annotated[int, Field(ge=0, lt=2**62), Values("a whole number, 0 or above", option=int)]
@@ -47,7 +48,7 @@ class KappaSettings(Settings):
     )
     every: types.Steps = setting(10, "Steps between samples of the heat current")
     timestep: types.Femtoseconds = setting(1.0, "Time step")
-    seed: FirstSeed = setting(1, "Seed of the first run; the others count up")
+    seed: FirstSeed = setting(1, "Seed; the seed of each run is derived from it")
     driving_force: PerAngstrom | None = setting(
         None,
         "Driving force of hnemd; small enough for a linear response, which halving it shows; default 1e-4",
@@ -130,6 +131,10 @@ class KappaSettings(Settings):
     def lags(self) -> int:
         """Samples that the window spans."""
         return round(self.window_fs / (self.every * self.timestep))
+
+    def seed_of(self, run: int) -> int:
+        """Seed of velocities and noise of a run, from 0."""
+        return derived_seed(self.seed, {"run": run + 1})
 
     @property
     def force(self) -> tuple[float, ...]:
