@@ -8,7 +8,7 @@ import ase.io
 import numpy as np
 import pytest
 from ase.build import bulk
-from pages import ROOT, blocks
+from pages import ROOT, commands, text_of
 
 from taichimd.core.seeds import derived_seed
 from taichimd.forcefields.load import load_forcefield
@@ -128,11 +128,7 @@ def test_a_folder_with_names_of_an_earlier_version_goes_on(call):
 
 def test_the_page_s_command_has_the_mean_of_a_long_run(call):
     """Within four errors of both, of the run that docs/howto/monte_carlo.md begins with."""
-    page = "docs/howto/monte_carlo.md"
-    lines = [
-        line[2:] for line in "\n".join(body for _, body in blocks(page)).splitlines() if line[:2] == "$ "
-    ]
-    for line in lines[:2]:
+    for line in commands(text_of("docs/howto/monte_carlo.md"))[:2]:
         code, out, err = call(line.removeprefix("taichimd ") + (" --backend cpu" if " mc " in line else ""))
         assert (code, err) == (0, "")
     found = json.loads(open("taichimd-mc/run.json").read())["averages"]["potential_eV"]
