@@ -52,7 +52,7 @@ def pytest_terminal_summary(terminalreporter, config):
         report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
         for report in reports
     )
-    told = [f"{count} for: {why.removeprefix('Skipped: ')}" for why, count in reasons.most_common()]
+    told = [f"{count} for: {why.removeprefix('Skipped: ')}" for why, count in sorted(reasons.items())]
     left = [
         f"{name} ({command})"
         for name, command in (("long", "make test-long"), ("once", "make test"))
