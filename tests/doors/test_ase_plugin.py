@@ -97,7 +97,7 @@ def test_ase_reads_a_checkpoint(tmp_path, entry_points, monkeypatch):
         masses=np.full(n, 39.9),
         settings={},
         potential_hash="",
-        clock={"time_fs": 0.0, "origin_step": 0},
+        clock={"time_fs": 0.0, "step": 0},
         last_step=10,
         first_total=0.0,
         **arrays,
