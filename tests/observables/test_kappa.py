@@ -206,7 +206,7 @@ def test_a_run_under_way_of_other_settings_is_refused(folder):
 
 
 def test_one_finished_run_of_several_is_enough_to_say_so(tmp_path, folder):
-    """Its fifths are too short for the window: no error, but no failure."""
+    """The run is too short for the window: no error, but no failure."""
     settings = KappaSettings(**SHORT, runs=3, window=50.0)
     system = supercell(ARGON, settings)
     run = sample_runs(system, load_forcefield("Ar.lj"), settings, [0])[0]
@@ -319,7 +319,10 @@ def test_the_error_of_one_run_is_null(tmp_path):
     files.write(files.paths(tmp_path, "png"), found, settings, {}, "title")
     text = (tmp_path / "kappa.json").read_text()
     assert "NaN" not in text
-    assert json.loads(text)["temperature_K"] == {"value": 600.0, "error": None}
+    kept = json.loads(text)["temperature_K"]
+    assert (kept["value"], kept["error"]) == (600.0, None)
+    assert kept["note"].startswith("no error: one run with fewer than ten independent samples")
+    assert files.temperature_of(found) == f"600.0 K, one run ({kept['note']})"
 
 
 LINE = "kappa s.extxyz --potential Ar.lj --temperature 60 --equilibrate 20fs --backend cpu --every 5 "

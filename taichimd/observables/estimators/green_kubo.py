@@ -1,18 +1,23 @@
 """Green-Kubo integrals with error bars: the part that conductivity and viscosity share.
 
-Each run is cut into `blocks` pieces of equal length. A piece is one independent sample: it has its own
-autocorrelation and its own running integral, and the standard error of anything is the scatter of the
-samples, at each time. Integrals of autocorrelations get noisier with time, so where to read them off, the
-plateau, is a choice that belongs to the result: each sample is averaged over these times, and the error is
-the scatter of the averages.
+Several runs: each is one independent sample, or is cut into `blocks` pieces of equal length that count as
+independent. A sample has its own autocorrelation and its own running integral, and the standard error of
+anything is the scatter of the samples, at each time. Integrals of autocorrelations get noisier with time, so
+where to read them off, the plateau, is a choice that belongs to the result: each sample is averaged over
+these times, and the error is the scatter of the averages.
+
+One run: the integral on the plateau is the mean over i of y_i = x_i sum_k w_k x_{i+k}, w_k the weights of
+the trapezoid rule. The series y is correlated, and its mean has the error of `average_of`. Only the band of
+the running integral is the scatter of five pieces.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from taichimd.core.errors import AnalysisError
+from taichimd.observables.estimators.average import average_of
 from taichimd.observables.estimators.blocks import block_note, with_note
 from taichimd.observables.estimators.series import (
     Array,
@@ -47,6 +52,9 @@ class GreenKubo:
         plateau: (t1, t2), internal units.
         gain: of `running_mean` from the third to the last quarter of the window; its error is of the gains of
             the samples, without that of what came before.
+
+    Of one run `channels`, `mean` and `gain` have errors from the autocorrelation. They are NaN, and `note`
+    says why, where the run is too short.
     """
 
     time: Array
@@ -117,14 +125,17 @@ def integrate(
         window: longest correlation time.
         factor: in front of the integral, unit conversion included.
         plateau: times between which the running integral is averaged.
-        blocks: pieces of each run; None makes as many as give five samples.
+        blocks: pieces of each run; None makes as many as give five samples, and of one run no pieces: its
+            errors come from the autocorrelation.
 
     Raises:
         AnalysisError: window longer than a piece, plateau outside the window, a number that is not finite.
     """
     positive(dt=dt, window=window)
-    pieces = pieces_of(runs, blocks)
     lags = round(window / dt)
+    if len(runs) == 1 and blocks is None:
+        return _of_one_run(runs[0], lags, dt, factor, plateau)
+    pieces = pieces_of(runs, blocks)
     check_window(lags, len(pieces[0]), "run" if len(pieces) == len(runs) else "block of a run")
     correlation = np.array([autocorrelation(piece, lags) for piece in pieces])
     return read_off(correlation, dt, factor, plateau, consecutive=len(runs) == 1)
@@ -161,6 +172,77 @@ def read_off(
         plateau=(float(plateau[0]), float(plateau[1])),
         gain=mean_of(across[:, -quarter:].mean(axis=1) - across[:, -2 * quarter : -quarter].mean(axis=1)),
     )
+
+
+def _of_one_run(run: Array, lags: int, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
+    """`integrate` of one run: errors from the autocorrelation, bands from pieces if the window fits them."""
+    check_window(lags, len(run), "run")
+    found = read_off(autocorrelation(run, lags)[None], dt, factor, plateau)
+    rows, quarter = _rows(found.time, plateau), max(1, (lags + 1) // 4)
+    on_plateau = factor * products(run, trapezoid_weights(rows.start, rows.stop - 1, dt))
+    end = trapezoid_weights(lags + 1 - quarter, lags, dt)
+    before = trapezoid_weights(max(0, lags + 1 - 2 * quarter), lags - quarter, dt)
+    end[: len(before)] -= before
+    channels = [
+        _averaged(value, series, len(run))
+        for value, series in zip(found.channels.value, on_plateau.T, strict=True)
+    ]
+    note = next((one.note for one in channels if one.note), "")
+    errors = np.array([np.nan if note else one.error for one in channels])
+    whole = replace(
+        found,
+        channels=Mean(found.channels.value, errors, min(one.samples for one in channels), note),
+        mean=_averaged(found.mean.value, on_plateau.mean(axis=1), len(run)),
+        gain=_averaged(found.gain.value, factor * products(run, end).mean(axis=1), len(run)),
+    )
+    if lags >= len(run) // ENOUGH - 1:
+        return whole
+    bands = read_off(
+        np.array([autocorrelation(piece, lags) for piece in pieces_of([run], ENOUGH)]), dt, factor, plateau
+    )
+    curves = {
+        name: replace(getattr(found, name), error=getattr(bands, name).error, samples=ENOUGH)
+        for name in ("correlation", "running", "running_mean")
+    }
+    return replace(whole, **curves)
+
+
+def _averaged(value: float, series: Array, samples: int) -> Mean:
+    """A value of a run with the error of a series whose mean it is, up to the ends of the run."""
+    average = average_of(series)
+    note = average.note
+    if 2 * len(series) < samples:
+        note = "no error: the correlation time reaches beyond half of the run"
+    error = np.nan if note or average.error is None else average.error
+    return Mean(value, error, max(1, int(average.independent)), note)
+
+
+def trapezoid_weights(first: int, last: int, dt: float) -> Array:
+    """Weights w_k of C(k) in the mean of its running integrals up to the rows `first` ... `last`.
+
+    Returns:
+        (last + 1,) in the unit of dt.
+    """
+    k = np.arange(last + 1)
+    weights = dt * (last - np.maximum(k, first - 1) + 0.5 * (k >= first)) / (last - first + 1)
+    weights[0] = 0.5 * dt * (last - max(first - 1, 0)) / (last - first + 1)
+    return np.asarray(weights, np.float64)
+
+
+def products(run: Array, weights: Array) -> Array:
+    """y_i = x_i sum_k w_k x_{i+k} of each channel, where all x_{i+k} are there.
+
+    Args:
+        run: (n, channels).
+        weights: (m,), m at most n.
+
+    Returns:
+        (n - m + 1, channels).
+    """
+    n, m = len(run), len(weights)
+    size = 1 << (n + m).bit_length()
+    spectrum = np.fft.rfft(run, size, axis=0) * np.conj(np.fft.rfft(weights, size))[:, None]
+    return np.asarray(run[: n - m + 1] * np.fft.irfft(spectrum, size, axis=0)[: n - m + 1])
 
 
 def growing(found: GreenKubo) -> bool:

@@ -12,11 +12,9 @@ import numpy as np
 
 from taichimd.core.errors import AnalysisError
 from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
+from taichimd.observables.estimators.average import average_of, production_start
 from taichimd.observables.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
 from taichimd.observables.estimators.series import Array, Mean, block_means, mean_of
-
-BLOCKS = 10
-"""Pieces of a single driven run, for the error of its mean current."""
 
 
 def green_kubo_conductivity(
@@ -41,7 +39,8 @@ def green_kubo_conductivity(
         temperature: K.
         window: longest correlation time, internal.
         plateau: internal times between which the running integral is averaged.
-        blocks: pieces of each run that count as independent; None makes as many as give five samples.
+        blocks: pieces of each run that count as independent; None makes as many as give five samples, and of
+            one run takes the error from the autocorrelation.
 
     Returns:
         Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K).
@@ -63,8 +62,10 @@ class Driven:
     Attributes:
         time: (m,) internal, ends of the running average.
         running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time,
-            with the standard error over the runs at that time; NaN of a single run.
-        kappa: W/(m K) along the driving force, with the standard error over the runs, or over pieces of one.
+            with the standard error over the runs at that time; NaN of a single run. Of a single run it begins
+            where production was found to begin.
+        kappa: W/(m K) along the driving force, with the standard error over the runs, or from the
+            autocorrelation of one.
         components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
         of_runs: (runs,) W/(m K) along the driving force.
     """
@@ -89,8 +90,8 @@ def hnemd_conductivity(
 
     Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
     Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
-    small enough for a linear response, which the reader checks by halving it. Where correlations outlive a
-    piece of a single run its error is too small: take several.
+    small enough for a linear response, which the reader checks by halving it. Of a single run production
+    begins after `skip` where `production_start` finds it, and the error is that of `average_of`.
 
     Args:
         current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
@@ -99,7 +100,8 @@ def hnemd_conductivity(
         temperature: K, of the thermostat.
         driving_force: (3,) 1/angstrom.
         skip: internal time at the start of each run that is left out: the response needs time to build up.
-        blocks: samples that each run makes, for the error; None: one of several runs, ten of a single one.
+        blocks: samples that each run makes, for the error; None: one of several runs, and of a single one the
+            error comes from the autocorrelation.
 
     Raises:
         AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
@@ -117,9 +119,11 @@ def hnemd_conductivity(
     shortest = min(len(run) for run in runs)
     if not 0 <= first < shortest:
         raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
-    blocks = blocks or (BLOCKS if len(runs) == 1 else 1)
     kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
     direction = force / size
+    if len(runs) == 1 and blocks is None:
+        return _of_one_driven_run(kappa[0], direction, dt, first)
+    blocks = blocks or 1
     of_runs = np.array([run.mean(axis=0) for run in kappa])
     samples = of_runs
     if blocks != 1 or len(runs) == 1:
@@ -132,6 +136,25 @@ def hnemd_conductivity(
         kappa=mean_of(samples @ direction),
         components=mean_of(samples),
         of_runs=of_runs @ direction,
+    )
+
+
+def _of_one_driven_run(kappa: Array, direction: Array, dt: float, first: int) -> Driven:
+    """`hnemd_conductivity` of one run, (steps, 3) W/(m K) from sample `first` on."""
+    along = kappa @ direction
+    start = production_start([along])
+    mean, *components = (average_of(series, start) for series in (along, *kappa.T))
+    errors = [np.nan if one.error is None else one.error for one in (mean, *components)]
+    samples = max(1, int(mean.independent))
+    note = next((one.note for one in components if one.note), "")
+    count: Array = np.arange(1.0, len(along) - start + 1)
+    running = np.cumsum(along[start:]) / count
+    return Driven(
+        time=dt * (first + start + count),
+        running=Mean(running, np.full_like(running, np.nan), 1),
+        kappa=Mean(mean.value, errors[0], samples, mean.note),
+        components=Mean(np.array([one.value for one in components]), np.array(errors[1:]), samples, note),
+        of_runs=np.array([mean.value]),
     )
 
 

@@ -1,5 +1,6 @@
 """Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from taichimd.io.files import writing
 from taichimd.io.report import host, versions, write_report
 from taichimd.observables.estimators.green_kubo import growing
 from taichimd.observables.green_kubo import green_kubo_result
-from taichimd.observables.numbers import band, finding, never_negative
+from taichimd.observables.numbers import band, finding, never_negative, plus_minus
 from taichimd.observables.observable import Result
 from taichimd.observables.transport.kappa import Kappa
 from taichimd.observables.transport.settings import KappaSettings
@@ -45,9 +46,14 @@ def prepare(folder: Path, overwrite: bool) -> None:
 
 
 def write(
-    files: list[Path], found: Kappa, settings: KappaSettings, potential: dict[str, Any], title: str
+    files: list[Path],
+    found: Kappa,
+    settings: KappaSettings,
+    potential: dict[str, Any],
+    title: str,
+    notes: Sequence[str] = (),
 ) -> Result:
-    """Write the results to `paths`.
+    """Write the results to `paths`; `notes` are what the terminal says.
 
     Raises:
         OutputError: a file cannot be written.
@@ -66,6 +72,7 @@ def write(
             "driving_force_per_A": settings.driving_force,
             "direction": settings.direction,
             "of_runs_W_per_mK": found.driven.of_runs,
+            "production_from_ps": production_from(found.driven),
         }
     result.write(files[1:], title)
     kappa = result.values["kappa"].entry()
@@ -74,11 +81,17 @@ def write(
         "directions": {"value": found.channels.value, "error": found.channels.error},
         "error_is": error_is(found),
         "runs": found.runs,
-        "temperature_K": {"value": found.temperature.value, "error": found.temperature.error},
+        "seeds": found.seeds,
+        "temperature_K": {
+            "value": found.temperature.value,
+            "error": found.temperature.error,
+            "note": found.temperature.note,
+        },
         "volume_A3": found.volume,
         "n_atoms": found.n_atoms,
         "decompositions": found.decompositions,
         **details,
+        "notes": list(notes),
         "settings": settings.__dict__,
         "potential": potential,
         "versions": versions(),
@@ -92,8 +105,21 @@ def error_is(found: Kappa) -> str:
     if found.runs > 1:
         return "standard error, over independent runs"
     if np.isnan(found.mean.error):
-        return "unknown: one run, whose fifths are too short for the window"
-    return "over pieces of one run"
+        return "unknown: one run, too short for an error"
+    return "standard error, from the autocorrelation of one run"
+
+
+def temperature_of(found: Kappa) -> str:
+    """Mean temperature with its error, or with the reason why there is none."""
+    mean = found.temperature
+    number = f"{mean.value:.1f}" if np.isnan(mean.error) else plus_minus(mean)
+    of = f"mean of {found.runs} runs" if found.runs > 1 else "one run"
+    return f"{number} K, {of}{f' ({mean.note})' if mean.note else ''}"
+
+
+def production_from(driven: "Driven") -> float:
+    """Time after the equilibration at which the average of driven runs begins, ps."""
+    return float((driven.time[0] - (driven.time[1] - driven.time[0])) / PS)
 
 
 def _driven_result(found: "Driven", settings: KappaSettings) -> Result:

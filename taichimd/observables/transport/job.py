@@ -79,7 +79,8 @@ def _run_in_folder(
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
-    for note in (*of_timestep(settings.timestep), *read, *notes_on_overlap(atoms, refuse=True)):
+    notes = [*of_timestep(settings.timestep), *read, *notes_on_overlap(atoms, refuse=True)]
+    for note in notes:
         console.print(f"note: {note}", highlight=False, markup=False)
     begin = time.perf_counter()
     with StopRequest() as stop, console.status("compiling") as status:
@@ -92,19 +93,24 @@ def _run_in_folder(
             found = thermal_conductivity(
                 atoms, forcefield, settings, folder=paths[0].parent, should_stop=stop, progress=tell
             )
-    for one in [] if console.quiet else caught:
+    # What was said of the structure is not said again of its simulations.
+    warned = {str(one.message): one for one in caught if str(one.message) not in notes}
+    for one in [] if console.quiet else warned.values():
         warnings.showwarning(one.message, one.category, one.filename, one.lineno)
     if found is not None:
-        result = files.write(
-            paths, found, settings, forcefield.describe(system.get_chemical_symbols()), title
-        )
+        doubts = _notes(found, system, settings)
+        said = [*notes, *warned, *doubts]
+        potential = forcefield.describe(system.get_chemical_symbols())
+        result = files.write(paths, found, settings, potential, title, said)
         rows = [
             *result.rows,
-            ("temperature", f"{found.temperature.value:.1f} K, mean of {found.runs} runs"),
+            ("temperature", files.temperature_of(found)),
             ("decomposition", ", ".join(sorted(set(found.decompositions)))),
             ("error", files.error_is(found)),
         ]
-        print_analysis(console, Outcome(rows, _notes(found, system, settings), paths))
+        if found.driven is not None:
+            rows.append(("production", f"from {files.production_from(found.driven):.3g} ps on"))
+        print_analysis(console, Outcome(rows, doubts, paths))
     if stop.received is None:
         return 0
     kept = 0 if found is None else found.runs

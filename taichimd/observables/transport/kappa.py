@@ -15,7 +15,7 @@ give equal samples.
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -50,7 +50,8 @@ class Kappa:
         mean: green-kubo: mean of the directions; hnemd: along the driving force.
         channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
             conductivity.
-        temperature: K, mean of the runs, with which kappa was computed.
+        temperature: K, mean of the runs, with which kappa was computed; its error is the scatter of the runs,
+            of one run from the autocorrelation.
         volume: angstrom^3, of the cell or of the sheet in it.
         n_atoms: of the cell.
         runs: how many.
@@ -58,6 +59,7 @@ class Kappa:
         driven: running average, or None.
         decompositions: of the runs.
         moved: angstrom, mean over the runs of how far atoms moved in one.
+        seeds: of velocities and noise of each run.
     """
 
     mean: Mean
@@ -70,6 +72,7 @@ class Kappa:
     driven: Driven | None = None
     decompositions: tuple[str, ...] = ()
     moved: float = float("nan")
+    seeds: tuple[int, ...] = ()
 
 
 def thermal_conductivity(
@@ -122,8 +125,13 @@ def thermal_conductivity(
         for number, samples in zip(group, ended, strict=True):
             runs.keep(number, samples)
             found[number] = samples
-    all_of = [found[number] for number in sorted(found)]
-    return conductivity(all_of, settings, volume_of(system, settings), len(system)) if all_of else None
+    if not found:
+        return None
+    numbers = sorted(found)
+    of_all = conductivity(
+        [found[number] for number in numbers], settings, volume_of(system, settings), len(system)
+    )
+    return replace(of_all, seeds=tuple(settings.seed_of(number) for number in numbers))
 
 
 class _Runs:
@@ -228,14 +236,13 @@ def _area(atoms: Atoms) -> float:
 def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
     """Kappa of finished runs.
 
-    For the error each run is one sample; a single one is cut into five, a single driven one into ten. It is
-    not a number where only one of several has been finished, and the window does not fit its fifths.
+    For the error each run is one sample. The error of a single run comes from the autocorrelation; it is not
+    a number, and a note says why, if the run has fewer than ten independent samples.
 
     Raises:
         AnalysisError: a window that the runs do not fill.
     """
-    dt, several = settings.every * settings.timestep * FS, len(runs) > 1
-    measured = mean_of(np.array([run.temperature for run in runs]))
+    dt, measured = settings.every * settings.timestep * FS, _temperature(runs)
     of_all = volume, n_atoms, len(runs)
     decompositions = tuple(run.decomposition for run in runs)
     moved = float(np.mean([run.moved for run in runs]))
@@ -251,12 +258,21 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
         )
         return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions, moved)
     across = len(settings.axes)
-    fits = settings.lags <= len(runs[0].current) // 5 - 2
     found = green_kubo_conductivity(
         [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
-        settings.lags * dt, _plateau(settings), 1 if several or not fits else None,
+        settings.lags * dt, _plateau(settings), 1 if len(runs) > 1 else None,
     )  # fmt: skip
     return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions, moved)
+
+
+def _temperature(runs: list[RunSamples]) -> Mean:
+    """Mean of the runs, K."""
+    mean = mean_of(np.array([run.temperature for run in runs]))
+    if len(runs) > 1:
+        return mean
+    if runs[0].temperature_error is not None:
+        return replace(mean, error=runs[0].temperature_error)
+    return replace(mean, note="no error: one run with fewer than ten independent samples of the temperature")
 
 
 def _plateau(settings: KappaSettings) -> tuple[float, float]:

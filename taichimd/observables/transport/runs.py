@@ -29,12 +29,14 @@ class RunSamples:
         temperature: K, mean over the run.
         decomposition: of the engine that ran it.
         moved: angstrom, root mean square displacement from the run's first to its last step.
+        temperature_error: K, standard error of `temperature`, from the autocorrelation; None if unknown.
     """
 
     current: Array
     temperature: float
     decomposition: str = PARTICLE
     moved: float = float("nan")
+    temperature_error: float | None = None
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,8 @@ def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict
     names = "identity", "potential", *(one.name for one in fields(kind))
     try:
         saved = read_arrays(file)
+        # Runs of before there was an error of the temperature.
+        names = tuple(name for name in names if name != "temperature_error" or name in saved)
         kept: dict[str, Any] = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
         fault = fault_of(_Kept, {k: v for k, v in kept.items() if k not in _ARRAYS}) or _fault_of_arrays(kept)
     except (DamagedFileError, KeyError) as error:
@@ -132,6 +136,7 @@ class _Kept(BaseModel):
     temperature: Annotated[FiniteFloat, Field(gt=0)] = 1.0
     decomposition: str = ""
     moved: float | None = None
+    temperature_error: Annotated[FiniteFloat, Field(ge=0)] | None = None
     stage: str = ""
     step: Step = 0
     bath: Bath = Bath()

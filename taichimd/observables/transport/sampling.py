@@ -14,6 +14,7 @@ from taichimd.app.simulation import Simulation
 from taichimd.app.simulations import Simulations
 from taichimd.core.units import KB
 from taichimd.dynamics.ensembles import Langevin, NoseHoover
+from taichimd.observables.estimators.average import average_of
 from taichimd.observables.samplers.sum_series import SumSeries
 from taichimd.observables.transport.runs import RunSamples, RunUnderWay
 from taichimd.observables.transport.settings import KappaSettings
@@ -190,11 +191,14 @@ def samples_of(
         settings: of the run.
     """
     rows, n = current.series.rows(), len(before)
-    measured = 2.0 * float(rows[:, 6].mean()) / (max(3 * n - 3, 3) * KB)
+    to_kelvin = 2.0 / (max(3 * n - 3, 3) * KB)
+    kinetic = average_of(rows[:, 6])
+    measured = float(rows[:, 6].mean()) * to_kelvin
+    uncertain = None if kinetic.error is None else kinetic.error * to_kelvin
     # Ripples of a sheet are no flow.
     step = (simulation.positions() - before)[:, : len(settings.axes)]
     moved = float(np.sqrt(((step - step.mean(axis=0)) ** 2).sum(axis=1).mean()))
-    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved)
+    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved, uncertain)
 
 
 def _production(

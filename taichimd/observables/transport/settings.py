@@ -91,13 +91,13 @@ class KappaSettings(Settings):
             raise mistake(f"supercell = {self.supercell}: a sheet (thickness) repeats along x and y alone")
 
     def _check_window(self) -> None:
-        from taichimd.observables.estimators.transport import BLOCKS
+        from taichimd.observables.estimators.average import MIN_INDEPENDENT
         from taichimd.observables.trajectory import TWO_ORIGINS
 
         samples, interval = self.steps // self.every + 1, self.every * self.timestep
         fewest, leaves = 2, TWO_ORIGINS
         if self.method == "hnemd":
-            fewest, leaves = BLOCKS, f"{BLOCKS} samples behind it, for an error"
+            fewest, leaves = MIN_INDEPENDENT, f"{MIN_INDEPENDENT} samples behind it, for an error"
         longest = samples - fewest
         if longest < 1:
             raise mistake(
