@@ -11,6 +11,7 @@ from typing import Any, ClassVar, get_type_hints
 from pydantic import TypeAdapter, ValidationError
 
 from taichimd.app.setting_types import Values, mistake, values_of
+from taichimd.core.names import nearest
 
 
 def setting(default: Any, meaning: str, option: str | None = None) -> Any:
@@ -61,7 +62,12 @@ class Setting:
         try:
             return self.reader.validate_python(value, strict=True)
         except ValidationError:
-            raise mistake(f"{self.option} = {_shown(value)}: expected {self.values.expected}") from None
+            more = "" if (near := self._meant(value)) is None else f"; did you mean {near!r}?"
+            raise mistake(f"{self.option} = {_shown(value)}: expected {self.values.expected}{more}") from None
+
+    def _meant(self, value: Any) -> str | None:
+        """The word of a choice that a wrong one resembles most."""
+        return nearest(value, self.values.choices) if isinstance(value, str) else None
 
     @property
     def shown_default(self) -> str:

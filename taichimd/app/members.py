@@ -16,6 +16,7 @@ from taichimd.app.settings import SETTINGS
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
 from taichimd.core.names import hint
+from taichimd.core.numerals import number_of, whole_of
 from taichimd.core.seeds import derived_seed, short_names
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in, write_atomically
@@ -65,6 +66,7 @@ def _converted(text: str, kind: Any) -> Any:
     if kind == list[str]:
         return text
     try:
+        kind = {int: whole_of, float: number_of}.get(kind, kind)
         return {"true": True, "false": False}.get(text, text) if kind is bool else kind(text)
     except (TypeError, ValueError):
         return text

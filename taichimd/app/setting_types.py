@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
+from taichimd.core.numerals import number_of
 from taichimd.forcefields.spec import split_spec
 
 _TIME_FS = {"fs": 1.0, "ps": 1.0e3, "ns": 1.0e6, "us": 1.0e9}
@@ -38,12 +39,14 @@ class Values:
         symbol: in the help, for the value behind the option; "": the name of its Python type.
         more: in the help, behind the description.
         option: type that the parser of options makes of a text.
+        choices: all words that a choice has; none if it is no choice.
     """
 
     expected: str
     symbol: str = ""
     more: str = ""
     option: Any = str
+    choices: tuple[str, ...] = ()
 
 
 def values_of(annotation: Any) -> Values:
@@ -51,7 +54,7 @@ def values_of(annotation: Any) -> Values:
     if get_origin(annotation) is Literal:
         *words, last = get_args(annotation)
         listed = f"{', '.join(words)} or {last}"
-        return Values(listed, more=f": {listed}")
+        return Values(listed, more=f": {listed}", choices=get_args(annotation))
     declared = [one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Values)]
     return declared[0] if declared else values_of(get_args(annotation)[0])
 
@@ -89,7 +92,7 @@ def time_or_number(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     try:
-        return float(value)
+        return number_of(value)
     except ValueError:
         read = _femtoseconds(value)
         return value if math.isnan(read) else read
@@ -155,7 +158,7 @@ def parse_pressure(value: Any) -> Any:
     """Texts of a command line, "1.5" or "1,2,3", and the lists of TOML and JSON."""
     if isinstance(value, str):
         try:
-            value = [float(part) for part in value.split(",")]
+            value = [number_of(part) for part in value.split(",")]
         except ValueError:
             return value
         return value[0] if len(value) == 1 else tuple(value)

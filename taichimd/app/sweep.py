@@ -75,7 +75,7 @@ class Sweep:
         """
         if self.part is None:
             return range(n)
-        match = re.fullmatch(r"(\d+)/(\d+)", self.part)
+        match = re.fullmatch(r"([0-9]+)/([0-9]+)", self.part)
         if match is None or not 1 <= int(match[1]) <= int(match[2]):
             raise SettingsError(f"part = {self.part!r}: expected k/n, such as 1/4, with k from 1 to n")
         return range(int(match[1]) - 1, n, int(match[2]))

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.numbers import number, whole
 from taichimd.cli.options import Quiet
 from taichimd.cli.say import say
 
@@ -14,22 +15,27 @@ def build(
         str, typer.Argument(help="silica, silicon, argon, rocksalt, zincblende, wurtzite or graphene.")
     ],
     cells: Annotated[
-        int, typer.Option(help="Cells in each direction, each of 4 to 24 atoms; of a sheet in x and y.")
+        int,
+        typer.Option(
+            help="Cells in each direction, each of 4 to 24 atoms; of a sheet in x and y.", parser=whole
+        ),
     ] = 4,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write; its suffix says the format, as in ASE. Default: LATTICE.extxyz."),
     ] = None,
     lattice_constant: Annotated[
-        float | None, typer.Option(help="Å; default: that of the elements, for those that are known.")
+        float | None,
+        typer.Option(help="Å; default: that of the elements, for those that are known.", parser=number),
     ] = None,
     elements: Annotated[
         str | None, typer.Option(help="Other elements, as Ge or Mg,O; default those of silicon, SiC, GaN ...")
     ] = None,
     temperature: Annotated[
-        float | None, typer.Option(help="Kelvin, of velocities to draw; default: none are written.")
+        float | None,
+        typer.Option(help="Kelvin, of velocities to draw; default: none are written.", parser=number),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the velocities.")] = 1,
+    seed: Annotated[int, typer.Option(help="Seed of the velocities.", parser=whole)] = 1,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the file.")] = False,
     quiet: Quiet = False,
 ) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Decomposition
 from taichimd.cli.say import say
 
@@ -25,7 +26,7 @@ def check(
         str | None,
         typer.Option(help='Elements of the test clusters, as "Si,C"; default all that it defines.'),
     ] = None,
-    seed: Annotated[int, typer.Option(help="Seed of the clusters.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the clusters.", parser=whole)] = 0,
     backend: Backend = "auto",
     decomposition: Decomposition = "auto",
 ) -> int:

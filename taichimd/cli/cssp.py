@@ -5,8 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Quiet
 from taichimd.cli.say import say
+from taichimd.core.numerals import number_of
 
 app = typer.Typer(
     help="Score residue sequences with labels of secondary structure (no coordinates, no forces)."
@@ -31,7 +33,7 @@ _REFERENCE = "Reference state: background or independent."
 def train(
     chains: Files,
     table: TableFile = "cssp.json",
-    fragment: Annotated[int, typer.Option(help="Residues of a fragment.")] = 7,
+    fragment: Annotated[int, typer.Option(help="Residues of a fragment.", parser=whole)] = 7,
     pseudo_counts: Annotated[str, typer.Option(help=_PSEUDO)] = "1,300,1000",
     reference: Annotated[str, typer.Option(help=_REFERENCE)] = "background",
     skip_short: SkipShort = False,
@@ -64,7 +66,8 @@ def score(
     chains: Files,
     table: TableFile = "cssp.json",
     fragment: Annotated[
-        int | None, typer.Option(help="Residues of a fragment that the table must have been trained with.")
+        int | None,
+        typer.Option(help="Residues of a fragment that the table must have been trained with.", parser=whole),
     ] = None,
     pseudo_counts: Annotated[str | None, typer.Option(help=_PSEUDO + " [default: the table's]")] = None,
     reference: Annotated[str | None, typer.Option(help=_REFERENCE + " [default: the table's]")] = None,
@@ -133,7 +136,7 @@ def _numbers(text: str) -> tuple[float, ...]:
     from taichimd.core.errors import SettingsError
 
     try:
-        return tuple(float(part) for part in text.split(","))
+        return tuple(number_of(part) for part in text.split(","))
     except ValueError:
         raise SettingsError(f"--pseudo-counts {text}: expected three numbers, as 1,300,1000") from None
 

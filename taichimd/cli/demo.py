@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Output
 
 CELLS = 5
@@ -14,7 +15,7 @@ STEPS = 4000
 def demo(
     output: Output = "demo-output",
     backend: Backend = "auto",
-    steps: Annotated[int, typer.Option(help="Steps of 1 fs.")] = STEPS,
+    steps: Annotated[int, typer.Option(help="Steps of 1 fs.", parser=whole)] = STEPS,
 ) -> int:
     """Run 1,000 silicon atoms with a shipped potential, and draw the result.
 

@@ -4,15 +4,21 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.numbers import whole
 from taichimd.cli.options import Backend, Potential, Precision
 
 
 def lammps(
     script: Annotated[str, typer.Argument(help="LAMMPS script with the line: pair_style taichimd")],
     potential: Potential,
-    np: Annotated[int, typer.Option("--np", help="Processes of MPI, each with a part of space.")] = 1,
+    np: Annotated[
+        int, typer.Option("--np", help="Processes of MPI, each with a part of space.", parser=whole)
+    ] = 1,
     restart_every: Annotated[
-        int, typer.Option(help="Steps between restart files, taichimd.restart.a and .b in turn; 0: none.")
+        int,
+        typer.Option(
+            help="Steps between restart files, taichimd.restart.a and .b in turn; 0: none.", parser=whole
+        ),
     ] = 0,
     backend: Backend = "auto",
     precision: Precision = "float64",

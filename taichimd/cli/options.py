@@ -10,6 +10,7 @@ import typer
 from taichimd.app.declared import Setting
 from taichimd.app.settings import SETTINGS
 from taichimd.app.trust_option import HELP, OPTION
+from taichimd.cli.numbers import PARSERS
 
 
 def parameter(one: Setting) -> Any:
@@ -21,6 +22,7 @@ def parameter(one: Setting) -> Any:
         *names,
         help=one.help,
         metavar=f"<{one.values.symbol}>" if one.values.symbol else None,
+        parser=PARSERS.get(one.values.option),
         show_default=False,
         rich_help_panel=one.topic or None,
     )

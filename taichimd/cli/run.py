@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from taichimd.app.settings import SETTINGS
+from taichimd.cli.numbers import positive
 from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
 
 
@@ -13,7 +14,10 @@ from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
 def run(
     quiet: Quiet = False,
     replicas: Annotated[
-        int, typer.Option(help="Runs of each structure and temperature, with seeds that count up.", min=1)
+        int,
+        typer.Option(
+            help="Runs of each structure and temperature, with seeds that count up.", parser=positive, min=1
+        ),
     ] = 1,
     trust: Trust = False,
     common_noise: CommonNoise = False,

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from taichimd.cli.numbers import positive
 from taichimd.cli.options import CommonNoise, Quiet
 
 
@@ -18,15 +19,18 @@ def sweep(
             metavar="<key=a,b>",
         ),
     ] = None,
-    seeds: Annotated[int, typer.Option(help="Runs of each combination; seeds count up.", min=1)] = 1,
+    seeds: Annotated[
+        int, typer.Option(help="Runs of each combination; seeds count up.", parser=positive, min=1)
+    ] = 1,
     output: Annotated[
         str | None,
         typer.Option(help="Folder of the folders; default that of the job file.", metavar="<folder>"),
     ] = None,
     at_once: Annotated[
-        int | None, typer.Option(help="Most runs in one launch; default all that go together.", min=1)
+        int | None,
+        typer.Option(help="Most runs in one launch; default all that go together.", parser=positive, min=1),
     ] = None,
-    processes: Annotated[int, typer.Option(help="Processes on this machine.", min=1)] = 1,
+    processes: Annotated[int, typer.Option(help="Processes on this machine.", parser=positive, min=1)] = 1,
     part: Annotated[
         str | None,
         typer.Option(help="Only part k of n, for jobs of a cluster: 1/4, 2/4 ...", metavar="<k/n>"),

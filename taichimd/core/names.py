@@ -11,14 +11,17 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     return found[0] if found else None
 
 
-def hint(name: str, known: Iterable[str], kind: str = "names") -> str:
+def hint(name: str, known: Iterable[str], kind: str = "names", otherwise: str | None = None) -> str:
     """What to say behind an unknown name: the nearest one, or all.
 
     Args:
         name: as the user wrote it.
         known: all that there are.
         kind: what they are, in the plural.
+        otherwise: said if no known name is alike; None: all known names.
     """
     known = list(known)
     near = nearest(name, known)
-    return f"did you mean {near!r}?" if near else f"known {kind}: {', '.join(known)}"
+    if near:
+        return f"did you mean {near!r}?"
+    return f"known {kind}: {', '.join(known)}" if otherwise is None else otherwise

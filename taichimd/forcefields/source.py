@@ -6,11 +6,11 @@ import linecache
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from types import FunctionType
 from typing import Any
 
 from taichimd.core.errors import SettingsError
+from taichimd.core.names import hint
 from taichimd.core.runtime import NAME as RUNTIME
 
 Function = Callable[..., Any]
@@ -96,9 +96,8 @@ def check_attributes(function: Function, expected: Expected, known: Mapping[str,
     for name, node, argument in attributes_of(function, expected):
         if argument in known and node.attr not in known[argument]:
             have = known[argument]
-            near = get_close_matches(node.attr, have, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"it has {', '.join(have) or 'none'}"
-            raise SettingsError(f"{place_of(function, node)}: {name} has no '{node.attr}'; {hint}")
+            more = hint(node.attr, have, otherwise=f"it has {', '.join(have) or 'none'}")
+            raise SettingsError(f"{place_of(function, node)}: {name} has no '{node.attr}'; {more}")
 
 
 def attributes_of(function: Function, expected: Expected) -> Iterator[tuple[str, ast.Attribute, str]]:

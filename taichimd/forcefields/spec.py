@@ -3,10 +3,12 @@
 The help of the command line needs this module, so it imports no NumPy.
 """
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from taichimd.core.names import hint
+from taichimd.core.numerals import number_of, whole_of
 
 
 def _mistake(message: str) -> Exception:
@@ -57,9 +59,8 @@ def read_options(file: str, text: str, defaults: Mapping[str, Any]) -> dict[str,
         if not equals or not name:
             raise _mistake(f"{file}: {part!r} is no option; expected option=value, with commas between")
         if name not in defaults:
-            near = difflib.get_close_matches(name, defaults, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(defaults)}"
-            raise _mistake(f"{file}: unknown option {name!r}; {hint}")
+            more = hint(name, defaults, otherwise=f"expected one of {', '.join(defaults)}")
+            raise _mistake(f"{file}: unknown option {name!r}; {more}")
         if name in found:
             raise _mistake(f"{file}: option {name} is given twice; give it once")
         found[name] = _read(file, name, value, defaults[name])
@@ -72,9 +73,13 @@ def _read(file: str, name: str, value: str, default: Any) -> Any:
         if value.lower() in values:
             return values[value.lower()]
     else:
-        expected = {int: "a whole number", float: "a number"}.get(type(default), "a word")
+        kinds: dict[type, tuple[str, Any]] = {
+            int: ("a whole number", whole_of),
+            float: ("a number", number_of),
+        }
+        expected, reader = kinds.get(type(default), ("a word", type(default)))
         try:
-            return type(default)(value)
+            return reader(value)
         except ValueError:
             pass
     raise _mistake(f"{file}: {name} = {value!r}: expected {expected}")

@@ -1,6 +1,5 @@
 """What a run observes while it goes on: when samples are taken, in which blocks, for which window."""
 
-import difflib
 import json
 from dataclasses import asdict, dataclass
 from math import inf
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from taichimd.core.errors import CheckpointError, SettingsError
+from taichimd.core.names import hint
 from taichimd.observables.observable import RunObservable
 from taichimd.observables.registry import OF_RUNS
 from taichimd.observables.trajectory import BLOCKS, FEWEST, TWO_ORIGINS
@@ -130,9 +130,8 @@ def parse_kinds(text: str) -> tuple[str, ...]:
     words, some = [word.strip() for word in text.split(",") if word.strip()], ", ".join(OF_RUNS)
     for word in words:
         if word not in OF_RUNS:
-            near = difflib.get_close_matches(word, OF_RUNS, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {some}"
-            raise SettingsError(f"observe = {text!r}: unknown {word!r}; {hint}")
+            more = hint(word, OF_RUNS, otherwise=f"expected some of {some}")
+            raise SettingsError(f"observe = {text!r}: unknown {word!r}; {more}")
     if not words:
         raise SettingsError(f"observe = {text!r}: expected some of {some}, with commas between")
     return tuple(kind for kind in OF_RUNS if kind in words)

@@ -9,6 +9,7 @@ from taichimd.app.job_file import read_toml
 from taichimd.app.members import values_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
+from taichimd.forcefields.spec import read_options
 
 pytestmark = pytest.mark.once
 
@@ -65,3 +66,44 @@ def test_an_unknown_name_has_a_suggestion_wherever_it_stands():
     assert hint("Frames-Every", ["frames_every", "every"]) == "did you mean 'frames_every'?"
     assert hint("NVT-langvin", ["nvt-langevin"]) == "did you mean 'nvt-langevin'?"
     assert hint("x", ["one", "two"], "keys") == "known keys: one, two"
+
+
+@pytest.mark.parametrize("text", ["1٣", "1_000", "１２"])
+def test_numbers_have_plain_digits(text, call):
+    for option in ("seed", "temperature", "timestep", "pressure"):
+        with pytest.raises(SettingsError, match=f"{option} = '{text}': expected"):
+            values_of(option, text)
+    with pytest.raises(SettingsError, match=f"tolerance = '{text}': expected a number"):
+        read_options("H2O.ffield", f"tolerance={text}", {"tolerance": 1e-6})
+    for words in (
+        f"run a.xyz --steps {text}",
+        f"run a.xyz --temperature {text}",
+        f"run a.xyz --replicas {text}",
+        f"run a.xyz --timestep {text}",
+        f"sweep job.toml --seeds {text}",
+        f"build silicon --cells {text}",
+        f"run a.xyz --potential Si.sw:x={text} --pressure {text}",
+        f"mc a.xyz --potential Si.sw --sweeps {text} --temperature 300",
+        f"mc a.xyz --potential Si.sw --sweeps 3 --temperature 300,{text}",
+    ):
+        code, _, error = call(words)
+        assert code == 2
+        assert error.count("\n") == 1
+        assert text in error, words
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("run a.xyz --ensemble nvt-langvin", "did you mean 'nvt-langevin'?"),
+        ("run a.xyz --frames extxzy", "did you mean 'extxyz'?"),
+        ("mc a.xyz --potential Si.sw --moves singel", "did you mean 'single'?"),
+        ("relax a.xyz --potential Si.sw --cell isotopic", "did you mean 'isotropic'?"),
+        ("run a.xyz --potential Si.sw --backend cdua", "did you mean 'cuda'?"),
+    ],
+)
+def test_a_wrong_word_of_a_choice_has_a_suggestion(words, said, call):
+    code, _, error = call(words)
+    assert code == 2
+    assert said in error
+    assert error.count("\n") == 1

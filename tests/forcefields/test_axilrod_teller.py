@@ -307,7 +307,7 @@ def test_file(tmp_path):
         ("cutoff 8\nAr Ar Kr 1\nKr Ar Ar 2\n", "line 3: second row for Ar-Ar-Kr, the first is on line 2"),
         ("cutoff 8\ncutoff 9\nAr Ar Ar 45\n", "line 2: second row for cutoff, the first is on line 1"),
         ("cutoff -8\nAr Ar Ar 45\n", "line 1: field 'cutoff' is -8, expected a positive length"),
-        ("cutof 8\nAr Ar Ar 45\n", "line 1: 'cutof' is unknown, did you mean cutoff?"),
+        ("cutof 8\nAr Ar Ar 45\n", "line 1: 'cutof' is unknown, did you mean 'cutoff'?"),
         ("cutoff 8 9\nAr Ar Ar 45\n", "line 1: cutoff has 2 values, expected a length in angstrom, or none"),
         ("cutoff none\nproduct_cutoff 5\nAr Ar Ar 45\n", "line 2: product_cutoff without a cutoff"),
     ],

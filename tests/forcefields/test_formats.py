@@ -318,7 +318,7 @@ def test_lj_missing_pair_without_a_rule(lj):
             "mixing none\n\nmixing none\n",
             "line 3: second mixing line, the first is on line 1; keep one of them",
         ),
-        ("mixng none\n", "line 1: 'mixng' is unknown, did you mean mixing?"),
+        ("mixng none\n", "line 1: 'mixng' is unknown, did you mean 'mixing'?"),
         ("hello\n", "line 1: 'hello' is unknown, expected mixing, truncation, or a row element element"),
         ("Ar Ar 0.01 3\n", "line 1: 4 words, expected 5: element element epsilon(eV) sigma(angstrom)"),
         ("Ar Ar 0.01 3 8 9\n", "line 1: 6 words, expected 5"),

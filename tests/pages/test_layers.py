@@ -21,6 +21,7 @@ LAYERS = [
         "core.units",
         "core.tracing",
         "core.scalars",
+        "core.numerals",
         "core.matrix3",
         "core.signals",
         "core.generated",

@@ -10,10 +10,10 @@ Triples are unordered. A structure needs all triples of its elements.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.names import hint
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -100,9 +100,8 @@ def read_atm(path: str | Path) -> ATMFile:
 def _read_cutoff(words: list[Word], path: Path) -> float | None:
     name, line = words[0].text, words[0].line
     if name not in _CUTOFFS:
-        near = get_close_matches(name, _CUTOFFS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"expected {' or '.join(_CUTOFFS)}, or a row {_ROW}"
-        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {hint}")
+        more = hint(name, _CUTOFFS, otherwise=f"expected {' or '.join(_CUTOFFS)}, or a row {_ROW}")
+        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
     if len(words) != 2:
         raise ParameterFileError(
             f"{path} line {line}: {name} has {len(words) - 1} values, expected a length in angstrom, or none"

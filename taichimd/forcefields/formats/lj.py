@@ -19,10 +19,10 @@ Source: M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids, 2nd ed.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from taichimd.core.errors import ParameterFileError
+from taichimd.core.names import hint
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.header import Header, parse_header
 from taichimd.forcefields.formats.text import (
@@ -120,9 +120,8 @@ def read_lj(path: str | Path) -> LJFile:
 def _read_directive(words: list[Word], directives: dict[str, Word], path: Path) -> None:
     name, line = words[0].text, words[0].line
     if name not in _CHOICES:
-        near = get_close_matches(name, _CHOICES, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"expected mixing, truncation, or a row {_ROW}"
-        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {hint}")
+        more = hint(name, _CHOICES, otherwise=f"expected mixing, truncation, or a row {_ROW}")
+        raise ParameterFileError(f"{path} line {line}: {shorten(name)} is unknown, {more}")
     choices = _CHOICES[name]
     if len(words) != 2:
         raise ParameterFileError(
