@@ -3,7 +3,8 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -69,13 +70,18 @@ def _span(texts: Sequence[str]) -> str:
     return texts[0] if len(set(texts)) == 1 else f"{texts[0]} ... {texts[-1]}"
 
 
+def teller(console: Console) -> Callable[[str], None]:
+    """What prints a line as it is."""
+    return partial(console.print, highlight=False, markup=False)
+
+
 def show_table(console: Console, all_of: "Members") -> None:
     """Write the table and the picture of all runs that have begun, and print the rows.
 
     Raises:
         OutputError: they cannot be written.
     """
-    with locked(all_of.folder):
+    with locked(all_of.folder, tell=teller(console)):
         rows = write_table(all_of)
         plot_table(all_of, rows)
     print_table(console, all_of, rows)

@@ -1,7 +1,7 @@
 """The observer that writes checkpoints of a run, and says where the last good one is."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -64,10 +64,28 @@ class CheckpointKeeper(Observer):
         self.saved_step = checkpoint.step
         self._saved_at = time.monotonic()
 
+    @property
+    def there(self) -> bool:
+        """Whether a good checkpoint was written, and has not been removed since."""
+        return self.saved_step is not None and self.path.exists()
+
     def note(self) -> str:
         """Where the last good checkpoint is, for messages."""
         if self.saved_step is None:
             return "no checkpoint had been written"
-        if not self.path.exists():
+        if not self.there:
             return f"{self.path}, written at step {self.saved_step}, has been removed since"
         return f"the last good checkpoint is {self.path} (step {self.saved_step})"
+
+
+def note_of(keepers: Sequence[CheckpointKeeper]) -> str:
+    """Where the last good checkpoints of one run, or of several runs together, are, for messages."""
+    without = [one for one in keepers if not one.there]
+    if len(keepers) == 1:
+        return keepers[0].note()
+    if not without:
+        return "each folder has its last good checkpoint"
+    if len(without) < len(keepers):
+        there = len(keepers) - len(without)
+        return f"{there} of {len(keepers)} folders have their last good checkpoint, but {without[0].note()}"
+    return f"no folder has a checkpoint: {without[0].note()}"

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -190,6 +191,14 @@ class Members:
         content = {"members": [vars(one) for one in self.members]}
         text = json.dumps(content, indent=1) + "\n"
         write_atomically(self.folder / FILE, lambda file: file.write(text.encode()))
+
+    def forget(self) -> bool:
+        """Remove the list of runs if none of them has begun; whether it is gone."""
+        if any(self._output(one).checkpoint.exists() for one in self.members):
+            return False
+        with suppress(OSError):
+            (self.folder / FILE).unlink()
+        return True
 
     def begin(self, *, overwrite: bool, go_on: bool) -> None:
         """Look whether the folder is free, and make it so if it may be.

@@ -8,7 +8,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.checkpoint_keeper import CheckpointKeeper
+from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.outputs import RunFiles
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.core.errors import TaichimdError
@@ -73,7 +73,7 @@ def to_the_end(runs: Sequence[Supervised], console: Console, step: Callable[[Sto
         for run in runs:
             if not run.ended:
                 run.fail(error)
-        note = runs[0].keeper.note() if len(runs) == 1 else "each folder has its last good checkpoint"
+        note = runs[0].keeper.note() if len(runs) == 1 else note_of([run.keeper for run in runs])
         if isinstance(error, TaichimdError):
             error.args = (f"{error}; {note}", *error.args[1:])
         else:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.batch_table import show_table
+from taichimd.app.batch_table import show_table, teller
 from taichimd.app.config import make_settings
 from taichimd.app.members import FILE, Members, spread, values_of
 from taichimd.app.together import run_members
@@ -98,7 +98,7 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
         flags, axes, sweep.job_file, seeds=sweep.seeds, numbered=False, common_noise=sweep.common_noise
     )
     mine = sweep.numbers(len(own))
-    with locked(folder):
+    with locked(folder, tell=teller(console)):
         Members(folder, own).begin(overwrite=sweep.overwrite, go_on=True)
         names = {one.name for one in own}
         there = Members.read(folder).members if (folder / FILE).exists() else []
@@ -112,7 +112,7 @@ def run_sweep(sweep: Sweep, console: Console) -> int:
 def _in_processes(sweep: Sweep, n: int, all_of: Members, console: Console) -> int:
     """Each of n parts in a process of its own, whose words go to a file."""
     logs = [all_of.folder / f"part-{k + 1}.log" for k in range(n)]
-    with locked(all_of.folder):
+    with locked(all_of.folder, tell=teller(console)):
         all_of.write()
     console.print(f"{n} processes; what they say is in {all_of.folder}/part-*.log", highlight=False)
     children = [_start(replace(sweep, part=f"{k + 1}/{n}"), k, n, log) for k, log in enumerate(logs)]

@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from taichimd.app.batch_table import print_batch, show_table
+from taichimd.app.batch_table import print_batch, show_table, teller
 from taichimd.app.config import make_settings
 from taichimd.app.driver import (
     check_folder,
@@ -25,7 +25,7 @@ from taichimd.app.driver import (
 )
 from taichimd.app.job import Job
 from taichimd.app.loop import RunResult
-from taichimd.app.members import Members, spread, values_of
+from taichimd.app.members import FILE, Members, spread, values_of
 from taichimd.app.notes import faster_runtime
 from taichimd.app.observer import Observer
 from taichimd.app.progress import ProgressObserver
@@ -33,7 +33,7 @@ from taichimd.app.run import Run
 from taichimd.app.simulations import run_together
 from taichimd.app.supervised import Supervised, to_the_end
 from taichimd.app.trust import more_to_go_on
-from taichimd.core.errors import BlowUpError, SettingsError
+from taichimd.core.errors import BlowUpError, SettingsError, TaichimdError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
@@ -150,17 +150,30 @@ def run_members(
             if job is not None:
                 job.forcefield.bind(sorted(set(job.atoms.symbols)))
                 jobs.append(NamedJob(member.name, job))
-    with locked(all_of.folder):
+    with locked(all_of.folder, tell=teller(console)):
+        # A part of a sweep leaves the list to those of the other parts.
+        fresh = numbers is None and not (all_of.folder / FILE).exists()
         all_of.write()
     if len(jobs) < len(mine):
         console.print(f"{len(mine) - len(jobs)} of {len(mine)} runs have ended before", highlight=False)
-    code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
+    try:
+        code, failed = _run_groups(groups_of(jobs, at_once), console, len(mine) == 1)
+    except (TaichimdError, KeyboardInterrupt) as error:
+        left = not (fresh and all_of.forget())
+        if left and isinstance(error, KeyboardInterrupt):
+            _print_command(console, command)
+        raise
     show_table(console, all_of)
     if code >= STOPPED:
-        console.print("stopped; to go on:", highlight=False)
-        console.print(command, highlight=False, markup=False, soft_wrap=True)
+        _print_command(console, command)
         return code
     return BlowUpError.exit_code if failed else code
+
+
+def _print_command(console: Console, command: str) -> None:
+    """What goes on with runs that were stopped."""
+    console.print("stopped; to go on:", highlight=False)
+    console.print(command, highlight=False, markup=False, soft_wrap=True)
 
 
 def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: bool) -> tuple[int, bool]:

@@ -13,8 +13,8 @@ from taichimd.app.trust_option import HELP, OPTION
 from taichimd.cli.numbers import PARSERS
 
 
-def parameter(one: Setting) -> Any:
-    """What typer must know of a setting."""
+def parameter(one: Setting, kind: Any = None) -> Any:
+    """What typer must know of a setting, whose text becomes a `kind`; None: that of the setting."""
     if one.option == "structure":
         return typer.Argument(help=one.help, show_default=False)
     names = [f"--{one.option}"] if one.values.option is bool else []
@@ -22,7 +22,7 @@ def parameter(one: Setting) -> Any:
         *names,
         help=one.help,
         metavar=f"<{one.values.symbol}>" if one.values.symbol else None,
-        parser=PARSERS.get(one.values.option),
+        parser=PARSERS.get(kind or one.values.option),
         show_default=False,
         rich_help_panel=one.topic or None,
     )
@@ -79,7 +79,7 @@ def with_options(
                 one.option,
                 inspect.Parameter.KEYWORD_ONLY,
                 default=inspect.Parameter.empty if one.default is MISSING else None,
-                annotation=Annotated[types[one.option] | None, parameter(one)],
+                annotation=Annotated[types[one.option] | None, parameter(one, types[one.option])],
             )
             for one in settings
         ]

@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -27,18 +27,25 @@ _LONGEST = 4096
 """Bytes of a lock that are read."""
 _TRIES, _PAUSE = 20, 0.05
 """How often, and after how many seconds, to look again at a lock that is just being made or removed."""
+_WAIT, _SILENT = 60.0, 2.0
+"""Seconds for which a lock that its holder needs only briefly is waited for, and of them without a word."""
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, *, tell: Callable[[str], None] | None = None) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is not there.
+
+    Args:
+        folder: the folder.
+        tell: prints a line; given where the lock is needed only briefly, as while a table is drawn. Another
+            process that also holds the lock briefly is waited for, and after two seconds a line says so.
 
     Raises:
         OutputError: another process holds it, or may do so; or the folder cannot be written.
     """
     path = folder / NAME
     with writing(folder):
-        handle = _take(path)
+        handle = _take(path, tell)
     remove_stale_parts(folder)
     try:
         yield
@@ -52,27 +59,33 @@ def locked(folder: Path) -> Iterator[None]:
             os.close(handle)
 
 
-def _take(path: Path) -> int:
+def _take(path: Path, tell: Callable[[str], None] | None) -> int:
     """Open lock file, now ours."""
     owner: dict[str, Any] = {}
-    for tries in range(_TRIES):
+    begin, said, tries = time.monotonic(), False, 0
+    brief = tell is not None
+    while tries < _TRIES or (brief and owner.get("brief") and time.monotonic() - begin < _WAIT):
         make_folder(path.parent)
         with suppress(FileNotFoundError):
             try:
-                return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path)
+                return _write_owner(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644), path, brief)
             except FileExistsError:
                 if path.is_symlink():
                     raise OutputError(f"{path} is a symbolic link, and none is followed; remove it") from None
                 owner = _read_owner(path)
                 # Who was killed before it could say who it is leaves no word; who is about to needs a moment.
-                handle = _take_over(path, owner) if owner or tries >= _TRIES // 2 else None
+                handle = _take_over(path, owner, brief) if owner or tries >= _TRIES // 2 else None
                 if handle is not None:
                     return handle
+        if tell is not None and not said and time.monotonic() - begin > _SILENT:
+            tell(f"waiting for another process, which writes to {path.parent}")
+            said = True
+        tries += 1
         time.sleep(_PAUSE)
     raise OutputError(_refusal(path, owner))
 
 
-def _write_owner(handle: int, path: Path) -> int:
+def _write_owner(handle: int, path: Path, brief: bool) -> int:
     """The handle of a lock file, after it was locked and says that this process has it."""
     try:
         if _flock(handle) is False:
@@ -81,6 +94,7 @@ def _write_owner(handle: int, path: Path) -> int:
             "pid": os.getpid(),
             "host": socket.gethostname(),
             "since": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+            "brief": brief,
         }
         os.ftruncate(handle, 0)
         os.lseek(handle, 0, os.SEEK_SET)
@@ -93,7 +107,7 @@ def _write_owner(handle: int, path: Path) -> int:
     return handle
 
 
-def _take_over(path: Path, owner: dict[str, Any]) -> int | None:
+def _take_over(path: Path, owner: dict[str, Any], brief: bool) -> int | None:
     """Handle of the lock of a process that has ended; None if it lives, or that is not known.
 
     Known it is of this host's processes, and of a lock that does not say whose it is.
@@ -106,7 +120,7 @@ def _take_over(path: Path, owner: dict[str, Any]) -> int | None:
     if not same or _read_owner(path).get("host") != owner.get("host"):
         os.close(handle)
         return None
-    return _write_owner(handle, path)
+    return _write_owner(handle, path, brief)
 
 
 def _flock(handle: int) -> bool | None:

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taichimd.app.checkpoint_keeper import CheckpointKeeper
+from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.job import same_path
 from taichimd.app.outputs import OutputFolder, RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
@@ -188,7 +188,7 @@ class Folders(Observer):
 
     def note(self) -> str:
         """Where the last good checkpoints are, for messages."""
-        return self.chains[0].keeper.note()
+        return note_of([one.keeper for one in self.chains])
 
     def close(self) -> None:
         """Close all files, whatever happens to one."""

@@ -194,3 +194,26 @@ def test_the_module_is_the_program():
         [sys.executable, "-m", "taichimd", "--version"], capture_output=True, text=True, check=True
     )
     assert done.stdout.startswith("taichimd ")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_several_runs_start_leaves_no_list_of_them(number, tmp_path, monkeypatch, capsys):
+    from taichimd.app import together
+
+    def compiling(*_):
+        assert (tmp_path / "out" / "batch.json").exists()
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(together, "_start", compiling)
+    bulk("Ar", cubic=True).write(tmp_path / "ar.xyz", format="extxyz")
+    line = f"run {tmp_path}/ar.xyz --potential Ar.lj --steps 5 --temperature 20,30 --output {tmp_path}/out"
+    with pytest.raises(SystemExit) as caught:
+        program.main(line.split())
+    assert caught.value.code == 128 + number
+    assert capsys.readouterr().err.startswith("error: ")
+    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
+    (tmp_path / "out" / "000-20K").mkdir(parents=True)
+    (tmp_path / "out" / "batch.json").write_text('{"members": []}')
+    with pytest.raises(SystemExit):
+        program.main(line.split())
+    assert "stopped; to go on:\ntaichimd run --restart " in capsys.readouterr().out

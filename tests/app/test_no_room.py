@@ -7,7 +7,7 @@ import pytest
 from ase.build import bulk
 
 from taichimd.app import run as runs
-from taichimd.app.checkpoint_keeper import CheckpointKeeper
+from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.outputs import RunFiles
 from taichimd.io.files import AppendedFile, writing
 
@@ -49,3 +49,21 @@ def test_a_folder_that_is_removed_has_no_checkpoint(tmp_path):
     assert keeper.note() == f"the last good checkpoint is {keeper.path} (step 100)"
     shutil.rmtree(tmp_path / "out")
     assert keeper.note() == f"{keeper.path}, written at step 100, has been removed since"
+
+
+def test_the_checkpoints_of_several_runs_are_counted(tmp_path):
+    keepers = []
+    for name in "ABC":
+        file = tmp_path / name / "checkpoint.npz"
+        file.parent.mkdir()
+        file.touch()
+        keepers.append(CheckpointKeeper(file, None, None, 60.0, saved_step=100))
+    assert note_of(keepers) == "each folder has its last good checkpoint"
+    shutil.rmtree(tmp_path / "B")
+    assert note_of(keepers) == (
+        f"2 of 3 folders have their last good checkpoint, but {tmp_path}/B/checkpoint.npz, written at "
+        "step 100, has been removed since"
+    )
+    for name in "AC":
+        shutil.rmtree(tmp_path / name)
+    assert note_of(keepers).startswith(f"no folder has a checkpoint: {tmp_path}/A/checkpoint.npz, written at")

@@ -7,6 +7,8 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
+import time
 
 import pytest
 from ase.build import bulk
@@ -132,3 +134,34 @@ def test_relax_and_kappa_ask_for_the_lock_before_they_compute(tmp_path, monkeypa
             main([*command.split(), "--potential", "Ar.lj", "--output", "out", "--overwrite"])
         assert caught.value.code == 2
         assert "out is in use by another run (process 4000000 on elsewhere" in capsys.readouterr().err
+
+
+def test_a_lock_that_is_held_briefly_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_SILENT", 0.05)
+    monkeypatch.setattr(lock, "_TRIES", 2)
+    held, told = threading.Event(), []
+
+    def hold():
+        with locked(tmp_path, tell=told.append):
+            held.set()
+            time.sleep(0.4)
+
+    other = threading.Thread(target=hold)
+    other.start()
+    held.wait(10)
+    with pytest.raises(OutputError, match="in use"), locked(tmp_path):
+        pass
+    with locked(tmp_path, tell=told.append):
+        pass
+    other.join()
+    assert told == [f"waiting for another process, which writes to {tmp_path}"]
+
+
+def test_a_lock_that_is_held_for_long_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(lock, "_TRIES", 2)
+    with locked(tmp_path), pytest.raises(OutputError, match="in use"), locked(tmp_path, tell=print):
+        pass
+    monkeypatch.setattr(lock, "_WAIT", 0.2)
+    with locked(tmp_path, tell=print), pytest.raises(OutputError, match="in use"):
+        with locked(tmp_path, tell=print):
+            pass
