@@ -41,7 +41,11 @@ def test_time_that_cannot_be_read(text):
         ("steps", 10**15 + 1, f"steps = {10**15 + 1}: {STEPS}"),
         ("every", -1, f"every = -1: {STEPS}"),
         ("backend", "metal", "backend = 'metal': expected auto, cuda or cpu"),
-        ("precision", "float16", "precision = 'float16': expected float64, mixed or float32"),
+        (
+            "precision",
+            "float16",
+            "precision = 'float16': expected float64, mixed or float32; did you mean 'float64'?",
+        ),
         ("decomposition", "tuples", "decomposition = 'tuples': expected particle, tuple or auto"),
         ("profile", "yes", "profile = 'yes': expected true or false"),
         (
