@@ -66,8 +66,10 @@ class Setting:
             raise mistake(f"{self.option} = {_shown(value)}: expected {self.values.expected}{more}") from None
 
     def _meant(self, value: Any) -> str | None:
-        """The word of a choice that a wrong one resembles most."""
-        return nearest(value, self.values.choices) if isinstance(value, str) else None
+        """The word of a choice that a wrong one resembles most; None if it is the start of several."""
+        if not isinstance(value, str) or sum(word.startswith(value) for word in self.values.choices) > 1:
+            return None
+        return nearest(value, self.values.choices)
 
     @property
     def shown_default(self) -> str:

@@ -46,7 +46,11 @@ def test_time_that_cannot_be_read(text):
             "float16",
             "precision = 'float16': expected float64, mixed or float32; did you mean 'float64'?",
         ),
-        ("decomposition", "tuples", "decomposition = 'tuples': expected particle, tuple or auto"),
+        (
+            "decomposition",
+            "tuples",
+            "decomposition = 'tuples': expected particle, tuple or auto; did you mean 'tuple'?",
+        ),
         ("profile", "yes", "profile = 'yes': expected true or false"),
         (
             "ensemble",
