@@ -80,6 +80,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _code_of(arguments: Sequence[str]) -> int:
+    for word in arguments:
+        if any("\ud800" <= one <= "\udfff" for one in word):
+            return _fail(
+                f"{word}: these bytes are no text in the encoding of the locale, "
+                f"{sys.getfilesystemencoding()}; set PYTHONUTF8=1 if they are UTF-8, or rename the file",
+                2,
+            )
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn  # type: ignore[assignment]

@@ -131,6 +131,7 @@ class Results:
     def __init__(self, job: RelaxJob) -> None:
         self.job, self._started = job, time.time()
         self._log: AppendedFile | None = None
+        self._cleared = self._begun = False
 
     def on_row(self, row: Row) -> None:
         """Write a row of the log."""
@@ -138,10 +139,12 @@ class Results:
             for file in self.job.files.values():
                 with writing(file):
                     file.unlink(missing_ok=True)
+            self._cleared = True
             self._log = AppendedFile(self.job.files["log"], None, ",".join(COLUMNS) + "\n")
         values = (row.energy, row.fmax, row.pressure, row.volume)
         fields = ["" if value is None else repr(float(value)) for value in values]
         self._log.append(",".join([str(row.step), *fields]) + "\n")
+        self._begun = True
 
     def close(self) -> None:
         """Close the log."""
@@ -149,7 +152,10 @@ class Results:
             self._log.close()
 
     def fail(self, error: Exception) -> None:
-        """Write the report of what has begun, and was ended by an error."""
+        """Write the report of what an error has ended; without room for the first row, leave no log."""
+        if self._cleared and not self._begun and isinstance(error, OutputError):
+            self.job.files["log"].unlink(missing_ok=True)
+            return
         if self._log is not None:
             reason = f"{type(error).__name__}: {error}"
             write_report(self.job.files["report"], _report(self.job, self._started, reason, None))

@@ -2,7 +2,8 @@
 
 import time
 import warnings
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
 from taichimd.app.setting_types import each
 from taichimd.app.simulation import Observer, RunResult, Simulation
-from taichimd.core.errors import CheckpointError, TaichimdWarning
+from taichimd.core.errors import CheckpointError, OutputError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.potential import differences
 from taichimd.io.report import circumstances, read_report, segments, write_report
@@ -77,6 +78,13 @@ class ChainFolder:
             self.folder.checkpoint, self._checkpoint, self.files.sync, self.settings.checkpoint_interval,
             self.first_step if self.appending else None,
         )  # fmt: skip
+
+    def fail(self, reason: str) -> None:
+        """Write run.json of a run that an error has ended; without room for a checkpoint nothing is left."""
+        if self.keeper.saved_step is None and reason.startswith(OutputError.__name__):
+            self.folder.clear()
+            return
+        self.write_report(reason)
 
     def _files(self) -> RunFiles:
         settings, path, frames = self.settings, self.folder.trajectory, None
@@ -158,6 +166,18 @@ class ChainFolder:
         return report
 
 
+@contextmanager
+def nothing_left(chains: Sequence[ChainFolder]) -> Iterator[None]:
+    """Where first files cannot be written, chains leave none; those of an earlier part stay."""
+    try:
+        yield
+    except OutputError:
+        for one in chains:
+            if not one.appending:
+                one.folder.clear()
+        raise
+
+
 class Folders(Observer):
     """Files and checkpoints of all chains of a run, as `to_the_end` takes those of one."""
 
@@ -165,10 +185,10 @@ class Folders(Observer):
         self.chains = chains
         self.observers = [_Of(one, file) for one in chains for file in one.files.observers]
 
-    def open(self, reason: str) -> None:
+    def open(self) -> None:
         """Write first reports, and checkpoints where older ones were chosen."""
         for one in self.chains:
-            one.write_report(reason)
+            one.write_report("running")
             one.void_newer()
 
     def report(self, simulation: Simulation, thermo: Any) -> None:

@@ -26,7 +26,7 @@ from taichimd.io.checkpoint import Checkpoint, check_same_system, read_checkpoin
 from taichimd.io.files import lies_in
 from taichimd.io.lock import locked
 from taichimd.io.structures import read_noted, unused_charges
-from taichimd.sampling.chain_folder import ChainFolder, Folders
+from taichimd.sampling.chain_folder import ChainFolder, Folders, nothing_left
 from taichimd.sampling.defaults import completed
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
@@ -240,14 +240,16 @@ def run_mc_job(job: MCJob, console: Console) -> int:
 def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
     """Sample, write, report; the exit code."""
     print_header(console, job, chains)
-    for one in chains:
-        one.prepare()
+    with nothing_left(chains):
+        for one in chains:
+            one.prepare()
     first = chains[0]
     engine: Any = first.chain
     if len(chains) > 1:
         engine = Chains([one.chain for one in chains], job.exchange, job.rungs)
     simulation, together = Simulation.from_engine(engine, timestep=1.0), Folders(chains)
-    together.open("running")
+    with nothing_left(chains):
+        together.open()
 
     def step(stop: StopRequest) -> RunResult:
         with SweepProgress(console, first.first_step, first.last_step) as progress:
@@ -271,7 +273,7 @@ def _run(job: MCJob, chains: list[ChainFolder], console: Console) -> int:
 
     def failed(reason: str) -> None:
         for one in chains:
-            one.write_report(reason)
+            one.fail(reason)
 
     run = Supervised(simulation, together, together, finish, failed)  # type: ignore[arg-type]
     return to_the_end([run], console, step)

@@ -107,3 +107,12 @@ def test_a_wrong_word_of_a_choice_has_a_suggestion(words, said, call):
     assert code == 2
     assert said in error
     assert error.count("\n") == 1
+
+
+def test_a_name_that_the_locale_cannot_read_is_said_so(call):
+    code, _, error = call("run a.xyz --output \udcc3\udcbc/out")
+    assert code == 2
+    assert error.startswith(
+        "error: \\udcc3\\udcbc/out: these bytes are no text in the encoding of the locale, "
+    )
+    assert error.count("\n") == 1

@@ -42,6 +42,39 @@ def test_a_disk_that_is_full_at_the_start_leaves_no_files(where, line, tmp_path,
     assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
 
 
+@pytest.mark.parametrize(
+    "command", ["mc --sweeps 2 --temperature 30", "mc --sweeps 2 --temperature 20,30", "relax"]
+)
+@pytest.mark.parametrize("where", ["the report", "the first row"])
+def test_a_full_disk_leaves_no_files_of_other_commands(where, command, tmp_path, call, monkeypatch):
+    if where == "the report":
+        monkeypatch.setattr("taichimd.sampling.chain_folder.write_report", lambda path, report: full(path))
+        monkeypatch.setattr("taichimd.relaxation.job.write_report", lambda path, report: full(path))
+    monkeypatch.setattr(AppendedFile, "append", lambda self, text: full(self.path))
+    bulk("Ar", cubic=True, a=5.4).write(tmp_path / "ar.xyz", format="extxyz")
+    name, *more = command.split()
+    code, _, error = call(
+        " ".join([name, f"{tmp_path}/ar.xyz --potential Ar.lj --output {tmp_path}/out", *more])
+    )
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "the disk is full" in error
+    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
+
+
+def test_atoms_in_one_place_are_refused_before_earlier_results_of_kappa_go(tmp_path, call):
+    atoms = bulk("Si", cubic=True)
+    atoms.positions[1] = atoms.positions[0]
+    atoms.write(tmp_path / "si.xyz", format="extxyz")
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "kappa.json").write_text("{}")
+    line = f"kappa {tmp_path}/si.xyz --potential Si.sw --temperature 300 --overwrite --output {tmp_path}/out"
+    code, _, error = call(line)
+    assert code == 2
+    assert "are at one place" in error
+    assert [file.name for file in (tmp_path / "out").iterdir()] == ["kappa.json"]
+
+
 def test_a_folder_that_is_removed_has_no_checkpoint(tmp_path):
     keeper = CheckpointKeeper(tmp_path / "out" / "checkpoint.npz", None, None, 60.0, saved_step=100)
     (tmp_path / "out").mkdir()

@@ -56,7 +56,7 @@ def run_kappa(
     """
     check_picture(plot_format)
     atoms, notes = read_noted(structure, **(read or {}))
-    notes += unused_charges(atoms)
+    notes += [*unused_charges(atoms), *notes_on_overlap(atoms, refuse=True)]
     forcefield = load_forcefield(potential)
     forcefield.check_heat_current()
     forcefield.check_bounded()
@@ -79,7 +79,7 @@ def _run_in_folder(
     console.print(
         f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
     )
-    notes = [*of_timestep(settings.timestep), *read, *notes_on_overlap(atoms, refuse=True)]
+    notes = [*of_timestep(settings.timestep), *read]
     for note in notes:
         console.print(f"note: {note}", highlight=False, markup=False)
     begin = time.perf_counter()
