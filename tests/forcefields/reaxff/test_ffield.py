@@ -3,7 +3,7 @@
 import ffields
 import pytest
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES
+from published import CASES, FILES
 from reading import reader, refused
 
 from taichimd.core.errors import ParameterFileError, UnitsMismatchError
@@ -250,7 +250,7 @@ def test_columns_are_those_of_the_paper():
 
 
 @pytest.mark.lammps
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_published_files_are_read(path):
     file = read_ffield(path)
     assert is_ffield_file(path)

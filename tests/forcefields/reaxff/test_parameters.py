@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from ase import units
 from ffields import angle, atom, bond, hydrogen_bond, off_diagonal, torsion
-from published import FILES
+from published import CASES
 
 from taichimd.core.errors import MissingParameterError, ParameterFileError
 from taichimd.forcefields.library import find
@@ -349,7 +349,7 @@ def test_what_is_missing(make):
 
 
 @pytest.mark.lammps
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name)
 def test_published_files_have_finite_tables(path):
     file = read_ffield(path)
     alone = [name for name in file.names if name != "X" and not missing_bonds(file, [name])]
