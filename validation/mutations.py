@@ -81,10 +81,17 @@ def applied(mutation: Mutation, text: str) -> str:
     return changed
 
 
-def run_tests(folder: Path, tests: tuple[str, ...]) -> tuple[int | None, str]:
-    """Exit code of pytest in a copy of the tree, None if it did not end; and the first test that failed."""
+def run_tests(folder: Path, tests: tuple[str, ...], jobs: int = 1) -> tuple[int | None, str]:
+    """Exit code of pytest in a copy of the tree, None if it did not end; and the first test that failed.
+
+    Args:
+        folder: the copy.
+        tests: files, or tests of a file; those of `make test` among them run.
+        jobs: processes.
+    """
     environment = os.environ | {"PYTHONPATH": str(folder), "TAICHIMD_QUICK_COMPILE": "1"}
-    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not long", *tests]
+    command += ["--numprocesses", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
     try:
         found = subprocess.run(
             command, cwd=folder, env=environment, capture_output=True, text=True, timeout=LONGEST
@@ -139,7 +146,7 @@ def main() -> int:
     report: dict[str, Any] = {**common.provenance(), "results": []}
     with tempfile.TemporaryDirectory(prefix="taichimd-mutations-") as place:
         tests = tuple(sorted({test for mutation in chosen for test in mutation.tests}))
-        code, told = run_tests(copy_of_tree(Path(place, "unmutated")), tests)
+        code, told = run_tests(copy_of_tree(Path(place, "unmutated")), tests, options.jobs)
         if code != PASSED:
             print(f"error: without a mutation the tests do not pass: {told}", file=sys.stderr)
             return 2
