@@ -16,7 +16,7 @@ from taichimd import testing
 from taichimd.core import philox, streams, units
 from taichimd.core.errors import SettingsError
 from taichimd.core.math import exp
-from taichimd.core.runtime import ti
+from taichimd.core.runtime import start, ti
 from taichimd.dynamics.barostats import layout as of_barostats
 from taichimd.dynamics.barostats import martyna_tobias_klein, stochastic_cell_rescaling
 from taichimd.dynamics.bath import Bath
@@ -141,6 +141,7 @@ def test_slots_of_checkpoints_stay_where_they_were():
     assert (
         stochastic_cell_rescaling.LAST_STRAIN == martyna_tobias_klein.CELL_VELOCITY == of_barostats.AHEAD + 1
     )
+    start("cpu")
     cell = Cell(np.arange(9.0).reshape(3, 3) + np.eye(3), np.array([True] * 3))
     cell.arrays.stretch.from_numpy(np.arange(9.0, 18.0).reshape(1, 3, 3))
     bath = Bath(MartynaTobiasKlein(300.0), np.ones(2), cell)
