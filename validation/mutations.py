@@ -89,7 +89,8 @@ def run_tests(folder: Path, tests: tuple[str, ...], jobs: int = 1) -> tuple[int 
         tests: files, or tests of a file; those of `make test` among them run.
         jobs: processes.
     """
-    environment = os.environ | {"PYTHONPATH": str(folder), "TAICHIMD_QUICK_COMPILE": "1"}
+    paths = [str(folder), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths), "TAICHIMD_QUICK_COMPILE": "1"}
     command = [sys.executable, "-m", "pytest", "-x", "-p", "no:cacheprovider", "-m", "not long", *tests]
     command += ["--numprocesses", str(jobs), "--dist", "worksteal"] if jobs > 1 else []
     try:
