@@ -22,7 +22,7 @@ settings.register_profile("same", derandomize=True, database=None, deadline=None
 settings.load_profile("same")
 LAST_LINE = pytest.StashKey[str]()
 LONG_CASES = Path(__file__).parent / "support" / "long_cases.txt"
-"""Cases of 9 s or more on one of 14 busy cores, which are `long` though other cases of their test are not."""
+"""Cases of 6 s or more on one of 14 busy cores, which are `long` though other cases of their test are not."""
 
 
 @pytest.hookimpl(tryfirst=True)
