@@ -31,7 +31,7 @@ class Volumes(Observer):
         self.rows.append((thermo.step, thermo.volume / simulation.engine.n_atoms))
 
 
-figure = Figure(figsize=(6.0, 3.3), dpi=100, layout="constrained")
+figure = Figure(figsize=(6.0, 3.3), dpi=80, layout="constrained")
 axis = figure.subplots()
 for temperature, colour in ((100.0, "#1f6fb4"), (130.0, "#c8402f")):
     chain = MonteCarlo(
