@@ -103,22 +103,30 @@ def test_a_signal_that_ends_as_a_bare_exit_code_is_told(bare, number, code, said
     assert capsys.readouterr().err == f"error: {said}\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_kernels_compile_leaves_no_empty_folder(number, tmp_path, monkeypatch, capsys):
-    from taichimd.app import driver
+def stopped_while_compiling(number, module, there, words, folder, monkeypatch, capsys):
+    """Stop a run by a signal while kernels compile, check what each leaves, and return its words."""
 
     def compiling(*_):
-        assert (tmp_path / "all" / "out").is_dir()
+        assert there()
         signal.raise_signal(number)
 
-    monkeypatch.setattr(driver, "_start", compiling)
-    bulk("Ar", cubic=True).write(tmp_path / "ar.xyz", format="extxyz")
-    line = f"run {tmp_path}/ar.xyz --potential Ar.lj --steps 5 --output {tmp_path}/all/out"
+    monkeypatch.setattr(module, "_start", compiling)
+    bulk("Ar", cubic=True).write(folder / "ar.xyz", format="extxyz")
+    line = f"run {folder}/ar.xyz --potential Ar.lj --steps 5 {words}"
     with pytest.raises(SystemExit) as caught:
         program.main(line.split())
     assert caught.value.code == 128 + number
     assert capsys.readouterr().err.startswith("error: ")
-    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
+    assert [file.name for file in folder.iterdir()] == ["ar.xyz"]
+    return line.split()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_kernels_compile_leaves_no_empty_folder(number, tmp_path, monkeypatch, capsys):
+    from taichimd.app import driver
+
+    words, there = f"--output {tmp_path}/all/out", (tmp_path / "all" / "out").is_dir
+    stopped_while_compiling(number, driver, there, words, tmp_path, monkeypatch, capsys)
 
 
 def test_an_interrupt_in_the_start_of_the_runtime_is_not_lost():
@@ -200,20 +208,10 @@ def test_the_module_is_the_program():
 def test_a_signal_while_several_runs_start_leaves_no_list_of_them(number, tmp_path, monkeypatch, capsys):
     from taichimd.app import together
 
-    def compiling(*_):
-        assert (tmp_path / "out" / "batch.json").exists()
-        signal.raise_signal(number)
-
-    monkeypatch.setattr(together, "_start", compiling)
-    bulk("Ar", cubic=True).write(tmp_path / "ar.xyz", format="extxyz")
-    line = f"run {tmp_path}/ar.xyz --potential Ar.lj --steps 5 --temperature 20,30 --output {tmp_path}/out"
-    with pytest.raises(SystemExit) as caught:
-        program.main(line.split())
-    assert caught.value.code == 128 + number
-    assert capsys.readouterr().err.startswith("error: ")
-    assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
+    words, there = f"--temperature 20,30 --output {tmp_path}/out", (tmp_path / "out" / "batch.json").exists
+    line = stopped_while_compiling(number, together, there, words, tmp_path, monkeypatch, capsys)
     (tmp_path / "out" / "000-20K").mkdir(parents=True)
     (tmp_path / "out" / "batch.json").write_text('{"members": []}')
     with pytest.raises(SystemExit):
-        program.main(line.split())
+        program.main(line)
     assert "stopped; to go on:\ntaichimd run --restart " in capsys.readouterr().out
