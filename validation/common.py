@@ -4,6 +4,7 @@ A process can hold one backend of one runtime, so a driver that compares them ne
 it starts one child process for each and compares the files that they leave.
 """
 
+import argparse
 import json
 import os
 import platform
@@ -12,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
+from functools import cache
 from importlib import metadata, util
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,41 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "validation" / "results"
 RUNTIMES = ("taichi", "quadrants")
+COMPUTES = ("taichimd", "potentials", "examples", "tests/support", "validation", ":!validation/results")
+"""What a result depends on: while files differ from the commit there, no result is written to `RESULTS`."""
+
+
+def parser(doc: str, **settings: Any) -> argparse.ArgumentParser:
+    """Command line of a driver, which says what the first line of the driver's docstring says."""
+    return _Parser(description=doc.splitlines()[0], **settings)
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser that refuses at the start what `write_json` would refuse at the end."""
+
+    def parse_known_args(self, *arguments: Any, **named: Any) -> Any:
+        found, rest = super().parse_known_args(*arguments, **named)
+        try:
+            check_commit(getattr(found, "out", None))
+        except ValueError as error:
+            self.error(str(error))
+        return found, rest
+
+
+def check_commit(target: str | Path | None) -> None:
+    """Refuse a result of files that no commit has.
+
+    Raises:
+        ValueError: the target is in `RESULTS`, and files differ from the commit, or no commit is known.
+    """
+    if target is None or not Path(target).resolve().is_relative_to(RESULTS):
+        return
+    if (commit := _commit()) is None:
+        raise ValueError(
+            f"{Path(target).name}: the commit is unknown; set TAICHIMD_COMMIT, or write elsewhere"
+        )
+    if commit.endswith("+"):
+        raise ValueError(f"{Path(target).name}: files differ from {commit[:-1]}; commit, or write elsewhere")
 
 
 def use_tests_folder() -> None:
@@ -71,24 +108,25 @@ def _version(package: str) -> str | None:
         return None
 
 
+@cache
 def _commit() -> str | None:
-    """The commit of this checkout, with "+" if files differ from it; None outside a checkout.
+    """The commit when it is first asked for, with "+" if files differ from it; None outside a checkout.
 
     TAICHIMD_COMMIT says it for a copy of the tree that has no history.
     """
     if named := os.environ.get("TAICHIMD_COMMIT"):
         return named
+    git = ["git", "-C", str(ROOT)]
     try:
-        git = ["git", "-C", str(ROOT)]
         head = subprocess.run([*git, "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True)
-        if head.returncode:
-            return None
-        # Result files appear while drivers run: they do not make the code another one.
-        status = [*git, "status", "--porcelain", "--untracked-files=no", "--", ".", ":!validation/results"]
-        changed = subprocess.run(status, capture_output=True, text=True).stdout.strip()
-        return head.stdout.strip() + ("+" if changed else "")
+        status = subprocess.run(
+            [*git, "status", "--porcelain", "--", *COMPUTES], capture_output=True, text=True
+        )
     except OSError:
         return None
+    if head.returncode or status.returncode:
+        return None
+    return head.stdout.strip() + ("+" if status.stdout.strip() else "")
 
 
 def command_line() -> str:
@@ -133,7 +171,12 @@ def device(report: Mapping[str, Any]) -> str:
 
 
 def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
-    """Write a result file, whole or not at all."""
+    """Write a result file, whole or not at all.
+
+    Raises:
+        ValueError: see `check_commit`.
+    """
+    check_commit(path)
     target = Path(path)
     target.parent.mkdir(parents=True, exist_ok=True)
     partial = target.with_name(target.name + ".partial")

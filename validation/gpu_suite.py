@@ -122,7 +122,7 @@ def planned(runtime: str, against: Path | None = None) -> list[Part]:
 
 def main() -> None:
     """Run the parts within the total limit and print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, required=True, help="folder for the JSON files")
     parser.add_argument("--seconds", type=float, default=530.0, help="limit of everything together")
     parser.add_argument("--parts", nargs="+", help="only these")

@@ -8,7 +8,6 @@ fail. Each mutation is applied to a copy of the tree, and is caught if one of it
 all of these tests run without a mutation, and must pass.
 """
 
-import argparse
 import os
 import re
 import shutil
@@ -135,11 +134,11 @@ def tried(mutation: Mutation, place: Path, number: int) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Parse the command line, try all, write JSON as it grows, print a table last; 1 if one is not caught."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    """Parse the command line, try all, print a table last; 1 if one is not caught."""
+    parser = common.parser(__doc__)
     parser.add_argument("--only", nargs="+", default=[""], help="mutations with one of these in name or file")
     parser.add_argument("--jobs", type=int, default=1, help="how many at a time")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / "mutations.json")
+    parser.add_argument("--out", type=Path)
     options = parser.parse_args()
     chosen = [m for m in mutations() if any(part in m.name + m.file for part in options.only)]
     if not chosen:
@@ -157,7 +156,8 @@ def main() -> int:
                 found = job.result()
                 report["results"].append(found)
                 print(f"{answer(found)}: {found['mutation']} ({found['seconds']:.0f} s)", flush=True)
-                common.write_json(options.out, report)
+                if options.out:
+                    common.write_json(options.out, report)
     results = report["results"]
     print(
         common.table(

@@ -35,7 +35,7 @@ SIZES = (1, 2, (3, 2, 1), 2, (4, 4, 4), 1, (2, 1, 3), 3)
 
 def main() -> None:
     """Parse the command line, run the parts, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)
     parser.add_argument("--ensembles", nargs="+", help="of the bits, some")

@@ -11,7 +11,6 @@ all atoms and of the volume. Seconds are wall clock in one process, kernels comp
 SHA-256 of the first four systems can be compared with another backend's.
 """
 
-import argparse
 import contextlib
 import hashlib
 import io
@@ -33,7 +32,7 @@ HASHED = 4
 
 def main() -> None:
     """Parse the command line, run the parts, write JSON as it grows, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--systems", type=int, default=32)
     parser.add_argument("--parts", nargs="+", default=list(PARTS), choices=PARTS)

@@ -171,7 +171,7 @@ def measure(case: str, backend: str, options: argparse.Namespace) -> list[dict[s
 
 def main() -> None:
     """Measure each case, write JSON, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--cases", nargs="+", default=["vashishta-sio2:12288"], metavar="CASE:ATOMS")
     parser.add_argument("--settle", type=int, default=100, help="steps before")

@@ -35,7 +35,7 @@ TEMPERATURE = 300.0
 
 def main() -> None:
     """Parse the command line; measure or draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     run = commands.add_parser("measure", help="run the benchmark, write JSON")
     run.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])

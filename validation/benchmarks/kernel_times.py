@@ -24,7 +24,7 @@ from validation.benchmarks.systems import CASES
 
 def main() -> None:
     """Parse the command line, run, print tables; JSON if asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--case", default="sw-si", choices=CASES)
     parser.add_argument("--atoms", nargs="+", type=int, default=[64_000])
     parser.add_argument("--steps", type=int, default=300)

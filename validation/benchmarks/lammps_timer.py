@@ -5,7 +5,6 @@ be timed in turn. Protocol: one line of JSON when ready; then for each line "N" 
 that N steps took.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -70,7 +69,7 @@ class LammpsTimer:
 
 def main() -> None:
     """Be the child."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("case", choices=CASES)
     parser.add_argument("n_atoms", type=int)
     parser.add_argument("threads", type=int)

@@ -23,7 +23,7 @@ from validation.benchmarks.systems import CASES, HEAT, heated
 
 def main() -> None:
     """Parse the command line, time each setting, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--case", default="lj-melt", choices=CASES)
     parser.add_argument("--atoms", nargs="+", type=int, default=[32_000])
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])

@@ -9,7 +9,6 @@ cutoff: no pair comes within the cutoff unseen either, as that distance counts f
 next shell only few are so near.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +29,7 @@ WARP = 32
 
 def main() -> None:
     """Run a crystal, count for every skin, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--case", default="tersoff-si", choices=[n for n in CASES if n.endswith("-si")])
     parser.add_argument("--atoms", type=int, default=64_000)
     parser.add_argument("--heat", type=float, nargs="+", default=[1.0, 2.0], help=HEAT)

@@ -42,7 +42,7 @@ METRICS = {
 
 def main() -> None:
     """Parse the command line, profile, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", nargs="+", default=["tersoff-si:64000", "sw-si:512000", "lj-melt:1048576"])
     parser.add_argument("--settle", type=int, default=200, help="steps before the profile")
     parser.add_argument("--steps", type=int, default=12)

@@ -249,7 +249,7 @@ def loops(call: Callable[[], None], length: float) -> int:
 
 def main() -> None:
     """Measure each case at each size."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--sizes", nargs="+", type=int, default=list(CELLS), choices=list(CELLS))
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=list(CASES))

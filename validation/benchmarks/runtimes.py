@@ -6,7 +6,6 @@
 Lists are timed as they settle after 500 steps. JSON grows case by case.
 """
 
-import argparse
 import hashlib
 import os
 import statistics
@@ -22,7 +21,7 @@ DEFAULT = ("tersoff 8,000", "tersoff 64,000", "sw 64,000", "lj melt 32,000", "lj
 
 def main() -> None:
     """Parse the command line, time all cases, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", nargs="+", default=DEFAULT)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--scale", type=float, default=0.5, help="times the steps of a timed run")

@@ -36,7 +36,7 @@ def measure_silicon(
         settle: steps before the first timed one, likewise.
         head: entries of the report besides the usual ones.
     """
-    parser = argparse.ArgumentParser(description=about)
+    parser = common.parser(about)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
     parser.add_argument("--sizes", nargs="+", type=int, default=sizes)

@@ -5,7 +5,6 @@
 Argon near its sites, with velocities and forces of a run. Each format gets the same frames.
 """
 
-import argparse
 import tempfile
 import time
 from pathlib import Path
@@ -27,7 +26,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
 
 def main() -> None:
     """Write and read frames, print a table, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--cells", type=int, default=10, help="cubic cells along each side: 4 atoms each")
     parser.add_argument("--frames", type=int, default=20)
     parser.add_argument("--out", type=Path)

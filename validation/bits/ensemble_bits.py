@@ -11,7 +11,6 @@ machine, and SHA-256 of positions, velocities, forces and cell says whether ends
 twice: the second time by an engine that was made anew and given the state of the first.
 """
 
-import argparse
 import inspect
 import json
 from collections.abc import Iterator
@@ -32,7 +31,7 @@ SETTINGS = {
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
     parser.add_argument("--runs", nargs="+", default=[""], help="only those with one of these in their names")

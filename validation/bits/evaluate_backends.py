@@ -40,7 +40,7 @@ TEMPERATURE = 600.0
 
 def main() -> None:
     """Parse the command line; be the parent or a child."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backends", nargs="+", default=["cpu"], choices=["cpu", "cuda"])
     parser.add_argument("--runtimes", nargs="+", default=[common.current_runtime()], choices=common.RUNTIMES)
     parser.add_argument("--precision", default="float64", choices=BARS)

@@ -14,7 +14,6 @@ Sums over pairs have the same bits in any order within +-32,768 eV/angstrom (`en
 Runs that differ are listed with the largest force that was seen after a call.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -30,7 +29,7 @@ CALLS, MOST_STEPS = 6, 13
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON as it grows, print what differs last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda", "emulated"])
     parser.add_argument("--against", type=Path, help="the JSON of another backend")
     parser.add_argument("--first", type=int, default=0, help="number of the first run")

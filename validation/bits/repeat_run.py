@@ -7,7 +7,6 @@ its first picoseconds again, equilibration and all, and compares. The lattice co
 JSON.
 """
 
-import argparse
 import json
 from dataclasses import fields
 from pathlib import Path
@@ -21,7 +20,7 @@ from validation.physics.kappa_silicon import MATERIALS
 
 def main() -> None:
     """Do the run again, compare, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("run", type=Path, help="run-NN.npz")
     parser.add_argument("--material", required=True, choices=list(MATERIALS))
     parser.add_argument("--lattice", type=float, required=True, help="angstrom, all digits")

@@ -68,7 +68,7 @@ def main() -> None:
 
 def parse() -> argparse.Namespace:
     """The command line."""
-    parser = argparse.ArgumentParser(prog="validation.decomposition", description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__, prog="validation.decomposition")
     parser.add_argument("parts", nargs="+", choices=PARTS)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--sizes", nargs="+", type=int, help="accuracy: cells in each direction")

@@ -6,7 +6,6 @@ A case is a few commands, as a user types them. The JSON has the answer of each 
 is printed.
 """
 
-import argparse
 import os
 import re
 import subprocess
@@ -25,7 +24,7 @@ LONGEST = 240
 
 def main() -> None:
     """Parse the command line, try all cases, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--before", type=Path, help="an earlier checkout, to show what it answers")
     parser.add_argument("--cases", nargs="+", default=[""], help="only those with one of these in a name")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "everyday.json")

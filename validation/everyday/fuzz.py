@@ -7,7 +7,6 @@ is read once as it is. Then cases change it at random, from a fixed seed. Anythi
 `TaichimdError` of one printable line is a failure, and the JSON has it with the number of its case.
 """
 
-import argparse
 import sys
 import tempfile
 import time
@@ -99,7 +98,7 @@ def try_cases(cases: int, folder: Path, seed: int = SEED, kinds: str = "") -> di
 
 def main() -> None:
     """Parse the command line, try all cases, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=SEED)
     parser.add_argument("--files", default="", help="only bases with this in their names")

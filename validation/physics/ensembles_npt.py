@@ -8,7 +8,6 @@ doi:10.1371/journal.pone.0202764). A gas, whose volumes have exactly a gamma dis
 the energy that the sampling ones conserve, beside that of NVE.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ GAS_ATOMS, GAS_PRESSURE = 27, 1e-7
 
 def main() -> None:
     """Parse the command line, sample, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--samples", type=int, default=600, help="volumes of each run")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "ensembles_npt.json")

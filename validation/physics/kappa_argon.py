@@ -10,7 +10,6 @@ without an error. So both programs do several runs here, each in NVE behind 32 p
 thermostat, and one estimator reads both. For pairs LAMMPS's heat current is right.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ PUBLISHED = 0.29
 
 def main() -> None:
     """Parse the command line, run both programs, compare, write JSON and a plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--runs", type=int, default=8, help="of each program")
     parser.add_argument("--time", type=float, default=400.0, help="ps of each run")

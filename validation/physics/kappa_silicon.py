@@ -122,7 +122,7 @@ sample costs as much as fifty steps of a small crystal."""
 
 def main() -> None:
     """Parse the command line, run until the time is over, compare, write JSON and a plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--material", default="silicon", choices=list(MATERIALS))
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument(

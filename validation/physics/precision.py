@@ -35,7 +35,7 @@ CASES: dict[str, Callable[[], systems.System]] = {
 
 def main() -> None:
     """Parse the command line, run the cases, write JSON as it grows, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
     parser.add_argument("--steps", type=int, default=100_000, help="of the drift")

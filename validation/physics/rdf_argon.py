@@ -10,7 +10,6 @@ angstrom, peaks of the structure factor at k sigma = 6.8, 12.5, 18.5 and 24.8, D
 read to the digits given; D of 864 atoms in 10 ps has no stated error.
 """
 
-import argparse
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ R_MAX, BINS = 17.0, 340
 
 def main() -> None:
     """Parse the command line, run, compare, write JSON and a plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--equilibrate", type=int, default=15_000, help="steps of 4 fs")
     parser.add_argument("--steps", type=int, default=50_000, help="of 4 fs, observed")

@@ -6,7 +6,6 @@ Charges are equilibrated to 1e-12 by both. Forces and virial are compared twice:
 LAMMPS's factor of pi bonds between light and heavy atoms (`lammps_forces`).
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from validation import common
 
 def main() -> None:
     """Parse the command line, compare all systems, write JSON, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_lammps.json")
     options = parser.parse_args()
     common.use_tests_folder()

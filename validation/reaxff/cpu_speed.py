@@ -18,13 +18,15 @@ from typing import Any
 
 import numpy as np
 
+from validation import common
+
 STEPS, ROUNDS = 20, 5
 CASES = {"water 6,540": "water_6540.pdb", "silica 6,000": "silica_6000.pdb"}
 
 
 def main() -> None:
     """Parse the command line; run both programs in turn, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path)
@@ -68,8 +70,6 @@ def ours(case: str, options: argparse.Namespace) -> Any:
 
 def lammps(case: str, options: argparse.Namespace) -> Any:
     """A function that does so many steps with LAMMPS."""
-    from validation import common
-
     common.use_tests_folder()
     import ctypes
 
@@ -117,8 +117,6 @@ def serve(run: Any) -> None:
 
 def compare(options: argparse.Namespace) -> None:
     """Both programs in turn; JSON, and a table last."""
-    from validation import common
-
     results = {}
     for case in CASES:
         processes, each = {}, {"taichimd": [], "lammps": []}

@@ -7,7 +7,6 @@ atom is drawn off along its bond. `largest_jump_eV` is by how much the energy ch
 of an interval, of intervals of 2e-4 angstrom: with a step it would not become smaller with the interval.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +24,7 @@ SUSPICIOUS = 1e-4
 
 def main() -> None:
     """Parse the command line, draw off the atoms, write JSON and picture."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_dissociation.json")
     options = parser.parse_args()
     from taichimd.core import runtime

@@ -7,7 +7,6 @@ of all runs. A straight line through the total energy gives the drift; what is l
 LAMMPS's constants the energy is not stationary in the charges, so it fluctuates whatever the tolerance.
 """
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ EVERY = 5.0
 
 def main() -> None:
     """Parse the command line, run all, write JSON after each run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--picoseconds", type=float, default=0.5)
     parser.add_argument("--constants", nargs="+", default=CONSTANTS, choices=CONSTANTS)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_drift.json")

@@ -7,7 +7,6 @@ NVE of 100 water molecules at 300 K from the start of `reaxff.drift`, with consi
 0.25 fs. Errors are against charges to 1e-12 at the same positions, the largest of those seen through the run.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +32,7 @@ CASES: list[dict[str, Any]] = [
 
 def main() -> None:
     """Parse the command line, run all, write JSON after each run."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--picoseconds", type=float, default=0.5)
     parser.add_argument("--backend", default="cpu", choices=["cuda", "cpu"])
     parser.add_argument("--out", type=Path)

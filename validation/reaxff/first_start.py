@@ -21,7 +21,7 @@ NO_CACHE = {"TI_OFFLINE_CACHE": "0", "QD_OFFLINE_CACHE": "0"}
 
 def main() -> None:
     """Parse the command line; start each case under each runtime, or be one of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--part", choices=CASES, help=argparse.SUPPRESS)

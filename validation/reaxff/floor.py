@@ -7,7 +7,6 @@ list or a matrix is read or written once. Operations: each pair, or hydrogen bon
 division, a root or an exponential counts as one. So these are floors, no estimates.
 """
 
-import argparse
 import json
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ angle, exponentials, slopes and three forces."""
 
 def main() -> None:
     """Parse the command line, count, write JSON, print a table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="+", default=["water 6,540", "water 39,240"])
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_floor.json")

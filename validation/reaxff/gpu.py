@@ -9,7 +9,6 @@ are timed last. What is not done in time is left out. All is in one file, `reaxf
 with a report of each part. No LAMMPS, no network.
 """
 
-import argparse
 import json
 import os
 import shlex
@@ -83,7 +82,7 @@ def phases(backend: str, quick: bool) -> list[tuple[float, list[Part]]]:
 
 def main() -> None:
     """Parse the command line, run the phases, write one file, print tables."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True, help="folder")
     parser.add_argument("--backend", default="cuda", choices=["cuda", "cpu"])

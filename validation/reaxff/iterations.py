@@ -5,7 +5,6 @@
 300 atoms of water: the first solve, without a guess, and the mean of 100 steps of 0.25 fs.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ STEPS = 100
 
 def main() -> None:
     """Parse the command line, count, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_iterations.json")
     options = parser.parse_args()
     common.use_tests_folder()

@@ -89,7 +89,7 @@ SETTLE, STEPS = 40, 60
 
 def main() -> None:
     """Parse the command line; run all, or one in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--backend", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--cases", nargs="+", default=[c for c in CASES if c != "water 300"], choices=CASES)

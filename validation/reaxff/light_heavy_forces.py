@@ -7,7 +7,6 @@ atoms: its terms without charges, and the Coulomb energy by its definition. LAMM
 compared with that.
 """
 
-import argparse
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ WITH_CHARGES = ("Coulomb", "polarisation")
 
 def main() -> None:
     """Parse the command line, compare, write JSON and a plot."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "reaxff_light_heavy.json")
     options = parser.parse_args()
     common.use_tests_folder()

@@ -6,7 +6,6 @@ FOLDER as in `validation.reaxff.systems`. 300 atoms of water at 300 K,
 `taichimd run --terms --observe bonds,species` on each backend. Files are compared byte by byte.
 """
 
-import argparse
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ FILES = "thermo.csv", "trajectory.extxyz", "bonds.csv", "species.csv"
 
 def main() -> None:
     """Run, compare, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--backends", nargs=2, default=["cpu", "cuda"])
     parser.add_argument("--steps", type=int, default=300)

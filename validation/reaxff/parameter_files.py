@@ -7,7 +7,6 @@ installed package, and with files that are given; here those of PuReMD's benchma
 `--write` first writes the shipped files anew, with the numbers of the first copy.
 """
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
@@ -107,7 +106,7 @@ SETS = {
 
 def main() -> None:
     """Write if asked, compare, print a line for each copy, write JSON."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--given", nargs="*", default=[], metavar="SET=FILE", help="one more copy of a set")
     parser.add_argument("--write", action="store_true", help="write the shipped files anew")
     parser.add_argument("--date", default="2026-11-25", help="the date in the titles of written files")

@@ -30,7 +30,7 @@ SECONDS = 0.25
 
 def main() -> None:
     """Parse the command line; run all, or one family in this process."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--backend", default="cuda", choices=["cuda", "cpu"])
     parser.add_argument("--sizes", nargs="+", type=int, default=list(range(len(WATER))), help="from 0")

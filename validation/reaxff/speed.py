@@ -22,6 +22,8 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from validation import common
+
 SETTLE = 60
 """Steps before the first timed run."""
 EXTENDED, ROUNDED = {"charges": "extended-lagrangian"}, {"matrix_precision": "float32"}
@@ -79,7 +81,7 @@ def millions(number: float) -> Case:
 
 def main() -> None:
     """Parse the command line; run the cases, or one of them."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--cases", nargs="*", default=list(CASES))
     parser.add_argument("--bits", nargs="*", default=list(BITS))
@@ -184,7 +186,6 @@ def memory_used() -> float | None:
 
 def run_all(options: argparse.Namespace) -> None:
     """Each case in a process of its own; JSON, and a table last."""
-    from validation import common
 
     def one(what: str, backend: str) -> dict[str, Any]:
         more = ["--million", str(options.million)] if options.million else []

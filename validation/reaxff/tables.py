@@ -6,7 +6,6 @@ Without options it prints the page. `--draw` draws figures 3 to 6. What there is
 Numbers of the paper are in paper.json.
 """
 
-import argparse
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -28,7 +27,7 @@ CLOSEST = {
 
 def main() -> None:
     """Parse the command line, print or write the page, draw."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--results", type=Path, default=common.RESULTS)
     parser.add_argument("--page", type=Path, help="write it there")
     parser.add_argument("--draw", action="store_true", help="draw the figures, too")

@@ -52,7 +52,7 @@ GROUPS = {
 
 def main() -> None:
     """Parse the command line; run the cases, or compare two files."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path)
     parser.add_argument("--backend", default="cpu", choices=["cuda", "cpu"])
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)

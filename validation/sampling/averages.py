@@ -12,7 +12,6 @@ The energy of triples jumps at their cutoff, by 0.2 meV or less. The virial lack
 changes of the volume has it: p = kT/dV ln <exp(-(E(V + dV) - E(V))/kT) (1 + dV/V)^N>.
 """
 
-import argparse
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -112,7 +111,7 @@ def dynamics(samples: int, every: int) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, sample, compare, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--samples", type=int, default=2000)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "mc_averages.json")
     options = parser.parse_args()

@@ -7,7 +7,6 @@ Chains of argon start from the same numbers on every machine. SHA-256 of positio
 moves says whether ends are the same. The second half is done twice: the second time by a chain made anew.
 """
 
-import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -73,7 +72,7 @@ def digest(chain: Any) -> str:
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--against", help="the JSON of another backend, in validation/results")
     parser.add_argument("--out", type=Path)

@@ -9,7 +9,6 @@ after the other. SHA-256 of positions, cells, energies and accepted moves says w
 Times are the least ones of pieces of a chain, after compilation.
 """
 
-import argparse
 import hashlib
 import json
 from pathlib import Path
@@ -74,7 +73,7 @@ def measure(case: tuple[Any, Any, dict[str, Any]], many: int, seconds: float) ->
 
 def main() -> None:
     """Parse the command line, run everything, compare, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--chains", type=int, default=4)
     parser.add_argument("--seconds", type=float, default=0.3, help="for each time")

@@ -9,7 +9,6 @@ divided by the statistical inefficiency of the energy (Chodera 2007). Fewer than
 The mean energy of the page's first example (docs/howto/monte_carlo.md) is collected over `--sweeps` sweeps.
 """
 
-import argparse
 import time
 from pathlib import Path
 from typing import Any
@@ -118,7 +117,7 @@ def long_run(sweeps: int) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, measure, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="cpu", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--seconds", type=float, default=25.0, help="of each chain")
     parser.add_argument("--sweeps", type=int, default=4000, help="of the page's example")

@@ -8,7 +8,6 @@ Ji, Li 2015) moves 3,375 atoms together, without a cutoff and with half a box. I
 on a Tesla C2070. Here 1,000 steps are extrapolated from `STEPS`.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -120,7 +119,7 @@ def steps_of_all(side: int, cutoff: str) -> dict[str, Any]:
 
 def main() -> None:
     """Parse the command line, measure, write JSON, print a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--largest", type=int, default=200_000, help="atoms")
     parser.add_argument("--seconds", type=float, default=0.3, help="for each time")

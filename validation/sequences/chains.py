@@ -8,7 +8,6 @@ The folder holds coordinates of the chains (PDB entries, CC0). Its own labels, b
 used: `validation.sequences.mkdssp` compares them.
 """
 
-import argparse
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,7 @@ def main() -> None:
     from taichimd.sequences.chains import write_chains
     from taichimd.sequences.structures import read_structure
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("folder", type=Path, help="of files such as 1ahsA.pdb.gz")
     parser.add_argument("--out", type=Path, default=common.ROOT / "examples" / "protein_chains.csv")
     options = parser.parse_args()

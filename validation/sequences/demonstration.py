@@ -8,7 +8,6 @@ keeps the lengths of helices and strands. z is the native score less the mean of
 standard deviation.
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
@@ -91,7 +90,7 @@ def draw(path, chains, native, decoys):
 
 def main() -> None:
     """Score, write JSON and picture, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--chains", type=Path, default=common.ROOT / "examples" / "protein_chains.csv")
     parser.add_argument("--fragment", type=int, default=7)
     parser.add_argument("--folds", type=int, default=10)

@@ -7,7 +7,6 @@
 Labels are those of examples/protein_chains.csv. Those of the folder, by another program, are compared, too.
 """
 
-import argparse
 import gzip
 import subprocess
 import tempfile
@@ -46,7 +45,7 @@ def main() -> None:
     """Compare the labels."""
     from taichimd.sequences.chains import LABELS, Chain, read_chains
 
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("folder", type=Path, help="of files such as 1ahsA.pdb.gz")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "cssp_mkdssp.json")
     options = parser.parse_args()

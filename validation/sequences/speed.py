@@ -11,7 +11,6 @@ The sums of all methods must be equal. Sums of the fifty chains, for several fra
 references, must be those of another machine (--against).
 """
 
-import argparse
 import hashlib
 import json
 import os
@@ -107,7 +106,7 @@ def measured(name, fragment, chains, table, options):
 
 def main() -> None:
     """Measure, compare, write JSON, print the table."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
     parser.add_argument("--residues", type=int, default=1_000_000, help="of each case, about")
     parser.add_argument("--seconds", type=float, default=0.5, help="for each time")

@@ -3,7 +3,6 @@
 Each case and number of processes is a group with a limit of its own. The file is written after each.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -13,7 +12,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from validation.common import RESULTS, ROOT, command_line, table, write_json
+from validation import common
 from validation.several_gpus.model import LATENCY, LAUNCHES, LINK, predicted, slabs_of
 
 
@@ -28,7 +27,7 @@ def run_group(count: int, settings: dict[str, Any], limit: float) -> tuple[dict[
         command = [*start, sys.executable, "-m", "mpi4py", "-m", "validation.several_gpus.worker", str(file)]
         group = subprocess.Popen(
             command,
-            cwd=ROOT,
+            cwd=common.ROOT,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -45,7 +44,7 @@ def run_group(count: int, settings: dict[str, Any], limit: float) -> tuple[dict[
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", nargs="+", default=list(MATERIAL), choices=list(MATERIAL))
     parser.add_argument(
         "--atoms", nargs="+", type=int, default=[500_000, 4_000_000], help="nearest cubes are taken"
@@ -57,7 +56,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=90.0, help="seconds of each group of processes")
     parser.add_argument("--backend", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--transport", default="auto", choices=("auto", "host"))
-    parser.add_argument("--out", default=str(RESULTS / "several_gpus.json"))
+    parser.add_argument("--out", default=str(common.RESULTS / "several_gpus.json"))
     options = parser.parse_args()
     names = ("backend", "transport", "steps", "settle", "repeats", "atoms")
     rows: list[dict[str, Any]] = []
@@ -70,12 +69,14 @@ def main() -> None:
                 failed.append({"case": case, "processes": count, "told": told})
                 print(f"{case}, {count} processes: {told}", flush=True)
             if found and head is None:
-                head = {**found["provenance"], "command": command_line()}
+                head = {**found["provenance"], "command": common.command_line()}
             rows += found["rows"] if found else []
             _compare(rows)
             assumed = {"link_bytes_per_s": LINK, "latency_s": LATENCY, "launches_s": LAUNCHES}
-            write_json(options.out, {"provenance": head, "assumed": assumed, "runs": rows, "failed": failed})
-    print(table([_shown(row) for row in rows], HEADER))
+            common.write_json(
+                options.out, {"provenance": head, "assumed": assumed, "runs": rows, "failed": failed}
+            )
+    print(common.table([_shown(row) for row in rows], HEADER))
     sys.exit(bool(failed))
 
 

@@ -5,33 +5,32 @@ validation.several_gpus.kernels --run`, keep what it prints in a file, then `pyt
 validation.several_gpus.kernels --read FILE`.
 """
 
-import argparse
 import csv
 import re
 import statistics
 from pathlib import Path
 
+from validation import common
 from validation.benchmarks.profile_kernels import launches_of
-from validation.common import RESULTS, provenance, table, write_json
 
 
 def main() -> None:
     """Run the steps that are profiled, or read what was found."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--run", action="store_true")
     parser.add_argument("--read", type=Path)
     parser.add_argument("--case", default="lj-melt")
     parser.add_argument("--atoms", type=int, default=4_000_000)
-    parser.add_argument("--out", type=Path, default=RESULTS / "parallel_kernels.json")
+    parser.add_argument("--out", type=Path, default=common.RESULTS / "parallel_kernels.json")
     options = parser.parse_args()
     if options.run:
         run(options.case, options.atoms)
     if options.read:
         found = kernels(options.read)
         about = {"case": options.case, "atoms": options.atoms, "processes": 1}
-        write_json(options.out, {**provenance(), **about, "kernels": found})
+        common.write_json(options.out, {**common.provenance(), **about, "kernels": found})
         rows = [(one["kernel"], one["launches"], f"{one['median_us']:.1f}") for one in found]
-        print(table(rows, ("kernel", "launches", "median, us")))
+        print(common.table(rows, ("kernel", "launches", "median, us")))
 
 
 def run(case: str, atoms: int) -> None:

@@ -3,13 +3,12 @@
 Two roads. All positions to all processes: one all-gather. Neighbours only: atoms of the two slabs beside.
 """
 
-import argparse
 from dataclasses import dataclass
 from typing import Any
 
 from taichimd.neighbours.skins import MOST_INNER
 from taichimd.parallel.held import margin_of
-from validation.common import RESULTS, table, write_json
+from validation import common
 from validation.under_lammps.scaling import MATERIALS, time_per_atom
 
 LINK = 300.0e9
@@ -85,10 +84,10 @@ def slabs_of(name: str, atoms: int, gpus: int) -> Slabs:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--atoms", type=int, nargs="+", default=[500_000, 4_000_000])
     parser.add_argument("--gpus", type=int, nargs="+", default=[1, 2, 4, 8])
-    parser.add_argument("--out", default=str(RESULTS / "several_gpus_model.json"))
+    parser.add_argument("--out", default=str(common.RESULTS / "several_gpus_model.json"))
     options = parser.parse_args()
     rows: list[dict[str, Any]] = []
     for name in ("Lennard-Jones", "Tersoff Si", "Vashishta SiO2"):
@@ -100,7 +99,7 @@ def main() -> None:
                 row |= predicted(slabs, per_atom, gpus)
                 rows.append(row | {"neighbours_exchange_ms": slabs.neighbours_ms(gpus)})
     assumed = {"link_bytes_per_s": LINK, "latency_s": LATENCY, "launches_s": LAUNCHES}
-    write_json(options.out, {"assumed": assumed, "predicted": rows})
+    common.write_json(options.out, {"assumed": assumed, "predicted": rows})
     names = (
         "held_atoms",
         "evaluated_atoms",
@@ -111,7 +110,7 @@ def main() -> None:
         "efficiency",
     )
     print(
-        table(
+        common.table(
             [
                 [
                     r["force_field"],

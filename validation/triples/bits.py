@@ -5,7 +5,6 @@
 Each backend computes in a process of its own; what they leave is compared bit by bit.
 """
 
-import argparse
 import hashlib
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -64,7 +63,7 @@ def computed(backend: str, sides: tuple[int, ...]) -> dict[str, Any]:
 
 def main() -> None:
     """Compute in children, compare, write, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backends", nargs="+", default=["cpu", "cuda"])
     parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_bits.json")
     parser.add_argument("--quick", action="store_true")

@@ -8,7 +8,6 @@ Figure 7: balanced over direct, without a cutoff and with half a box. Table 2: a
 the paper counts branches. Its table 1 is not compared: its units cannot be right.
 """
 
-import argparse
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -124,7 +123,7 @@ def measure(backend: str, sides: tuple[int, ...], enough: int, write: Callable[[
 
 def main() -> None:
     """Measure, write, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_energies.json")
     parser.add_argument("--quick", action="store_true", help="small sizes, as for a CPU")

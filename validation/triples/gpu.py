@@ -5,7 +5,6 @@
 Each part is a process of its own, which leaves a file in the folder and prints its table.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -25,7 +24,7 @@ PARTS = {
 
 def main() -> None:
     """Run the parts one after the other."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--folder", type=Path, default=common.RESULTS)
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=list(PARTS))
     chosen = parser.parse_args()

@@ -7,7 +7,6 @@ atoms that are not periodic, all triples (in LAMMPS by a cutoff longer than the 
 its time that of its loop. Medians of rounds.
 """
 
-import argparse
 import re
 import statistics
 import subprocess
@@ -82,7 +81,7 @@ def lammps(atoms: Atoms, cutoff: float, steps: int, folder: Path) -> tuple[float
 
 def main() -> None:
     """Both programs in turn; JSON, and a table last."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_lammps.json")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args()

@@ -6,7 +6,6 @@ All processes compile and warm up, then begin at one time; a round ends with the
 sum of their parts must be the same for any number. Without MPI: pipes. On a CPU a process has one thread.
 """
 
-import argparse
 import json
 import os
 import subprocess
@@ -99,7 +98,7 @@ def told(child: Any) -> str:
 
 def main() -> None:
     """Measure, compare bits, write after each number, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--np", type=int, nargs="+", default=[1, 2], dest="numbers")
     parser.add_argument("--atoms", type=int, default=8000, help="a cube of a whole number")

@@ -6,7 +6,6 @@ Each row: Gtriple/s, and how far the energy is from that of the first shape. The
 size.
 """
 
-import argparse
 from math import comb
 from pathlib import Path
 from typing import Any
@@ -43,7 +42,7 @@ def of_matrices(side: int, backend: str, least: int) -> tuple[float, float]:
 
 def main() -> None:
     """Measure, write after each size, print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = common.parser(__doc__)
     parser.add_argument("--backend", default="auto")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "triples_rates.json")
     parser.add_argument("--sides", type=int, nargs="+", default=[20, 15, 10, 25])

@@ -3,12 +3,11 @@
 Each run drifts through the box. At each frame the engine evaluates the same positions in one process.
 """
 
-import argparse
 from typing import Any
 
 import numpy as np
 
-from validation.common import RESULTS, provenance, table, use_tests_folder, write_json
+from validation import common
 from validation.under_lammps.cases import CASES
 from validation.under_lammps.launching import run_workers
 
@@ -23,7 +22,7 @@ def compare(
     case: str, cells: int, pbc: list[bool], processes: list[int], options: Any
 ) -> list[dict[str, Any]]:
     """One row for each number of processes."""
-    use_tests_folder()
+    common.use_tests_folder()
     from oracle import BAR_PER_EV_A3
 
     from taichimd import Engine
@@ -71,7 +70,7 @@ def compare(
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", nargs="+", default=list(CELLS), choices=list(CASES))
     parser.add_argument("--np", nargs="+", type=int, default=[1, 2, 4])
     parser.add_argument("--steps", type=int, default=1000)
@@ -84,13 +83,13 @@ def main() -> None:
         "energy": "relative", "energies": "eV", "forces": "eV/angstrom",
         "virial": "all components, relative to the largest; 3 periodic directions only",
     }  # fmt: skip
-    out = options.out or RESULTS / f"under_lammps_agreement_{options.backend}.json"
+    out = options.out or common.RESULTS / f"under_lammps_agreement_{options.backend}.json"
     for case in options.cases:
         for pbc in ([True] * 3, *([[True, False, False]] if case in OPEN else [])):
             rows += compare(case, CELLS[case], pbc, options.np, options)
-            write_json(out, {"provenance": provenance(), "units": units, "runs": rows})
+            common.write_json(out, {"provenance": common.provenance(), "units": units, "runs": rows})
     print(
-        table(
+        common.table(
             [
                 [r["case"], sum(r["periodic"]), r["processes"], r["atoms_of_another_process_at_the_end"]]
                 + [f"{value:.1e}" for value in r["largest_differences"].values()]

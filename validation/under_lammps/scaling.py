@@ -5,13 +5,12 @@ moves the atoms. `on the device` is not written: ghosts once as far, forces of g
 through the host.
 """
 
-import argparse
 import json
 from dataclasses import asdict, dataclass
 from math import ceil, log2, prod
 from typing import Any
 
-from validation.common import RESULTS, table, write_json
+from validation import common
 from validation.under_lammps.cases import CASES, PROCESSORS
 
 NETWORK = 40.0e9
@@ -62,7 +61,7 @@ MATERIALS = {
 def time_per_atom(source: tuple[str, str, int]) -> float:
     """Seconds for an atom and a step, measured on one GPU."""
     name, case, atoms = source
-    results = json.loads((RESULTS / f"{name}.json").read_text())["results"]
+    results = json.loads((common.RESULTS / f"{name}.json").read_text())["results"]
     if isinstance(results, dict):
         return float(results[case]["ms_per_step"] / results[case]["atoms"] * 1e-3)
     row = next(r for r in results if (r["case"], r["atoms"]) == (case, atoms))
@@ -93,7 +92,7 @@ class Host:
 def host() -> Host:
     """Measured on a GPU, if it was; else LAMMPS's time on a CPU and an assumed bandwidth."""
     for name in ("under_lammps_cuda", "under_lammps_cpu"):
-        file = RESULTS / f"{name}.json"
+        file = common.RESULTS / f"{name}.json"
         if file.exists():
             rows = [r for r in json.loads(file.read_text())["runs"] if r["processes"] == 1]
             row = max(rows, key=lambda r: r["local"])
@@ -161,7 +160,7 @@ def check() -> list[dict[str, Any]]:
     """Measured runs beside the model: ghosts by geometry, time by the atoms and ghosts of one process."""
     rows = []
     for name in ("under_lammps_cuda", "under_lammps_cpu"):
-        file = RESULTS / f"{name}.json"
+        file = common.RESULTS / f"{name}.json"
         if not file.exists():
             continue
         result = json.loads(file.read_text())
@@ -191,16 +190,16 @@ def check() -> list[dict[str, Any]]:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--gpus", type=int, nargs="+", default=[8, 1000])
     parser.add_argument("--atoms-per-gpu", type=float, default=1e6)
-    parser.add_argument("--out", default=str(RESULTS / "scaling.json"))
+    parser.add_argument("--out", default=str(common.RESULTS / "scaling.json"))
     options = parser.parse_args()
     of = host()
     rows = [row for p in options.gpus for row in predictions(p, options.atoms_per_gpu * p, of)]
     assumed = {"network_bytes_per_s": NETWORK, "latency_s": LATENCY, "messages": MESSAGES, "host": asdict(of)}
     materials = {name: {**asdict(m), "s_per_atom": time_per_atom(m.source)} for name, m in MATERIALS.items()}
-    write_json(
+    common.write_json(
         options.out,
         {"assumed": assumed, "materials": materials, "predicted": rows, "check": check(), "xrmd": XRMD},
     )
@@ -212,7 +211,7 @@ def main() -> None:
         + [f"{r.get(road, blank)[name]:.3g}" for road in ("under_lammps", "on_device") for name in names]
         for r in rows
     ]
-    print(table(shown, header))
+    print(common.table(shown, header))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from validation.common import RESULTS, ROOT, provenance, table, write_json
+from validation import common
 from validation.under_lammps.cases import CASES, FEW_CELLS
 from validation.under_lammps.launching import run_workers
 
@@ -41,7 +41,7 @@ def own_loop(case: str, cells: int, steps: int, repeats: int, backend: str) -> d
         out = Path(folder) / "own.json"
         arguments = [case, str(cells), str(steps), str(repeats), backend, str(out)]
         command = [sys.executable, "-m", "validation.under_lammps.speed", "--own", *arguments]
-        child = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+        child = subprocess.run(command, cwd=common.ROOT, capture_output=True, text=True)
         if child.returncode:
             raise RuntimeError(child.stderr[-2000:])
         found: dict[str, Any] = json.loads(out.read_text())
@@ -62,12 +62,12 @@ def _own(case: str, cells: str, steps: str, repeats: str, backend: str, out: str
         engine.thermo()
         times.append((time.perf_counter() - begin) / int(steps) * 1e3)
     found = {"ms_per_step": sorted(times)[len(times) // 2], "runs_ms_per_step": times}
-    write_json(out, {**found, "provenance": provenance()})
+    common.write_json(out, {**found, "provenance": common.provenance()})
 
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = common.parser(__doc__)
     parser.add_argument("--cases", nargs="+", choices=list(CASES))
     parser.add_argument("--cells", nargs="+", type=int, help="one for each case")
     parser.add_argument("--np", nargs="+", type=int, default=[1, 2, 4])
@@ -88,7 +88,7 @@ def main() -> None:
     cells = options.cells or [sizes[case] for case in cases]
     rows, head = [], None
     units = {**PARTS, "copies_share": "positions and forces_back, of ms_per_step", "reach": "angstrom"}
-    out = options.out or str(RESULTS / f"under_lammps_{options.backend}.json")
+    out = options.out or str(common.RESULTS / f"under_lammps_{options.backend}.json")
     for case, cells_of in zip(cases, cells, strict=True):
         alone = own_loop(case, cells_of, options.steps, options.repeats, options.backend)
         head = head or alone["provenance"]
@@ -109,7 +109,7 @@ def main() -> None:
             row["copies_share"] = (row["positions"] + row["forces_back"]) / row["ms_per_step"]
             rows.append(row)
             print(row, flush=True)
-            write_json(
+            common.write_json(
                 out,
                 {
                     "provenance": head,
@@ -121,7 +121,7 @@ def main() -> None:
             )
     names = ("local", "ghosts", "own_loop_ms_per_step", "ms_per_step", "callback", "exchange", "copies_share")
     print(
-        table(
+        common.table(
             [[r["case"], r["processes"], *(f"{r[n]:.4g}" for n in names)] for r in rows],
             ["case", "np", *names],
         )

@@ -1,0 +1,95 @@
+"""Results in validation/results are of commits that this history has, of trees without changes."""
+
+import json
+import subprocess
+
+import pytest
+from pages import ROOT
+
+from validation import common
+
+pytestmark = pytest.mark.once
+
+FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
+TO_MEASURE_AGAIN = {
+    "batches_cpu",
+    "benchmarks_h100",
+    "ensemble_bits_cpu",
+    "ensemble_bits_h100",
+    "heat_current",
+    "kappa_germanium_hnemd",
+    "mc_averages",
+    "near_rows",
+    "random_runs_cpu",
+    "random_runs_cuda",
+    "random_runs_emulated",
+    "reaxff_dissociation",
+    "reaxff_drift_puremd",
+    "reaxff_floor",
+    "reaxff_iterations",
+    "reaxff_lammps",
+    "reaxff_light_heavy",
+    "reaxff_parameter_files",
+    "repeat_run_graphene",
+    "runtimes_quadrants_host_loops",
+    "scaling",
+    "scans_of_lists_cuda",
+    "several_gpus_model",
+    "triples_dynamics_cpu",
+    "two_commits",
+}
+"""Measured before results named a commit of the history: to be measured again."""
+
+
+def commits(found):
+    """Every commit that a result names, in all of its parts."""
+    if isinstance(found, dict):
+        for key, value in found.items():
+            yield from [value] if key == "commit" else commits(value)
+    elif isinstance(found, list):
+        for value in found:
+            yield from commits(value)
+
+
+def git(*arguments):
+    done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True)
+    return done.stdout.split() if done.returncode == 0 else None
+
+
+@pytest.fixture(scope="module")
+def history():
+    if git("rev-parse", "--is-shallow-repository") != ["false"]:
+        pytest.skip("no checkout with its whole history")
+    return git("rev-list", "HEAD")
+
+
+def is_of_a_commit(file, history):
+    named = set(commits(json.loads(file.read_text(encoding="utf-8"))))
+    return bool(named) and all(one and any(known.startswith(one) for known in history) for one in named)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+def test_a_result_names_commits_of_the_history(file, history):
+    assert is_of_a_commit(file, history) == (file.stem not in TO_MEASURE_AGAIN)
+
+
+def test_the_list_of_older_results_has_no_other_names():
+    assert {file.stem for file in FILES} >= TO_MEASURE_AGAIN
+
+
+@pytest.mark.parametrize("commit", ["", "0123456789ab+"])
+def test_results_of_no_commit_are_refused_and_may_lie_elsewhere(tmp_path, monkeypatch, commit):
+    monkeypatch.setattr(common, "_commit", lambda: commit or None)
+    with pytest.raises(ValueError, match="write elsewhere"):
+        common.write_json(common.RESULTS / "made_up.json", {})
+    parser = common.parser("Made up.")
+    parser.add_argument("--out", default=common.RESULTS / "made_up.json")
+    with pytest.raises(SystemExit):
+        parser.parse_args([])
+    out = parser.parse_args(["--out", str(tmp_path / "made_up.json")]).out
+    assert common.write_json(out, {"commit": commit}).exists()
+
+
+def test_results_of_a_commit_are_accepted(monkeypatch):
+    monkeypatch.setattr(common, "_commit", lambda: "0123456789ab")
+    common.check_commit(common.RESULTS / "made_up.json")
