@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from validation import common
-from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, quadruplets, roofline
+from validation.benchmarks import gpumd_figures, gpumd_plot, kernel_times, loop_names, roofline
 from validation.benchmarks.rebuild_cost import rebuild_cost
 from validation.benchmarks.stepping import silicon_cells
 from validation.benchmarks.systems import CASES
@@ -105,17 +105,6 @@ def test_cost_of_a_rebuild_is_free_of_those_that_motion_asks_for(monkeypatch):
     assert engine.every is None
     assert (found["skins_A"], found["skins_forced_A"]) == ([1.0, 0.3], [1.0, 0.4])
     assert found["loss_of_speed"] == pytest.approx(0.8 / 1.8, rel=1e-2)
-
-
-def test_every_way_to_add_up_quadruplets_gives_the_same_forces():
-    options = SimpleNamespace(seconds=0.0, repeats=1)
-    found = quadruplets.measure(1_344, quadruplets.CASES["candidates"], options)
-    assert found["tuples"] > 18 * 1_344, "some second neighbours are close enough"
-    assert found["same_bits"]
-    atomics = found["atomics"]
-    assert atomics["float atomics"]["largest_difference_eV_per_A"] < 1e-12
-    assert 0 < atomics["integer atomics"]["largest_difference_eV_per_A"] < 1e-10
-    assert atomics["integer atomics"]["numbers_that_differ_between_two_runs"] == 0
 
 
 def test_results_of_a_size_are_replaced_and_others_kept(tmp_path):

@@ -44,7 +44,7 @@ LAYERS = [
         "observables.estimators",
     ],
     ["system.state", "system.cell", "system.batch_cell", "system.constraints", "neighbours"],
-    ["forcefields", "enumerate", "tuples"],
+    ["forcefields", "enumerate"],
     [
         "dynamics",
         "program.totals",

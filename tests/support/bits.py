@@ -167,20 +167,6 @@ def barostat(name):
     return [engine.positions(), engine.velocities(), engine.forces(), engine.cell]
 
 
-def chains():
-    """Lists of tuples in carbon, and a torsion summed over chains in every decomposition."""
-    from networks import TORSION, crystal, torsion
-
-    from taichimd.tuples.conditions import bond_order_products
-    from taichimd.tuples.evaluate import DECOMPOSITIONS, ChainTerm
-
-    atoms = bulk("C", cubic=True).repeat(3)
-    atoms.rattle(0.08, seed=5)
-    term = ChainTerm(crystal(atoms, 2.8), torsion, bond_order_products(0.1, 0.01), TORSION)
-    found = [term.evaluate(decomposition) for decomposition in DECOMPOSITIONS]
-    return [term.list.bonds()] + [a for f in found for a in (f.energies, f.forces, f.slopes)]
-
-
 def reaxff():
     """Charges from a cold and from a warm start, and nonbonded terms, of 14 atoms in a small cell."""
     from reaxff_systems import NonbondedBench, box
@@ -334,7 +320,6 @@ SYSTEMS = {
     "triangles": triangles,
     "batch-npt": batch_npt,
     "all-triples": all_triples,
-    "chains": chains,
     "reaxff": reaxff,
     "reaxff-steps": reaxff_steps,
 }

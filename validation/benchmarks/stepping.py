@@ -141,3 +141,15 @@ def steps_for(length: float, trial: Callable[[int], float], least: int = 20, mos
     for part in (0.2, 1.0):
         steps = max(least, min(most, int(part * length / (trial(steps) / steps))))
     return steps
+
+
+def again(call: Callable[[], None], times: int) -> None:
+    """Call so many times."""
+    for _ in range(times):
+        call()
+
+
+def loops(call: Callable[[], None], length: float) -> int:
+    """Calls that take about so many seconds; the first, which compiles, does not count."""
+    call()
+    return max(1, int(length / max(seconds(call), 1e-6)))

@@ -1,6 +1,6 @@
 """Forces of a list of pairs, or of triplets: added by atomics, or by each atom for itself?
 
-    python -m validation.benchmarks.atomic_sums --cases vashishta-sio2:12288 --backend cuda
+    python -m validation.decomposition.atomic_sums --cases vashishta-sio2:12288 --backend cuda
 
 P. E. Small et al. (HPC Asia 2018, section 3, doi:10.1145/3149457.3149463) let the thread of a tuple add to
 the forces of its atoms by atomicAdd. Ours leaves what it has found with the tuple; each atom adds up its own.
@@ -37,8 +37,7 @@ from taichimd.neighbours.tuple_arrays import (
 from taichimd.program.engine import Engine
 from taichimd.system.state import Atoms
 from validation import common
-from validation.benchmarks.quadruplets import again, loops
-from validation.benchmarks.stepping import seconds
+from validation.benchmarks.stepping import again, loops, seconds
 from validation.benchmarks.systems import CASES
 
 
