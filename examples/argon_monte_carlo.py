@@ -14,7 +14,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import Observer, Simulation
-from taichimd.observables.estimators.average import average_of, production_start
+from taichimd.estimators.average import average_of, production_start
 from taichimd.sampling.chain import MonteCarlo
 
 PRESSURE = 0.05  # GPa

@@ -13,7 +13,7 @@ from ase.build import bulk
 from matplotlib.figure import Figure
 
 from taichimd import LennardJones, Observer, Simulation
-from taichimd.observables.estimators.average import average_of
+from taichimd.estimators.average import average_of
 
 BOX = 34.78  # Å
 atoms = bulk("Ar", a=BOX / 6, cubic=True) * 6

@@ -16,7 +16,7 @@ from ase.build import molecule
 from matplotlib.figure import Figure
 
 from taichimd import Bussi, ReaxFF, Simulation
-from taichimd.observables.live import Observations
+from taichimd.app.live import Observations
 from taichimd.observables.plan import make_plan
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 5000

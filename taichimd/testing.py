@@ -34,7 +34,7 @@ def assert_consistent(
         AssertionError: the force field is not consistent; the message is the report.
         ParameterFileError: labels of which none is a chemical symbol.
     """
-    from taichimd.forcefields.check import check_forcefield
+    from taichimd.program.check import check_forcefield
 
     found = check_forcefield(forcefield, elements, clusters=clusters, seed=seed)
     assert found.ok, str(found)

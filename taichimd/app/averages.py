@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from taichimd.dynamics.ensembles import ENSEMBLES, NVE
-from taichimd.observables.estimators.average import MIN_INDEPENDENT, average_of, production_start
-from taichimd.observables.estimators.series import Mean
-from taichimd.observables.estimators.slope import slope_of
+from taichimd.core.arrays import Array
+from taichimd.ensembles.registry import ENSEMBLES, NVE
+from taichimd.estimators.average import MIN_INDEPENDENT, average_of, production_start
+from taichimd.estimators.series import Mean
+from taichimd.estimators.slope import slope_of
 from taichimd.observables.numbers import plus_minus
-from taichimd.program.results import Array
 
 GIVEN, DETECTED, RAMP = "equilibrate", "detected", "ramp"
 """How the start of production was found: `method` in run.json."""

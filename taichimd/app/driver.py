@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from taichimd.app import observing
 from taichimd.app.job import Job, goes_on
 from taichimd.app.notes import faster_runtime
 from taichimd.app.outputs import OutputFolder
@@ -13,11 +14,10 @@ from taichimd.app.restart import changes_of_machine, check_same_potential, conti
 from taichimd.app.run import Run
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_header
-from taichimd.dynamics.ensembles import Ensemble
+from taichimd.ensembles.registry import Ensemble
 from taichimd.io.lock import locked
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import CELL_COLUMNS, TERM, lacks
-from taichimd.observables import observing
 from taichimd.program.results import require_finite
 from taichimd.system.velocities import maxwell_boltzmann
 

@@ -10,19 +10,19 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
-from taichimd.app.config import check_velocities, make_settings
+from taichimd.app import observing
 from taichimd.app.notes import before_run, of_start, where_it_goes_on
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.restart import at_rest, cut_ramp, new_bath, read_run, redrawn
-from taichimd.app.setting_types import DRAW, FILE, absolute, of_each
-from taichimd.app.settings import SETTINGS, RunSettings
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, read_noted, remarks
-from taichimd.observables import observing
 from taichimd.observables.plan import Plan, saved_plan
+from taichimd.settings.config import check_velocities, make_settings
+from taichimd.settings.run import SETTINGS, RunSettings
+from taichimd.settings.types import DRAW, FILE, absolute, of_each
 from taichimd.system.constraints import check_fixed, fixed_atoms
 from taichimd.system.velocities import temperature
 

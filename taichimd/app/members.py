@@ -9,11 +9,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from taichimd.app.config import make_settings
 from taichimd.app.job import Job, prepare_job
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.setting_types import absolute, of_each
-from taichimd.app.settings import SETTINGS
 from taichimd.app.trust import check_trusted, code_in, hashes_of
 from taichimd.core.errors import CheckpointError, OutputError, SettingsError
 from taichimd.core.names import hint
@@ -22,6 +19,9 @@ from taichimd.core.seeds import derived_seed, short_names
 from taichimd.io.checked import Batch, fault_of
 from taichimd.io.files import lies_in, write_atomically
 from taichimd.io.report import read_report
+from taichimd.settings.config import make_settings
+from taichimd.settings.run import SETTINGS
+from taichimd.settings.types import absolute, of_each
 
 FILE = "batch.json"
 

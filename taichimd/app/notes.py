@@ -7,7 +7,7 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.app.averages import observed_equilibration
-from taichimd.app.settings import RunSettings
+from taichimd.settings.run import RunSettings
 from taichimd.system.constraints import fixed_atoms
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.system.velocities import drift_share

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from taichimd.app.setting_types import NONE, PER_ATOM
 from taichimd.app.simulation import Observer
 from taichimd.core.errors import OutputError, SettingsError
 from taichimd.core.scalars import is_whole
@@ -17,6 +16,7 @@ from taichimd.io.files import cut_file, writing
 from taichimd.io.thermo import ThermoWriter, term_names
 from taichimd.io.trajectory import TrajectoryWriter, offset_of_step
 from taichimd.program.results import Thermo
+from taichimd.settings.types import NONE, PER_ATOM
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation

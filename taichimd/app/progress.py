@@ -11,8 +11,8 @@ from rich.text import Text
 
 from taichimd.app.averages import DRIFT_UNIT, short_drift
 from taichimd.app.simulation import Observer
-from taichimd.observables.estimators.average import MIN_INDEPENDENT
-from taichimd.observables.estimators.slope import slope_of
+from taichimd.estimators.average import MIN_INDEPENDENT
+from taichimd.estimators.slope import slope_of
 from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from taichimd.app.config import by_option
-from taichimd.app.setting_types import DRAW, each
-from taichimd.app.settings import RunSettings
 from taichimd.core.errors import CheckpointError, MissingParameterError, SettingsError
-from taichimd.dynamics.ensembles import ENSEMBLES, NVE, Ensemble
+from taichimd.ensembles.registry import ENSEMBLES, NVE, Ensemble
 from taichimd.io.checkpoint import Checkpoint, read_checkpoint
 from taichimd.io.potential import differences, in_another_order
 from taichimd.program.decomposition import PARTICLE
+from taichimd.settings.config import by_option
+from taichimd.settings.run import RunSettings
+from taichimd.settings.types import DRAW, each
 from taichimd.system.velocities import drift, maxwell_boltzmann
 
 _NEEDED = ("timestep", "every")

@@ -11,6 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
+from taichimd.app import observing
 from taichimd.app.averages import averages, energy_drift
 from taichimd.app.bond_file import BondFile
 from taichimd.app.checkpoint_keeper import CheckpointKeeper
@@ -29,7 +30,6 @@ from taichimd.app.profile import profile_of
 from taichimd.app.progress import ProgressObserver
 from taichimd.app.restart import counted_from, first_energy, ramp_of
 from taichimd.app.saving import state_of
-from taichimd.app.setting_types import DRAW, parts_of
 from taichimd.app.simulation import Simulation
 from taichimd.app.summary import print_stopped, print_summary
 from taichimd.app.supervised import Supervised, to_the_end
@@ -41,9 +41,9 @@ from taichimd.io.plots import plot_run, title_of
 from taichimd.io.report import circumstances, read_report, segments, volumes, write_report
 from taichimd.io.structures import has_velocities
 from taichimd.io.thermo import read_thermo
-from taichimd.observables import observing
 from taichimd.observables.bonds import Bonds
 from taichimd.program.results import Thermo
+from taichimd.settings.types import DRAW, parts_of
 
 
 class _FirstTotal(Observer):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from taichimd.app.config import make_settings
 from taichimd.app.restart import (
     at_rest,
     changes_of_machine,
@@ -19,14 +18,15 @@ from taichimd.app.restart import (
     read_run,
     resume,
 )
-from taichimd.app.setting_types import absolute, checkpoint_of, of_each
-from taichimd.app.settings import RunSettings
 from taichimd.app.trust import check_trusted
 from taichimd.core.errors import OutputError, SettingsError, TaichimdWarning
 from taichimd.core.printable import printable
-from taichimd.dynamics.ensembles import Ensemble
+from taichimd.ensembles.registry import Ensemble
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.report import versions
+from taichimd.settings.config import make_settings
+from taichimd.settings.run import RunSettings
+from taichimd.settings.types import absolute, checkpoint_of, of_each
 
 if TYPE_CHECKING:
     from taichimd.app.simulation import Simulation

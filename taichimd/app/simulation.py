@@ -24,13 +24,14 @@ from taichimd.app.notes import REDRAW_IN_PYTHON, of_start, of_system
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.restart import continue_clock
 from taichimd.app.saving import Account, named, start_from, to_checkpoint
-from taichimd.app.settings import SETTINGS
+from taichimd.core.arrays import Array
 from taichimd.core.errors import PropertyError, StructureError, TaichimdWarning
 from taichimd.core.printable import printable
-from taichimd.dynamics.ensembles import Ensemble, Thermostat
+from taichimd.ensembles.registry import Ensemble, Thermostat
 from taichimd.io.checkpoint import write_checkpoint
 from taichimd.io.structures import has_velocities, hold_results, remarks
-from taichimd.program.results import Array, NotCopied, Thermo
+from taichimd.program.results import NotCopied, Thermo
+from taichimd.settings.run import SETTINGS
 from taichimd.system.constraints import fix, fixed_atoms
 from taichimd.system.overlaps import notes_on_overlap
 from taichimd.system.velocities import maxwell_boltzmann

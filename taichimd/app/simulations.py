@@ -17,16 +17,16 @@ from ase import Atoms
 from taichimd.app.loop import RunResult, Watched, check_length, run_loop
 from taichimd.app.observer import Observer, Sampler
 from taichimd.app.saving import named
-from taichimd.app.settings import SETTINGS
 from taichimd.app.simulation import Asked, Simulation, drawn_at
 from taichimd.core.errors import SettingsError, TaichimdError, TaichimdWarning
 from taichimd.core.printable import printable
 from taichimd.core.seeds import derived_seed
-from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import called
 from taichimd.program.batchable import named as of_system
 from taichimd.program.results import NotCopied, Thermo
+from taichimd.settings.run import SETTINGS
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
 

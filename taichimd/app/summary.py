@@ -11,9 +11,9 @@ from taichimd.app.averages import drift_text, mean_text, production_text, withou
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.profile import profile_rows
 from taichimd.app.progress import duration
-from taichimd.app.setting_types import DRAW
-from taichimd.dynamics.ensembles import ENSEMBLES
+from taichimd.ensembles.registry import ENSEMBLES
 from taichimd.io.structures import has_velocities
+from taichimd.settings.types import DRAW
 from taichimd.system.velocities import temperature
 
 if TYPE_CHECKING:

@@ -13,13 +13,13 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.batch_table import show_table, teller
-from taichimd.app.config import make_settings
 from taichimd.app.members import FILE, Members, spread, values_of
 from taichimd.app.together import run_members
 from taichimd.core.errors import SettingsError
 from taichimd.core.signals import StopRequest
 from taichimd.io.files import open_own, writing
 from taichimd.io.lock import locked
+from taichimd.settings.config import make_settings
 
 _LOOK_SECONDS = 0.2
 

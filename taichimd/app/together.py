@@ -12,7 +12,6 @@ from typing import Any
 from rich.console import Console
 
 from taichimd.app.batch_table import print_batch, show_table, teller
-from taichimd.app.config import make_settings
 from taichimd.app.driver import (
     check_folder,
     clear_folder,
@@ -39,6 +38,7 @@ from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import named, why_alone
+from taichimd.settings.config import make_settings
 
 _FILES_OF_A_RUN = 4
 """Open ones: lock, table, trajectory, and one more for a moment."""

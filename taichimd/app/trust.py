@@ -9,11 +9,11 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from taichimd.app.setting_types import each
-from taichimd.app.trust_option import OPTION
 from taichimd.core.errors import CheckpointError
 from taichimd.forcefields.spec import is_code, split_spec
 from taichimd.forcefields.term import digest
+from taichimd.settings.trust_option import OPTION
+from taichimd.settings.types import each
 
 
 def code_in(potential: str | list[str] | None) -> list[str]:

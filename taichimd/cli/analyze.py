@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.declared import settings_of
 from taichimd.cli.options import Backend, Output, Quiet, with_options
 from taichimd.observables.request import Request
+from taichimd.settings.declared import settings_of
 
 
 @with_options(settings_of(Request).values())

@@ -37,11 +37,11 @@ def check(
     print what it defines, and what in it is suspicious. Of any parameter file print the range and the
     warnings that it states.
     """
-    from taichimd.app.settings import SETTINGS
     from taichimd.core.errors import SettingsError
     from taichimd.core.runtime import start
-    from taichimd.forcefields.check import check_forcefield
     from taichimd.forcefields.load import load_forcefield
+    from taichimd.program.check import check_forcefield
+    from taichimd.settings.run import SETTINGS
 
     species = _symbols(elements)
     if not (given := [*(potentials or ()), *(potential or ())]):
@@ -75,8 +75,8 @@ def _reaxff(potential: str, species: list[str] | None) -> str | None:
 
 
 def _symbols(text: str | None) -> list[str] | None:
+    from taichimd.core.elements import is_symbol
     from taichimd.core.errors import SettingsError
-    from taichimd.forcefields.formats.text import is_symbol
 
     if text is None:
         return None

@@ -41,12 +41,12 @@ def energy(
     """Energy, stress and the ten largest forces of a structure, every digit of them."""
     import numpy as np
 
-    from taichimd.app.setting_types import parse_potential
     from taichimd.forcefields.load import load_forcefield
     from taichimd.io.structures import read_noted, unused_charges
     from taichimd.program.energy_terms import EnergyTerms
     from taichimd.program.engine import Engine
     from taichimd.program.results import require_finite
+    from taichimd.settings.types import parse_potential
     from taichimd.system.overlaps import notes_on_overlap
 
     options: dict[str, Any] = {"backend": backend, "precision": precision, "decomposition": decomposition}

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.declared import settings_of
 from taichimd.cli.options import (
     AtomStyle,
     InputUnits,
@@ -16,7 +15,8 @@ from taichimd.cli.options import (
     Quiet,
     with_options,
 )
-from taichimd.observables.transport.settings import KappaSettings
+from taichimd.settings.declared import settings_of
+from taichimd.transport.settings import KappaSettings
 
 
 @with_options(settings_of(KappaSettings).values())
@@ -42,7 +42,7 @@ def kappa(
     --runs or another --window use what is there.
     """
     from taichimd.app.console import Console
-    from taichimd.observables.transport.job import run_kappa
+    from taichimd.transport.job import run_kappa
 
     if quiet:
         warnings.simplefilter("ignore")

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from taichimd.app.declared import settings_of
 from taichimd.cli.options import Quiet, Trust, with_options
 from taichimd.sampling.settings import MCSettings
+from taichimd.settings.declared import settings_of
 
 
 @with_options(settings_of(MCSettings).values())

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.declared import Setting
-from taichimd.app.settings import SETTINGS
-from taichimd.app.trust_option import HELP, OPTION
 from taichimd.cli.numbers import PARSERS
+from taichimd.settings.declared import Setting
+from taichimd.settings.run import SETTINGS
+from taichimd.settings.trust_option import HELP, OPTION
 
 
 def parameter(one: Setting, kind: Any = None) -> Any:

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.declared import settings_of
 from taichimd.cli.options import AtomStyle, InputUnits, Output, Potential, Quiet, with_options
 from taichimd.cli.say import say
 from taichimd.relaxation.settings import RelaxSettings
+from taichimd.settings.declared import settings_of
 
 
 @with_options(settings_of(RelaxSettings).values())
@@ -32,8 +32,8 @@ def relax(
     if one has not converged. Ctrl-C stops with the structures so far.
     """
     from taichimd.app.console import Console
-    from taichimd.app.setting_types import parse_potential
     from taichimd.relaxation.job import jobs_of, run_relax_jobs
+    from taichimd.settings.types import parse_potential
 
     if json or quiet:
         warnings.simplefilter("ignore")

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from taichimd.app.settings import SETTINGS
 from taichimd.cli.numbers import positive
 from taichimd.cli.options import CommonNoise, Quiet, Trust, with_options
+from taichimd.settings.run import SETTINGS
 
 
 @with_options(SETTINGS.values(), other={"structure": list[str], "temperature": str})

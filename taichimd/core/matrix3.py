@@ -5,9 +5,8 @@ that relaxes would have another path on another machine.
 """
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from taichimd.core.arrays import Array
 
 
 def product(a: Array, b: Array) -> Array:

@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.core.runtime import ti
 from taichimd.enumerate.parameters import reader
-from taichimd.forcefields.terms import Terms
+from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.kernels import through_image
 from taichimd.neighbours.rows import slot
 

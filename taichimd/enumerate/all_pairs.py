@@ -14,7 +14,7 @@ from typing import Any
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import pair_sums
-from taichimd.forcefields.terms import Terms
+from taichimd.enumerate.terms import Terms
 
 TILE = 128
 

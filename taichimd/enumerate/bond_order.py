@@ -12,7 +12,7 @@ from typing import Any
 from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.live import following
-from taichimd.forcefields.terms import BondOrder, Terms
+from taichimd.enumerate.terms import BondOrder, Terms
 from taichimd.neighbours.rows import slot
 
 

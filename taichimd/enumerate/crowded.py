@@ -13,7 +13,7 @@ from taichimd.core.runtime import ti
 from taichimd.enumerate.access import access, slope_vector
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import following
-from taichimd.forcefields.terms import Terms
+from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.rows import slot
 
 ROOM = 8

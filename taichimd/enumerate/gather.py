@@ -25,7 +25,7 @@ from taichimd.enumerate.bond_order_registers import MOST, compact_function
 from taichimd.enumerate.crowded import ROOM, crowded_function
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import pair_sums
-from taichimd.forcefields.terms import Terms
+from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
 AHEAD = 2

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from taichimd.core.arguments import Selection, View, device_helper
-from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.enumerate.terms import ByTuple, Terms
 from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.rows import NearRows, Rows
 

@@ -26,7 +26,7 @@ from typing import Any
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, neighbour
 from taichimd.enumerate.live import following, marked
-from taichimd.forcefields.terms import MOMENTS, Terms
+from taichimd.enumerate.terms import MOMENTS, Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
 AHEAD = 4

@@ -17,7 +17,7 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, store_matrix
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, store_function
-from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES
 from taichimd.neighbours.prune import prune_functions
 from taichimd.neighbours.rows import body_layout
 

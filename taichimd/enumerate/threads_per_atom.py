@@ -13,7 +13,7 @@ from taichimd.core.runtime import threads_per_atom, ti
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.reproducible_sum import FORCE, pair_sums
 from taichimd.enumerate.row_sums import together
-from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.enumerate.terms import ByTuple, Terms
 from taichimd.neighbours.rows import CHUNK, CHUNKED, row_layout
 
 ENOUGH = 280_000

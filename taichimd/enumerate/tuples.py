@@ -19,8 +19,8 @@ from taichimd.enumerate.access import access, distance_vector, neighbour, slope_
 from taichimd.enumerate.bond_order import third_bodies
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums
+from taichimd.enumerate.terms import Terms
 from taichimd.enumerate.threads_per_atom import atom_sums
-from taichimd.forcefields.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, CHUNK, slot, whole_warps
 from taichimd.neighbours.tuple_arrays import (
     entry_at,

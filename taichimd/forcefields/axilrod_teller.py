@@ -23,6 +23,7 @@ from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import ti
 from taichimd.core.scalars import is_number
 from taichimd.enumerate.near_triangles import near_triangle_kernel
+from taichimd.enumerate.terms import Terms, Triples
 from taichimd.enumerate.triangles import triangle_kernel
 from taichimd.enumerate.triple_forces import gather_kernel
 from taichimd.enumerate.triple_tiles import TripletFunction, tile_kernels
@@ -32,7 +33,6 @@ from taichimd.forcefields.code import Code, code_of
 from taichimd.forcefields.formats.text import LONGEST
 from taichimd.forcefields.table import ANY, Key, Row, Table, names
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms, Triples
 from taichimd.forcefields.triangles import TriangleEvaluator
 from taichimd.forcefields.triple_matrix import DEGREE, MatrixEvaluator
 from taichimd.forcefields.triple_products import Products

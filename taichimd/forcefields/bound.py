@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.enumerate.terms import Compiled, Terms, Triples
 from taichimd.forcefields.term import ANGLE, BOND_ORDER, PAIR, PASSES, TRIPLET, Term
-from taichimd.forcefields.terms import Compiled, Terms, Triples
 from taichimd.forcefields.truncate import EXTRA, at_cutoff, truncated
 
 BODIES = TRIPLET, BOND_ORDER, ANGLE

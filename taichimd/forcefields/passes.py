@@ -30,13 +30,13 @@ from types import FunctionType
 from typing import Any
 
 from taichimd.core.errors import SettingsError
+from taichimd.enumerate.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.code import label
 from taichimd.forcefields.declare import check_params, rows_of
 from taichimd.forcefields.source import Expected, attributes_of, check_attributes, place, place_of
 from taichimd.forcefields.table import Row, Table
 from taichimd.forcefields.term import PASSES, Term, source_of
-from taichimd.forcefields.terms import EACH_ATOM, NEIGHBOUR_SUM, PAIR_FORCES, Pass, Passes
 from taichimd.forcefields.traced import traced
 
 Function = Callable[..., Any]

@@ -18,12 +18,12 @@ from pathlib import Path
 
 from taichimd.core.math import cos, exp, power, sin
 from taichimd.core.runtime import literal_type, ti
+from taichimd.enumerate.terms import BondOrder
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.formats.tersoff import read_tersoff
 from taichimd.forcefields.table import Key, Row, Table
 from taichimd.forcefields.term import BOND_ORDER, Term, about
-from taichimd.forcefields.terms import BondOrder
 
 COLUMNS = (
     "m", "gamma", "lambda3", "costheta0", "n", "beta", "lambda2", "B", "R", "D", "lambda1", "A", "cutoff",

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.io.files import write_atomically
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

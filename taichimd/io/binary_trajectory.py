@@ -23,10 +23,11 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import open_own, writing
 from taichimd.io.trajectory import MOMENTA_UNIT
-from taichimd.program.results import Array, Thermo
+from taichimd.program.results import Thermo
 from taichimd.system.constraints import fix
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.io.files import AppendedFile
 from taichimd.io.thermo import offset_of_row
-from taichimd.program.results import Array
 
 COLUMNS = (
     "step", "time_ps", "atom", "element", "neighbours", "bond_orders", "total_bond_order", "lone_pairs",

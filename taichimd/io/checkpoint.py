@@ -11,15 +11,15 @@ from ase import Atoms
 from ase.data import chemical_symbols
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import CheckpointError
 from taichimd.core.saved import saved_array
-from taichimd.dynamics.barostats import layout as of_barostats
-from taichimd.dynamics.ensembles import ENSEMBLES, NVE
-from taichimd.dynamics.thermostats.layout import STATE
+from taichimd.ensembles.barostats import layout as of_barostats
+from taichimd.ensembles.registry import ENSEMBLES, NVE
+from taichimd.ensembles.thermostats.layout import STATE
 from taichimd.io.checked import Meta, fault_of
 from taichimd.io.files import write_atomically
 from taichimd.io.npz import DamagedFileError, read_arrays, text_of
-from taichimd.program.results import Array
 from taichimd.system.constraints import fix, fixed_atoms
 
 FORMAT = 1

@@ -10,13 +10,13 @@ import numpy as np
 from ase.constraints import FixAtoms
 from numpy.typing import NDArray
 
-from taichimd.app.setting_types import NONE
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.core.units import PS
 from taichimd.io.lammps_dump import Dump, identified, is_dump
 from taichimd.io.report import read_report
 from taichimd.io.xyz import each_frame, has_heavy_hydrogen
-from taichimd.program.results import Array
+from taichimd.settings.types import NONE
 
 VELOCITY_COLUMNS = ("vel", "velo", "velocity", "velocities")
 """Columns of other programs, whose unit no file states."""

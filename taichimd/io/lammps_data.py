@@ -11,11 +11,10 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import Element, element_named, element_of, is_element
 from taichimd.io.lammps_units import ASSUMED, LammpsUnits, units_named, units_of_header
-
-Array = NDArray[np.float64]
 
 STYLES = {
     "atomic": (1, None, 2), "charge": (1, 2, 3), "bond": (2, None, 3), "angle": (2, None, 3),

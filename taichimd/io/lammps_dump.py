@@ -14,10 +14,10 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.io.elements import element_named, element_of, is_element
 from taichimd.io.lammps_units import ASSUMED, LammpsUnits, assumed, units_named
-from taichimd.program.results import Array
 
 _TEXTS = ("element", "typelabel")
 _READ = (

@@ -70,7 +70,7 @@ UNITS = {
         _mechanical("nano", 1e-9, 1e-21, 1e-9, units._e),
     )
 }  # fmt: skip
-"""By name; `setting_types.InputUnits` has the same names."""
+"""By name; `settings.types.InputUnits` has the same names."""
 ASSUMED = UNITS["metal"]
 """Where nothing is stated."""
 

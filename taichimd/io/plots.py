@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from ase.formula import Formula
 
+from taichimd.core.arrays import Array
 from taichimd.io.files import write_atomically
 from taichimd.io.thermo import read_thermo
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.checked import Report, fault_of
 from taichimd.io.files import write_atomically
-from taichimd.program.results import Array
 
 _PACKAGES = ("numpy", "ase", "taichi", "quadrants")
 

@@ -10,6 +10,7 @@ from ase import Atoms
 from ase.calculators.singlepoint import SinglePointCalculator
 from ase.data import chemical_symbols
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError, SettingsError, StructureError, TaichimdError
 from taichimd.io.cif import is_cif, read_cif
 from taichimd.io.dump_structure import is_dump, read_dump_frame
@@ -18,7 +19,6 @@ from taichimd.io.lammps_data import is_lammps_data, read_lammps_data
 from taichimd.io.other_formats import format_of, read_other
 from taichimd.io.pdb import is_pdb, read_pdb
 from taichimd.io.xyz import VELOCITIES, is_xyz, read_xyz
-from taichimd.program.results import Array
 from taichimd.system.checks import check_occupancies
 from taichimd.system.constraints import moving_fixed
 

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 from ase.cell import Cell
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile, writing
-from taichimd.program.results import Array, Thermo
+from taichimd.program.results import Thermo
 
 COLUMNS = (
     "step",

@@ -24,9 +24,10 @@ import numpy as np
 from ase.data import atomic_masses, atomic_numbers
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import OutputError
 from taichimd.io.files import AppendedFile
-from taichimd.program.results import Array, Thermo
+from taichimd.program.results import Thermo
 
 if TYPE_CHECKING:
     from taichimd.program.engine import Engine

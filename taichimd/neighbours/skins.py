@@ -43,8 +43,6 @@ the next shell is three times as long."""
 MOST_INNER_OF_BONDS = 0.1
 """The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has one more than
 its bonds. `list_settings_silicon.json`."""
-LEAST_SKIN = 0.005
-"""Of a user's choice, angstrom. Searches compare in single precision, and may see a pair at their radius from one end only."""
 
 MOST_POWER = 4.0
 

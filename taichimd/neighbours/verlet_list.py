@@ -11,11 +11,12 @@ from taichimd.core.errors import CapacityError, StructureError
 from taichimd.core.memory import FEWER, array, require
 from taichimd.core.runtime import backend, literals, ti
 from taichimd.neighbours import kernels as nk
-from taichimd.neighbours.box import Frame, Grid, make_grid
 from taichimd.neighbours.control import CLOSE, IMAGE_X, IMAGE_Z, MOST, NONE
+from taichimd.neighbours.grid import Grid, make_grid
 from taichimd.neighbours.rows import CHUNKED, roomy_width, row_layout
 from taichimd.neighbours.scan import scan_size
 from taichimd.neighbours.sorted_atoms import UNROLL, Search, Sorted
+from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 MOST_IMAGES = 2**22

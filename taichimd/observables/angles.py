@@ -2,12 +2,12 @@
 
 import numpy as np
 
+from taichimd.core.arrays import Array
+from taichimd.estimators.bonds import bond_structure, highest_peak
 from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.bonds import bond_structure, highest_peak
 from taichimd.observables.numbers import band, finding
 from taichimd.observables.observable import Result, Rows, TrajectoryObservable, Values
 from taichimd.observables.trajectory import Trajectory
-from taichimd.program.results import Array
 
 
 class Angles(TrajectoryObservable):

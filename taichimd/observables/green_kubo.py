@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.units import KB, PS
+from taichimd.estimators.green_kubo import GreenKubo, growing
+from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.green_kubo import GreenKubo, growing
-from taichimd.observables.estimators.series import Mean
 from taichimd.observables.numbers import OK, Finding, band, finding, joined, never_negative, plus_minus
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.program.results import Array
 from taichimd.system.velocities import degrees_of_freedom
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from taichimd.core.units import FS
-from taichimd.observables.estimators.transport import green_kubo_conductivity
+from taichimd.estimators.transport import green_kubo_conductivity
 from taichimd.observables.green_kubo import GreenKuboObservable
 from taichimd.observables.observable import Result
 

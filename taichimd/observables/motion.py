@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.saved import blocks_of
 from taichimd.core.units import KB, PS
-from taichimd.observables.estimators.motion import without_drift
+from taichimd.estimators.motion import without_drift
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import FEWEST, Trajectory
-from taichimd.program.results import Array
 
 _FASTEST = 10.0
 """Times the thermal speed along one direction: one atom in 1e23 is faster."""

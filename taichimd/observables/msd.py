@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import CM2_PER_S, PS
-from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.motion import (
+from taichimd.estimators.motion import (
     Diffusion,
     at_mean_cell,
     diffusion_from_msd,
     fit_diffusion,
     unwrapped,
 )
+from taichimd.io.analysis_files import curves
 from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import Finding, band, finding, joined, never_negative
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
+from taichimd.estimators.series import Mean
 from taichimd.io.files import write_atomically
-from taichimd.observables.estimators.series import Mean
-from taichimd.program.results import Array
 
 
 def plus_minus(mean: Mean) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.io.analysis_files import draw, write_table
 from taichimd.observables.numbers import OK, Finding, joined
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

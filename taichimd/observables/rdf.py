@@ -5,22 +5,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.saved import blocks_of
-from taichimd.io.analysis_files import curves
-from taichimd.io.frames import Frames
-from taichimd.observables.estimators.blocks import pieces_of
-from taichimd.observables.estimators.series import Mean
-from taichimd.observables.estimators.structure import (
+from taichimd.estimators.blocks import pieces_of
+from taichimd.estimators.series import Mean
+from taichimd.estimators.structure import (
     RadialDistribution,
     check_reach,
     coordination_number,
     radial_distribution,
 )
+from taichimd.io.analysis_files import curves
+from taichimd.io.frames import Frames
 from taichimd.observables.numbers import band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

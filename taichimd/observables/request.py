@@ -5,10 +5,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from taichimd.app import setting_types as types
-from taichimd.app.declared import Settings, setting
-from taichimd.app.setting_types import Values
-from taichimd.app.settings import shared
+from taichimd.settings import types
+from taichimd.settings.declared import Settings, setting
+from taichimd.settings.run import shared
+from taichimd.settings.types import Values
 
 Frames = Annotated[int, Field(ge=0), Values("a number of frames, 0 or more", option=int)]
 

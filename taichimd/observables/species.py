@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.saved import saved_array
+from taichimd.estimators.molecules import count_formulas, molecules
 from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.molecules import count_formulas, molecules
 from taichimd.observables.numbers import finding
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from taichimd.forcefields.base import ForceField

@@ -5,12 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import AnalysisError
+from taichimd.estimators.average import production_start
+from taichimd.estimators.blocks import pieces_of
 from taichimd.io.frames import Frames
-from taichimd.observables.estimators.average import production_start
-from taichimd.observables.estimators.blocks import pieces_of
 from taichimd.observables.request import Request
-from taichimd.program.results import Array
 
 BLOCKS = 5
 """Pieces of a run, for errors; fewer if there are not four frames for each."""

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.units import PS, THZ
-from taichimd.io.analysis_files import curves
-from taichimd.observables.estimators.blocks import with_note
-from taichimd.observables.estimators.motion import (
+from taichimd.estimators.blocks import with_note
+from taichimd.estimators.motion import (
     LINE_WIDTH,
     DensityOfStates,
     density_of_states,
@@ -17,13 +17,13 @@ from taichimd.observables.estimators.motion import (
     spectrum,
     velocity_autocorrelation,
 )
-from taichimd.observables.estimators.series import Mean, mean_of, running_integral
+from taichimd.estimators.series import Mean, mean_of, running_integral
+from taichimd.io.analysis_files import curves
 from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import OK, band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
 from taichimd.observables.trajectory import Trajectory
-from taichimd.program.results import Array
 
 if TYPE_CHECKING:
     from taichimd.observables.plan import Plan

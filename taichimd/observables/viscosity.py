@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from taichimd.observables.estimators.transport import green_kubo_viscosity
+from taichimd.estimators.transport import green_kubo_viscosity
 from taichimd.observables.green_kubo import GreenKuboObservable
 from taichimd.observables.observable import Result
 

@@ -8,11 +8,12 @@ import numpy as np
 from ase import Atoms
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start
-from taichimd.dynamics.bath import Bath
-from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.verlet_list import coincident
@@ -25,7 +26,7 @@ from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.ghosts import check_ghosts_do, reach_of, rows_reach
 from taichimd.program.groups import Choice
-from taichimd.program.results import Array, NotCopied, Thermo
+from taichimd.program.results import NotCopied, Thermo
 from taichimd.program.totals import PIECE, stress_of
 from taichimd.system.cell import Cell
 from taichimd.system.checks import (

@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.host_copies import on_host
 from taichimd.core.runtime import PRECISIONS, ti
-from taichimd.dynamics.bath import Bath
-from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.ensembles import NVE
+from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.registry import NVE
 from taichimd.parallel.kernels import ALIKE, GONE, PACE, Shared, shared_kernels
 from taichimd.parallel.partition import Part, Slabs
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
-from taichimd.program.results import Array
 from taichimd.system.cell import Cell
 from taichimd.system.state import State
 

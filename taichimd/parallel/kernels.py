@@ -21,8 +21,8 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.runtime import ti
-from taichimd.dynamics.bath_arrays import BathArrays
-from taichimd.dynamics.coupling import Coupling, coupling_functions
+from taichimd.ensembles.bath_arrays import BathArrays
+from taichimd.ensembles.coupling import Coupling, coupling_functions
 from taichimd.neighbours.control import CONTROL, FAST, NONE, REBUILD, STALE
 from taichimd.neighbours.dangerous_pairs import (
     ATOMS_AT_A_TIME,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.neighbours.box import Frame
+from taichimd.system.frame import Frame
 
 TRIED = np.linspace(0.5, 1.5, 257)
 """Reaches that are tried, over the wanted one, which is among them."""

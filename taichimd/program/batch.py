@@ -14,13 +14,14 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import CapacityError, SettingsError, StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
-from taichimd.dynamics.barostats.base import Barostat
-from taichimd.dynamics.barostats.layout import RAN_AWAY
-from taichimd.dynamics.batch_bath import BatchBath
-from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.layout import RAN_AWAY
+from taichimd.ensembles.batch_bath import BatchBath
+from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import BLOWN, NONE
 from taichimd.program import explosion
@@ -30,7 +31,7 @@ from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device, Energy
 from taichimd.program.groups import Choice
 from taichimd.program.member import Member
-from taichimd.program.results import Array, NotCopied
+from taichimd.program.results import NotCopied
 from taichimd.system.batch_cell import BatchCell, MemberCell
 from taichimd.system.checks import (
     check_atoms,

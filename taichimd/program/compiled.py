@@ -7,10 +7,9 @@ from typing import Any
 
 from taichimd.core.arguments import Kernel, Selection, View, device_helper, kernel
 from taichimd.core.runtime import ti
-from taichimd.dynamics.bath_arrays import BatchBathArrays
-from taichimd.dynamics.coupling import coupling_functions
-from taichimd.dynamics.moving_cell import cell_functions
-from taichimd.dynamics.step_flags import pass_functions
+from taichimd.ensembles.bath_arrays import BatchBathArrays
+from taichimd.ensembles.coupling import coupling_functions
+from taichimd.ensembles.moving_cell import cell_functions
 from taichimd.enumerate.group import GroupView, view
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.passes import passes_functions
@@ -20,6 +19,7 @@ from taichimd.neighbours.near_list import GroupArrays
 from taichimd.neighbours.prune import close_cut_function
 from taichimd.neighbours.rows import NearRows, VerletRows, whole_warps
 from taichimd.program.forces import force_functions
+from taichimd.program.steps.flags import pass_functions
 from taichimd.program.variant import Variant
 from taichimd.system.state import Atoms
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from taichimd.core.errors import SettingsError
-from taichimd.forcefields.terms import ByTuple, Terms
+from taichimd.enumerate.terms import ByTuple, Terms
 
 PARTICLE, TUPLE, AUTO = DECOMPOSITIONS = ("particle", "tuple", "auto")
 TUPLE_PAIRS = "tuple for pairs"

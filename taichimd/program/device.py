@@ -6,10 +6,10 @@ from math import fsum
 from typing import Any
 
 from taichimd.core.arguments import fit
+from taichimd.core.arrays import Array
 from taichimd.core.runtime import DEVICE_LOOPS, QUICK_COMPILE, blocks_for, grid, literals, ti
-from taichimd.dynamics.bath import Bath
-from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.verlet import step_kernels
+from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.coupling import Coupling
 from taichimd.enumerate.evaluator import ENERGY, REST
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs, outputs_for
@@ -17,7 +17,7 @@ from taichimd.enumerate.reproducible_sum import ALL, FORCE
 from taichimd.neighbours.control import ANY_TIME, BLOWN, DONE, END, NONE, REBUILD, STEP
 from taichimd.program.evaluation import evaluation_kernels
 from taichimd.program.groups import Choice
-from taichimd.program.results import Array
+from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.totals import BatchSums, totals
 from taichimd.program.variant import LoopFlags, Reach, System, Variant
 from taichimd.system.cell import Cell
@@ -36,7 +36,7 @@ def steps_per_pass(backend: str, n_atoms: int, groups: tuple[Group, ...], coupli
     """Steps that one kernel call, or one round of a loop on the device, unrolls.
 
     A call costs as much as several loops over atoms, a round as much as three, a step compile time. Where
-    positions swap between two arrays (`dynamics.verlet`) steps come in pairs. For few atoms
+    positions swap between two arrays (`program.steps.verlet`) steps come in pairs. For few atoms
     that saves rounds, which cost them much (docs/decisions, 014). Nine steps between two actions of a
     barostat are three rounds of three, but five of two, the last with an idle step. On a full device the
     host's part of a call passes while the device works. A barostat's serial part takes as long to compile as

@@ -9,14 +9,14 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
-from taichimd.dynamics.barostats.base import Barostat
-from taichimd.dynamics.bath import Bath
-from taichimd.dynamics.ensembles import NVE, Ensemble
+from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.forcefields.base import ForceField
-from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import NONE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
@@ -24,7 +24,7 @@ from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
 from taichimd.program.heat import HeatCurrent
-from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
+from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.totals import heat_flows, momentum_flows, stress_of
 from taichimd.system.cell import Cell
 from taichimd.system.checks import (
@@ -41,6 +41,7 @@ from taichimd.system.checks import (
     check_vectors,
 )
 from taichimd.system.constraints import check_fixed, of_free
+from taichimd.system.frame import make_frame
 from taichimd.system.state import State
 
 
@@ -60,7 +61,7 @@ class Engine(NotCopied):
             in float64.
         skin: outer skin of the neighbour list, angstrom; chosen from the cutoff if None. No result
             depends on it.
-        ensemble: what `advance` holds constant; NVE if None. See `taichimd.dynamics`.
+        ensemble: what `advance` holds constant; NVE if None. See `taichimd.ensembles`.
         decomposition: "particle": a thread for each atom and its tuples; "tuple": lists of pairs and
             triplets, a thread for each; "auto": what was measured to be faster.
         driving_force: F_e of homogeneous non-equilibrium molecular dynamics, 1/angstrom: the force on each
@@ -80,7 +81,7 @@ class Engine(NotCopied):
         ChargeError: of what asks for forces: charges that an equilibration does not find.
     """
 
-    _fused = True  # False: the plain stepper (`dynamics.step`), for tests
+    _fused = True  # False: the plain stepper (`program.steps.step`), for tests
 
     def __init__(
         self,

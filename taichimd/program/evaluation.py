@@ -6,7 +6,7 @@ from typing import Any
 
 from taichimd.core.arguments import Number, Sequence, fit, kernel
 from taichimd.core.runtime import ti
-from taichimd.dynamics.bath_arrays import BathArrays
+from taichimd.ensembles.bath_arrays import BathArrays
 from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL

@@ -3,8 +3,8 @@
 from typing import Any
 
 from taichimd.core.errors import BlowUpError
-from taichimd.dynamics.barostats.base import CURE_OF_CELLS
-from taichimd.dynamics.barostats.layout import RAN_AWAY
+from taichimd.ensembles.barostats.base import CURE_OF_CELLS
+from taichimd.ensembles.barostats.layout import RAN_AWAY
 from taichimd.system.cell import MOST_STRETCH
 
 _CURE = "use a smaller time step, or relax the structure first"

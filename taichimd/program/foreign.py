@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.runtime import blocks_for, grid, literals, start, ti
 from taichimd.enumerate.group import Group
@@ -24,7 +25,7 @@ from taichimd.neighbours.near_list import GroupArrays, Kept
 from taichimd.neighbours.rows import NearRows, VerletRows, body_layout, places_of, row_layout, row_width
 from taichimd.neighbours.tuple_arrays import Tuples
 from taichimd.program.evaluation import evaluation_kernels
-from taichimd.program.results import Array, Evaluation
+from taichimd.program.results import Evaluation
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import State
 

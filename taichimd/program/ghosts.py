@@ -14,20 +14,21 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array as Field
 from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
 from taichimd.core.host_copies import to_device, to_host
 from taichimd.core.runtime import PRECISIONS, start, ti
-from taichimd.dynamics.bath import Bath
-from taichimd.dynamics.ensembles import NVE
+from taichimd.ensembles.bath import Bath
+from taichimd.ensembles.registry import NVE
 from taichimd.enumerate.reproducible_sum import ALL, FORCE
+from taichimd.enumerate.terms import NEIGHBOUR_SUM, ByTuple
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.forcefields.terms import NEIGHBOUR_SUM, ByTuple
 from taichimd.neighbours.skins import MOST_INNER
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
-from taichimd.program.results import Array, NotCopied
+from taichimd.program.results import NotCopied
 from taichimd.system.cell import Cell
 from taichimd.system.state import Atoms, State
 

@@ -6,8 +6,8 @@ from typing import Any
 from taichimd.core.runtime import ti
 from taichimd.enumerate import threads_per_atom
 from taichimd.enumerate.group import Group
+from taichimd.enumerate.terms import ByTuple
 from taichimd.forcefields.bound import Bound
-from taichimd.forcefields.terms import ByTuple
 from taichimd.neighbours.lists import Lists
 from taichimd.neighbours.near_list import NearList
 from taichimd.neighbours.skins import Skins

@@ -7,18 +7,16 @@ potential part, eq. 30 of Z. Fan et al., Comput. Phys. Commun. 218, 10 (2017), d
 the second the kinetic (convective) one. In a periodic cell r_i has no meaning, J has.
 
 Currents are in eV angstrom per ASE's time unit, for the whole system: not divided by its volume.
-`taichimd.observables.estimators.transport` takes them as they are.
+`taichimd.estimators.transport` takes them as they are.
 """
 
 from math import fsum
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
-
-Array = NDArray[np.float64]
 
 
 class HeatCurrent(NamedTuple):

@@ -8,18 +8,19 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, TaichimdError
 from taichimd.core.matrix3 import determinant
-from taichimd.dynamics.batch_bath import MemberBath
-from taichimd.dynamics.ensembles import Ensemble
-from taichimd.neighbours.box import Frame, make_frame
+from taichimd.ensembles.batch_bath import MemberBath
+from taichimd.ensembles.registry import Ensemble
 from taichimd.program.extract import Extract
 from taichimd.program.heat import HeatCurrent
-from taichimd.program.results import Array, Evaluation, NotCopied, Thermo
+from taichimd.program.results import Evaluation, NotCopied, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.system.batch_cell import MemberCell
 from taichimd.system.checks import check_positions, check_shape, check_turns, check_vectors
 from taichimd.system.constraints import of_free
+from taichimd.system.frame import Frame, make_frame
 from taichimd.system.state import State
 
 if TYPE_CHECKING:

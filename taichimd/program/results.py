@@ -6,13 +6,12 @@ from typing import Any, NoReturn
 import numpy as np
 from ase import Atoms
 from ase.neighborlist import neighbor_list
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import EvaluationError, SettingsError
 
 OVERLAP = 0.7
 """Angstrom: no bond is shorter, that of H2 has 0.74."""
-Array = NDArray[np.float64]
 
 
 class NotCopied:

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
+from taichimd.core.arrays import Array as Matrix
 from taichimd.core.errors import SettingsError
-from taichimd.core.matrix3 import Array as Matrix
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import literals, ti
 from taichimd.system.state import LEAST_INVERSE_MASS, Atoms, State

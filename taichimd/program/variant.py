@@ -5,8 +5,8 @@ from typing import Any
 
 from taichimd.core.arguments import Array, Bundle, Number, Selection, types_of
 from taichimd.core.runtime import DEVICE_LOOPS
-from taichimd.dynamics.bath_arrays import BatchBathArrays, BathArrays
-from taichimd.dynamics.coupling import Coupling
+from taichimd.ensembles.bath_arrays import BatchBathArrays, BathArrays
+from taichimd.ensembles.coupling import Coupling
 from taichimd.enumerate.group import Group
 from taichimd.enumerate.outputs import Outputs
 from taichimd.neighbours.control import CONTROL

@@ -14,14 +14,13 @@ per atom: so cell and atoms are about as stiff (D. Sheppard et al., J. Chem. Phy
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import RelaxationError, SettingsError
 from taichimd.core.matrix3 import determinant, inverse, product, projector
 from taichimd.core.units import GPA
-from taichimd.neighbours.box import Frame
+from taichimd.system.frame import Frame
 
-Array = NDArray[np.float64]
 SHAPES = ("isotropic", "orthorhombic", "full")
 MOST_STRAIN = 0.02
 """Largest change of a component of F in one step."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import RelaxationError, StructureError, TaichimdError
 from taichimd.core.runtime import blocks_for, ti
 from taichimd.neighbours.control import REBUILD
@@ -19,7 +20,6 @@ from taichimd.program.results import require_finite
 from taichimd.relaxation import kernels as k
 from taichimd.relaxation.cell import CellFreedom
 
-Array = NDArray[np.float64]
 MOST_MOVE = 0.2
 """Angstrom that an atom may move in a step."""
 BATCH, LAST_BATCH, NEAR_END = 10, 2, 3.0

@@ -18,7 +18,6 @@ from taichimd.core.errors import TaichimdWarning
 from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
-from taichimd.neighbours.box import make_frame
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import called, named, why_alone
 from taichimd.program.engine import Engine
@@ -29,6 +28,7 @@ from taichimd.relaxation.kernels import RUNNING
 from taichimd.relaxation.settings import CellChange, RelaxSettings
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import fixed_atoms
+from taichimd.system.frame import make_frame
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:

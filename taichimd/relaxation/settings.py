@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, FiniteFloat
 
-from taichimd.app import setting_types as types
-from taichimd.app.declared import Settings, setting
-from taichimd.app.setting_types import Values, mistake
-from taichimd.app.settings import shared
+from taichimd.settings import types
+from taichimd.settings.declared import Settings, setting
+from taichimd.settings.run import shared
+from taichimd.settings.types import Values, mistake
 
 CellChange = Literal["none", "isotropic", "orthorhombic", "full"]
 MostSteps = Annotated[int, Field(gt=0, lt=2**31), Values("a whole number above 0", "steps", option=int)]

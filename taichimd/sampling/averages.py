@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.observables.estimators import average
-from taichimd.observables.estimators.average import Average, average_of, production_start, trend_of
+from taichimd.estimators import average
+from taichimd.estimators.average import Average, average_of, production_start, trend_of
 
 if TYPE_CHECKING:
     from pathlib import Path

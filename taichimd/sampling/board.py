@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.host_copies import to_device
 from taichimd.core.runtime import ti
-from taichimd.neighbours.box import Frame
 from taichimd.neighbours.scan import scan, scan_ends, scan_size
+from taichimd.system.frame import Frame
 from taichimd.system.state import Atoms, State
 
 WIDER = 1.0 + 1e-9

@@ -23,21 +23,22 @@ from ase import Atoms
 from numpy.typing import NDArray
 
 from taichimd.core import units
+from taichimd.core.arrays import Array
 from taichimd.core.errors import TaichimdWarning
 from taichimd.core.matrix3 import determinant
 from taichimd.core.philox import logarithm
 from taichimd.forcefields.base import ForceField
 from taichimd.io.checkpoint import METROPOLIS
-from taichimd.neighbours.box import Frame
 from taichimd.program.device import Energy
 from taichimd.program.engine import Engine
-from taichimd.program.results import Array, Thermo
+from taichimd.program.results import Thermo
 from taichimd.program.totals import stress_of
 from taichimd.sampling.best_moves import best_moves, first_move
 from taichimd.sampling.conditions import check_ensemble, outside, refused
 from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import singles_for
 from taichimd.sampling.sweep import ALL, SINGLE, Sweep
+from taichimd.system.frame import Frame
 from taichimd.system.overlaps import notes_on_overlap
 
 if TYPE_CHECKING:

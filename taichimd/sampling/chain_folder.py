@@ -12,7 +12,6 @@ from taichimd.app.job import same_path
 from taichimd.app.outputs import OutputFolder, RunFiles, dropped_from
 from taichimd.app.restart import changes_of_machine
 from taichimd.app.saving import state_of
-from taichimd.app.setting_types import each
 from taichimd.app.simulation import Observer, RunResult, Simulation
 from taichimd.core.errors import CheckpointError, OutputError, TaichimdWarning
 from taichimd.io.checkpoint import Checkpoint
@@ -22,6 +21,7 @@ from taichimd.program.results import require_finite
 from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.files import SweepFrames, SweepTable
+from taichimd.settings.types import each
 from taichimd.system.constraints import check_fixed, fixed_atoms
 
 if TYPE_CHECKING:

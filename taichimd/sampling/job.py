@@ -11,10 +11,8 @@ from typing import Any
 from ase import Atoms
 from rich.console import Console
 
-from taichimd.app.declared import settings_of
 from taichimd.app.job import goes_on, load_with_remarks
 from taichimd.app.outputs import OutputFolder
-from taichimd.app.setting_types import absolute, of_each
 from taichimd.app.simulation import RunResult, Simulation
 from taichimd.app.summary import print_stopped
 from taichimd.app.supervised import Supervised, to_the_end
@@ -33,6 +31,8 @@ from taichimd.sampling.settings import MCSettings
 from taichimd.sampling.shown import print_header, print_summary
 from taichimd.sampling.sweep import SINGLE
 from taichimd.sampling.tempering import Chains
+from taichimd.settings.declared import settings_of
+from taichimd.settings.types import absolute, of_each
 from taichimd.system.overlaps import notes_on_overlap
 
 _OF_EACH_RUN = ("sweeps", "output", "restart", "overwrite")

@@ -15,8 +15,8 @@ from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
+from taichimd.enumerate.terms import Compiled, Triples
 from taichimd.forcefields.bound import Bound
-from taichimd.forcefields.terms import Compiled, Triples
 from taichimd.neighbours.rows import slot
 from taichimd.sampling.batch import FIRST, LAST
 

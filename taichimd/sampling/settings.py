@@ -5,10 +5,10 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field, FiniteFloat
 
-from taichimd.app import setting_types as types
-from taichimd.app.declared import Settings, setting
-from taichimd.app.setting_types import Values, mistake
-from taichimd.app.settings import shared
+from taichimd.settings import types
+from taichimd.settings.declared import Settings, setting
+from taichimd.settings.run import shared
+from taichimd.settings.types import Values, mistake
 
 OnePressure = Annotated[FiniteFloat, Values("a number (GPa)", "GPa", option=float)]
 _Kelvin = Annotated[float, Field(gt=0, allow_inf_nan=False)]

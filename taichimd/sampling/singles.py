@@ -15,7 +15,6 @@ from taichimd.enumerate.reproducible_sum import empty_sums
 from taichimd.enumerate.row_sums import across, from_first
 from taichimd.forcefields.base import ALL_PAIRS, ForceField
 from taichimd.forcefields.bound import Bound
-from taichimd.neighbours.box import Frame
 from taichimd.neighbours.rows import WARP, NearRows, VerletRows, row_layout
 from taichimd.program.device import Device
 from taichimd.sampling.block_moves import (
@@ -32,6 +31,7 @@ from taichimd.sampling.board import LAYOUT, SIZE, TURNS, Board, Boards, corner_o
 from taichimd.sampling.local_energy import OTHER_CELLS, Local, change_function, locals_of
 from taichimd.sampling.proposals import SINGLE_MOVES, SWEEP, Each, trial_move
 from taichimd.sampling.sequence import InSequence
+from taichimd.system.frame import Frame
 from taichimd.system.state import Atoms
 
 

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import StructureError
 from taichimd.core.host_copies import to_device
 from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
-from taichimd.neighbours.box import Frame
 from taichimd.program.device import Device, Energy
-from taichimd.program.results import Array
 from taichimd.sampling.proposals import Each, proposals
 from taichimd.sampling.singles import SingleMoves
+from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.neighbours.box import Frame
 from taichimd.system.cell import MOST_STRETCH, Cell, cell_arrays
+from taichimd.system.frame import Frame
 
 
 class MemberCell(Cell):

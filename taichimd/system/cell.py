@@ -2,7 +2,7 @@
 
 On the device a cell is one element of each array of `Cells`; those of a batch are in `system.batch_cell`.
 Whatever moves a cell on the device, such as a barostat, writes `stretch` and `drift`. The functions of
-`dynamics.moving_cell` do the rest.
+`ensembles.moving_cell` do the rest.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from taichimd.core.arguments import Array, Bundle, Selection, types_of
 from taichimd.core.runtime import ti
-from taichimd.neighbours.box import Frame, make_frame
+from taichimd.system.frame import Frame, make_frame
 
 NEAR_LIST, VERLET_LIST = 0, 1
 MOST_STRETCH = 0.05

@@ -6,18 +6,18 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.core.scalars import is_number, is_whole
-from taichimd.neighbours.box import Frame
-from taichimd.neighbours.skins import LEAST_SKIN
-from taichimd.observables.estimators.structure import mean_neighbours
+from taichimd.estimators.structure import mean_neighbours
+from taichimd.system.frame import Frame
 
 MOST_OF_PAIRS, MOST_OF_ANGLES = 1_000_000, 3_000
 """Neighbours of an atom within the cutoff, of pair and three-body terms: more take hours a step."""
 COARSEST = 1e-3
 """Angstrom: forces of bonds then come out with errors of a hundredth."""
-
-Array = NDArray[np.float64]
+LEAST_SKIN = 0.005
+"""Of a user's choice, angstrom: single precision sees a pair at the radius of a search from one end only."""
 
 
 def require_atoms(atoms: object) -> None:

@@ -7,8 +7,8 @@ import numpy as np
 from ase import Atoms
 from ase.build import bulk, graphene, make_supercell
 
+from taichimd.core.elements import is_symbol
 from taichimd.core.errors import SettingsError
-from taichimd.forcefields.formats.text import is_symbol
 
 DIAMOND_BONDS = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
 """From an atom of the first face-centred cubic lattice of diamond to its neighbours, quarters of a cell."""

@@ -4,10 +4,10 @@ import numpy as np
 from ase import Atoms
 from numpy.typing import NDArray
 
+from taichimd.core.arrays import Array
 from taichimd.core.errors import SettingsError
 from taichimd.core.scalars import is_number, is_whole
 from taichimd.core.units import KB
-from taichimd.program.results import Array
 from taichimd.system.constraints import check_fixed, fixed_atoms
 
 

@@ -20,10 +20,10 @@ from taichimd.app.averages import (
     without_error,
 )
 from taichimd.app.job import prepare_job
-from taichimd.app.settings import RunSettings
+from taichimd.app.observing import plan_of_restart
 from taichimd.core.errors import SettingsError
 from taichimd.io.thermo import read_thermo
-from taichimd.observables.observing import plan_of_restart
+from taichimd.settings.run import RunSettings
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]
 

@@ -1,8 +1,8 @@
 import pytest
 
-from taichimd.app.config import make_settings
-from taichimd.app.setting_types import parse_time
 from taichimd.core.errors import SettingsError
+from taichimd.settings.config import make_settings
+from taichimd.settings.types import parse_time
 
 pytestmark = pytest.mark.once
 

@@ -330,7 +330,7 @@ def test_a_run_killed_behind_its_last_step_gets_its_results_by_a_restart(monkeyp
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("taichimd.observables.observing.finish", kill)
+        patch.setattr("taichimd.app.observing.finish", kill)
         with pytest.raises(KeyboardInterrupt):
             drive(steps=130, output="cut")
     assert "thermo.png" not in os.listdir("cut")

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from taichimd.app.config import make_settings
-from taichimd.app.job_file import read_toml
 from taichimd.app.members import values_of
 from taichimd.core.errors import SettingsError
 from taichimd.core.names import hint
 from taichimd.forcefields.spec import read_options
+from taichimd.settings.config import make_settings
+from taichimd.settings.job_file import read_toml
 
 pytestmark = pytest.mark.once
 

@@ -13,9 +13,9 @@ from fake_engine import FakeEngine
 
 from taichimd.core.errors import OutputError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
-from taichimd.observables.transport import kappa
-from taichimd.observables.transport.runs import RunSamples
-from taichimd.observables.transport.settings import KappaSettings
+from taichimd.transport import kappa
+from taichimd.transport.runs import RunSamples
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

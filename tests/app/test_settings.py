@@ -9,17 +9,17 @@ import numpy as np
 import pytest
 from pages import text_of
 
-from taichimd.app.config import make_settings
-from taichimd.app.declared import settings_of
-from taichimd.app.settings import SETTINGS, TOPICS, RunSettings
 from taichimd.cli.kappa import kappa
 from taichimd.cli.relax import relax
 from taichimd.cli.run import run
 from taichimd.core.errors import SettingsError
-from taichimd.dynamics.ensembles import ENSEMBLES
-from taichimd.observables.transport.settings import KappaSettings
+from taichimd.ensembles.registry import ENSEMBLES
 from taichimd.relaxation.cell import SHAPES
 from taichimd.relaxation.settings import RelaxSettings
+from taichimd.settings.config import make_settings
+from taichimd.settings.declared import settings_of
+from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

@@ -12,13 +12,13 @@ from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import fake  # noqa: F401  (a fixture)
 from rich.console import Console
 
-from taichimd.app.config import make_settings
 from taichimd.app.driver import run_job
 from taichimd.app.job import prepare_job
 from taichimd.core.errors import CheckpointError, SettingsError, StructureError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.structures import read_structure
 from taichimd.io.thermo import read_thermo
+from taichimd.settings.config import make_settings
 from taichimd.system.velocities import maxwell_boltzmann
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]

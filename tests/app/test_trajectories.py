@@ -13,7 +13,6 @@ from ase.io.trajectory import TrajectoryReader
 from driving import drive, same_bytes, structure  # noqa: F401  (a fixture)
 from fake_engine import FakeEngine, FakeForceField, fake  # noqa: F401  (a fixture)
 
-from taichimd.app.config import make_settings
 from taichimd.app.outputs import ThermoTable, TrajectoryFile
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import OutputError, SettingsError, StructureError
@@ -21,6 +20,7 @@ from taichimd.io.binary_trajectory import BinaryTrajectoryWriter, cut_frames
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.frames import read_frames
 from taichimd.io.thermo import read_thermo
+from taichimd.settings.config import make_settings
 from taichimd.system.velocities import maxwell_boltzmann
 
 pytestmark = [pytest.mark.once, pytest.mark.usefixtures("fake", "structure")]

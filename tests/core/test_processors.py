@@ -20,8 +20,8 @@ import hashlib
 import numpy as np
 from taichimd import testing
 from taichimd import Simulation, load_forcefield, relax
-from taichimd.observables.transport.kappa import sample_runs, supercell
-from taichimd.observables.transport.settings import KappaSettings
+from taichimd.transport.kappa import sample_runs, supercell
+from taichimd.transport.settings import KappaSettings
 
 def tell(*arrays):
     print(hashlib.sha256(b"".join(a.tobytes() for a in arrays)).hexdigest())

@@ -8,18 +8,18 @@ import linecache
 from taichimd.core import runtime
 from taichimd.core.runtime import ti
 from taichimd.core.tracing import _keep, _kept_positions
-from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.ensembles import (
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.registry import (
     Bussi,
     Langevin,
     MartynaTobiasKlein,
     NoseHoover,
     StochasticCellRescaling,
 )
-from taichimd.dynamics.verlet import step_kernels
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.neighbours.search import Search
+from taichimd.program.steps.verlet import step_kernels
 from taichimd.program.variant import Variant
 
 SOURCE = """

@@ -18,9 +18,9 @@ from taichimd.core.errors import (
     StructureError,
     TaichimdError,
 )
-from taichimd.observables.transport.kappa import thermal_conductivity
-from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.engine import Engine
+from taichimd.transport.kappa import thermal_conductivity
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

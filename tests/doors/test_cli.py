@@ -322,7 +322,7 @@ def test_folder_name_that_looks_like_markup(call):
 
 @pytest.mark.parametrize(("text", "number"), [("2fs", 2.0), ("0.5", 0.5), ("0.001ps", 1.0)])
 def test_the_time_step_of_kappa_takes_a_unit(call, monkeypatch, text, number):
-    seen, job = [], types.ModuleType("taichimd.observables.transport.job")
+    seen, job = [], types.ModuleType("taichimd.transport.job")
     job.run_kappa = lambda *of: seen.append(of[2])
     monkeypatch.setitem(sys.modules, job.__name__, job)
     assert call(f"kappa s.extxyz --potential Si.tersoff --temperature 50 --timestep {text}")[0] == 0

@@ -14,8 +14,8 @@ from ase.calculators.singlepoint import SinglePointCalculator
 from matplotlib.figure import Figure
 from scipy.integrate import trapezoid
 
+from taichimd.estimators.series import Mean
 from taichimd.io.analysis_files import read_table
-from taichimd.observables.estimators.series import Mean
 from taichimd.observables.numbers import finding, never_negative, plus_minus
 
 pytestmark = pytest.mark.once

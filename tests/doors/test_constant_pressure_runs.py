@@ -9,12 +9,12 @@ import pytest
 from ase.build import bulk
 
 from taichimd import BerendsenNPT, LennardJones, Simulation
-from taichimd.app.config import make_settings
 from taichimd.core.errors import SettingsError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.units import GPA
 from taichimd.io.checkpoint import check_same_system, read_checkpoint
 from taichimd.io.thermo import CELL_COLUMNS, read_thermo
+from taichimd.settings.config import make_settings
 
 pytestmark = pytest.mark.once
 

@@ -8,13 +8,13 @@ import pytest
 from ase.build import bulk
 
 from taichimd import LennardJones, Simulation, TaichiMD, relax
-from taichimd.app.setting_types import Decomposition
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
-from taichimd.observables.transport.kappa import thermal_conductivity
-from taichimd.observables.transport.settings import KappaSettings
 from taichimd.program.decomposition import DECOMPOSITIONS
+from taichimd.settings.types import Decomposition
 from taichimd.system.lattices import build_lattice
+from taichimd.transport.kappa import thermal_conductivity
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

@@ -12,11 +12,11 @@ import pytest
 from argon_job import RUN, enter_folder
 
 from taichimd import Bussi, LennardJones, Simulation
-from taichimd.app.config import make_settings
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.io.thermo import read_thermo
 from taichimd.program.engine import Engine
+from taichimd.settings.config import make_settings
 from taichimd.system.velocities import drift_share, maxwell_boltzmann
 
 pytestmark = pytest.mark.once

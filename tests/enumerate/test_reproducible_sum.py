@@ -12,12 +12,12 @@ import taichimd.enumerate.gather as gather
 import taichimd.program.device
 from taichimd import testing
 from taichimd.core.runtime import start, ti
-from taichimd.dynamics import verlet
 from taichimd.enumerate.reproducible_sum import COARSE, FINE, added, total_of
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program import compiled, evaluation, forces
 from taichimd.program.engine import Engine
+from taichimd.program.steps import verlet
 
 
 def device_sums(rows):

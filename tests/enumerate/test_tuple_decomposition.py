@@ -9,7 +9,7 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 from taichimd import Vashishta, testing
 from taichimd.core import memory, runtime
 from taichimd.core.errors import CapacityError, SettingsError
-from taichimd.dynamics.ensembles import BerendsenNPT, Bussi, Langevin
+from taichimd.ensembles.registry import BerendsenNPT, Bussi, Langevin
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours.tuple_room import TupleRoom

@@ -8,11 +8,11 @@ from every_forcefield import ARGON, FORCEFIELDS, MIXTURE, PERIODIC, TWO_ANGLES, 
 
 from taichimd import testing
 from taichimd.core.errors import MissingParameterError, SettingsError
-from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.declare import pair_potential, triplet_potential
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.truncate import TRUNCATIONS
+from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 
 

@@ -4,12 +4,12 @@ import shutil
 
 import pytest
 
-from taichimd.app.setting_types import absolute
 from taichimd.core.errors import SettingsError
 from taichimd.forcefields.library import find
 from taichimd.forcefields.load import load_forcefield
 from taichimd.forcefields.reaxff.options import Options
 from taichimd.forcefields.spec import split_spec
+from taichimd.settings.types import absolute
 
 pytestmark = pytest.mark.once
 

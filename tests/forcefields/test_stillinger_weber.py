@@ -9,8 +9,8 @@ from ase.build import bulk
 
 from taichimd import StillingerWeber, TaichiMD
 from taichimd.core.errors import MissingParameterError, ParameterFileError
-from taichimd.forcefields.check import check_forcefield
 from taichimd.forcefields.library import find
+from taichimd.program.check import check_forcefield
 from taichimd.program.engine import Engine
 from taichimd.testing import assert_consistent
 

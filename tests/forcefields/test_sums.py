@@ -14,7 +14,7 @@ from declared import ANGLE_VALUES, MORSE_VALUES, angle, morse
 
 from taichimd import LennardJones, Simulation, TaichiMD, check_forcefield, load_forcefield, testing
 from taichimd.core.errors import MissingParameterError, ParameterFileError, SettingsError, StructureError
-from taichimd.dynamics.ensembles import BAROSTATS, THERMOSTATS
+from taichimd.ensembles.registry import BAROSTATS, THERMOSTATS
 from taichimd.forcefields.base import Contribution, ForceField
 from taichimd.io.checkpoint import read_checkpoint
 from taichimd.neighbours.control import MOST_GROUPS
@@ -318,7 +318,7 @@ def test_all_pairs_do_not_add(call):
 
 PASSES = """
 from taichimd import ManyBody
-from taichimd.forcefields.terms import Pass
+from taichimd.enumerate.terms import Pass
 
 odd = ManyBody("odd", [Pass("triplet sum", lambda r: r)], arrays=(), params={})(cutoff=3.0)
 """

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from ase import units
 
-from taichimd.app.setting_types import InputUnits
 from taichimd.errors import StructureError
 from taichimd.io.lammps_units import ASSUMED, UNITS, units_named, units_of_header
+from taichimd.settings.types import InputUnits
 
 pytestmark = pytest.mark.once
 

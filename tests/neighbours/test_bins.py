@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from listed import assert_complete, scattered
 
-from taichimd.neighbours.box import make_frame, make_grid
+from taichimd.neighbours.grid import make_grid
+from taichimd.system.frame import make_frame
 
 
 @pytest.mark.parametrize("n", [2, 40, 100_000])

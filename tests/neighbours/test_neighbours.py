@@ -14,9 +14,9 @@ from taichimd.core.runtime import backend
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield
 from taichimd.neighbours import rows
-from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.verlet_list import MOST_IMAGES
 from taichimd.program.engine import Engine
+from taichimd.system.frame import make_frame
 
 SKEWED = np.array([[6.0, 0, 0], [5.5, 6.0, 0], [-5.0, 5.8, 5.0]])
 CELLS = {

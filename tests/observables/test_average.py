@@ -5,7 +5,7 @@ import pytest
 from processes import ornstein_uhlenbeck
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.average import average_of, inefficiency_of, production_start, trend_of
+from taichimd.estimators.average import average_of, inefficiency_of, production_start, trend_of
 
 pytestmark = pytest.mark.once
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from processes import ornstein_uhlenbeck
 
-from taichimd.observables.estimators.blocks import block_note, consecutive_mean, pieces_of, with_note
-from taichimd.observables.estimators.series import mean_of
+from taichimd.estimators.blocks import block_note, consecutive_mean, pieces_of, with_note
+from taichimd.estimators.series import mean_of
 
 pytestmark = pytest.mark.once
 

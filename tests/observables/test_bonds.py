@@ -9,7 +9,7 @@ from ase.build import bulk
 from ase.neighborlist import neighbor_list
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.bonds import bond_structure, highest_peak
+from taichimd.estimators.bonds import bond_structure, highest_peak
 from taichimd.system.lattices import build_lattice
 
 pytestmark = pytest.mark.once

@@ -7,9 +7,9 @@ import pytest
 from processes import covers, ornstein_uhlenbeck, trapezoid_of_exponential, z_scores
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.green_kubo import integrate, products, read_off, trapezoid_weights
-from taichimd.observables.estimators.series import autocorrelation, running_integral
-from taichimd.observables.estimators.transport import (
+from taichimd.estimators.green_kubo import integrate, products, read_off, trapezoid_weights
+from taichimd.estimators.series import autocorrelation, running_integral
+from taichimd.estimators.transport import (
     green_kubo_conductivity,
     green_kubo_viscosity,
     hnemd_conductivity,

@@ -14,24 +14,24 @@ from ase.constraints import FixAtoms, FixCartesian
 from taichimd.core.errors import OutputError, SettingsError, StructureError
 from taichimd.core.seeds import derived_seed
 from taichimd.core.units import FS, KB
-from taichimd.dynamics.ensembles import Langevin, NoseHoover
+from taichimd.ensembles.registry import Langevin, NoseHoover
+from taichimd.estimators.green_kubo import growing, read_off
+from taichimd.estimators.series import Mean
+from taichimd.estimators.transport import green_kubo_conductivity
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.analysis_files import read_table
-from taichimd.observables.estimators.green_kubo import growing, read_off
-from taichimd.observables.estimators.series import Mean
-from taichimd.observables.estimators.transport import green_kubo_conductivity
-from taichimd.observables.transport import files, kappa, sampling
-from taichimd.observables.transport.job import _notes
-from taichimd.observables.transport.kappa import (
+from taichimd.program.engine import Engine
+from taichimd.program.heat import heat_current
+from taichimd.transport import files, kappa, sampling
+from taichimd.transport.job import _notes
+from taichimd.transport.kappa import (
     Kappa,
     conductivity,
     sample_runs,
     supercell,
     thermal_conductivity,
 )
-from taichimd.observables.transport.settings import KappaSettings
-from taichimd.program.engine import Engine
-from taichimd.program.heat import heat_current
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

@@ -10,9 +10,9 @@ from ase.build import bulk
 from processes import ornstein_uhlenbeck
 
 from taichimd.core.seeds import derived_seed
-from taichimd.observables.transport import files, kappa
-from taichimd.observables.transport.kappa import conductivity, thermal_conductivity
-from taichimd.observables.transport.settings import KappaSettings
+from taichimd.transport import files, kappa
+from taichimd.transport.kappa import conductivity, thermal_conductivity
+from taichimd.transport.settings import KappaSettings
 
 pytestmark = pytest.mark.once
 

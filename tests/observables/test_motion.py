@@ -6,7 +6,7 @@ from processes import covers, ornstein_uhlenbeck, z_scores
 from scipy.integrate import trapezoid
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.motion import (
+from taichimd.estimators.motion import (
     LINE_WIDTH,
     density_of_states,
     diffusion_from_msd,
@@ -40,7 +40,7 @@ def test_displacement_is_the_plain_mean_far_from_the_origin_too():
 def test_pieces_of_the_atoms_change_nothing(monkeypatch):
     x = walk(np.random.default_rng(0), 60, 7)
     whole = displacements(x, 30)
-    monkeypatch.setattr("taichimd.observables.estimators.motion._CHUNK", 1)
+    monkeypatch.setattr("taichimd.estimators.motion._CHUNK", 1)
     np.testing.assert_allclose(displacements(x, 30), whole, rtol=1e-12)
 
 

@@ -12,13 +12,13 @@ from ase import Atoms
 from ase.build import bulk
 
 from taichimd import BerendsenNPT, Langevin, LennardJones, Simulation
+from taichimd.app.live import Observations
 from taichimd.app.simulation import Sampler
 from taichimd.core.errors import AnalysisError, SettingsError
 from taichimd.core.units import FS, KB
+from taichimd.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
-from taichimd.observables.estimators.transport import green_kubo_conductivity, green_kubo_viscosity
-from taichimd.observables.live import Observations
 from taichimd.observables.observable import Result, RunObservable
 from taichimd.observables.plan import Plan, make_plan, parse_kinds
 from taichimd.observables.registry import OF_RUNS

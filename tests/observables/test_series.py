@@ -6,7 +6,7 @@ from processes import ornstein_uhlenbeck
 from scipy.integrate import trapezoid
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.series import (
+from taichimd.estimators.series import (
     autocorrelation,
     block_means,
     mean_of,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from processes import ornstein_uhlenbeck
 
-from taichimd.observables.estimators.slope import slope_of
+from taichimd.estimators.slope import slope_of
 
 pytestmark = pytest.mark.once
 

@@ -12,11 +12,11 @@ from ase import Atoms
 from ase.build import molecule
 
 from taichimd import BondFile, Engine, LennardJones, ReaxFF, Simulation
+from taichimd.app.live import Observations
 from taichimd.core.errors import PropertyError
+from taichimd.estimators.molecules import count_formulas, molecules
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
-from taichimd.observables.estimators.molecules import count_formulas, molecules
-from taichimd.observables.live import Observations
 from taichimd.observables.plan import Plan, make_plan
 
 pytestmark = pytest.mark.once

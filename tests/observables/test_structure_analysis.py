@@ -7,7 +7,7 @@ from ase.neighborlist import neighbor_list
 from processes import covers
 
 from taichimd.core.errors import AnalysisError
-from taichimd.observables.estimators.structure import coordination_number, count_angles, radial_distribution
+from taichimd.estimators.structure import coordination_number, count_angles, radial_distribution
 
 
 def angles(*bonds, bins=180, **options):

@@ -41,7 +41,7 @@ def test_citation_file_has_the_version_and_the_fields_that_its_format_demands():
 
 
 def test_citing_page_names_every_ensemble_and_papers_that_the_sources_name():
-    from taichimd.dynamics.ensembles import BAROSTATS, THERMOSTATS
+    from taichimd.ensembles.registry import BAROSTATS, THERMOSTATS
 
     page = text_of("docs/citing.md")
     assert all(f"`{name}`" in page for name in (*THERMOSTATS, *BAROSTATS))

@@ -11,7 +11,7 @@ from fake_engine import fake  # noqa: F401  (a fixture)
 from oracle import require_lammps
 from pages import NO_CODE, PAGES, ROOT, blocks, run_blocks, text_of
 
-from taichimd.app.settings import SETTINGS
+from taichimd.settings.run import SETTINGS
 
 pytestmark = pytest.mark.once
 
@@ -107,7 +107,7 @@ def test_tables_of_the_ensembles_have_the_same_defaults():
 
 
 def test_ensembles_have_a_page_each_with_their_paper():
-    from taichimd.dynamics.ensembles import ENSEMBLES
+    from taichimd.ensembles.registry import ENSEMBLES
 
     index = text_of("docs/ensembles/index.md")
     assert len(ENSEMBLES) >= 8

@@ -11,10 +11,10 @@ import pytest
 from ase.build import bulk
 from fake_engine import fake  # noqa: F401  (a fixture)
 
-from taichimd.app.settings import SETTINGS
 from taichimd.cli.app import main
 from taichimd.io.checkpoint import Checkpoint
 from taichimd.io.thermo import COLUMNS
+from taichimd.settings.run import SETTINGS
 
 pytestmark = pytest.mark.once
 

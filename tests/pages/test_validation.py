@@ -13,7 +13,7 @@ from ase.neighborlist import neighbor_list
 from taichimd import Simulation
 from taichimd.core.units import GPA, PS
 from taichimd.enumerate.reproducible_sum import RANGE
-from taichimd.observables.estimators.transport import hnemd_conductivity
+from taichimd.estimators.transport import hnemd_conductivity
 from taichimd.system.lattices import build_lattice
 from validation import common, gpu_suite
 from validation.bits import cross_backend, random_runs

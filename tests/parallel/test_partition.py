@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from taichimd.neighbours.box import make_frame
 from taichimd.parallel.partition import Slabs
+from taichimd.system.frame import make_frame
 
 pytestmark = pytest.mark.once
 

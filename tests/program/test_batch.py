@@ -15,7 +15,7 @@ from taichimd.core.errors import (
     SettingsError,
     StructureError,
 )
-from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, NoseHoover
+from taichimd.ensembles.registry import NVE, BerendsenNPT, Bussi, Langevin, NoseHoover
 from taichimd.program.totals import momentum_flows
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")

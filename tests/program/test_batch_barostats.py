@@ -10,7 +10,7 @@ from bits import elsewhere, here, needs_other_runtime
 
 from taichimd import Batch, Engine, LennardJones, load_forcefield, testing
 from taichimd.core.errors import BlowUpError, CapacityError, SettingsError
-from taichimd.dynamics.ensembles import BAROSTATS
+from taichimd.ensembles.registry import BAROSTATS
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
 PRESSURES = (0.0, 0.4, -0.05)

@@ -7,8 +7,8 @@ from ase.build import bulk
 
 from taichimd import testing
 from taichimd.core import runtime
-from taichimd.dynamics.coupling import Coupling
-from taichimd.dynamics.ensembles import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.registry import NVE, BerendsenNPT, Bussi, Langevin, MartynaTobiasKlein
 from taichimd.enumerate.group import Group
 from taichimd.forcefields.lennard_jones import LennardJones
 from taichimd.forcefields.load import load_forcefield

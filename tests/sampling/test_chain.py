@@ -9,8 +9,8 @@ from bits import elsewhere, here
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
 from taichimd.core.errors import SettingsError, StructureError
+from taichimd.estimators.series import block_means, mean_of
 from taichimd.forcefields.triple_energies import EnergyTiles
-from taichimd.observables.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
 from taichimd.sampling.conditions import outside
 from taichimd.sampling.sweep import Sweep

@@ -7,7 +7,7 @@ from ase.build import bulk
 
 from taichimd import LennardJones
 from taichimd.core import units
-from taichimd.observables.estimators.series import block_means, mean_of
+from taichimd.estimators.series import block_means, mean_of
 from taichimd.sampling.chain import MonteCarlo, Rate
 from taichimd.sampling.tempering import Chains, exchange, exponent
 

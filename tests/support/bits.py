@@ -116,7 +116,7 @@ def melt():
 
 def thermostats():
     """108 argon atoms with each thermostat, through a ramp."""
-    from taichimd.dynamics.ensembles import THERMOSTATS
+    from taichimd.ensembles.registry import THERMOSTATS
 
     found = []
     for kind in THERMOSTATS.values():
@@ -154,7 +154,7 @@ def bulk_silicon():
 
 def barostat(name):
     """108 argon atoms with a barostat, through a ramp of the pressure, in a cell of any shape."""
-    from taichimd.dynamics.ensembles import BAROSTATS
+    from taichimd.ensembles.registry import BAROSTATS
 
     atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.5).repeat(3), 300.0, 1)
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
@@ -269,7 +269,7 @@ def triangles():
 
 def batch_npt():
     """Argon in two cells of other shapes, each with a barostat; lists are built between."""
-    from taichimd.dynamics.ensembles import StochasticCellRescaling
+    from taichimd.ensembles.registry import StochasticCellRescaling
     from taichimd.program.batch import Batch
 
     forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")

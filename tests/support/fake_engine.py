@@ -16,7 +16,7 @@ import taichimd
 import taichimd.program.energy_terms  # with the real runtime, before it is replaced
 from taichimd.core.errors import BackendError, BlowUpError, SettingsError
 from taichimd.core.units import GPA, KB
-from taichimd.dynamics.ensembles import NVE
+from taichimd.ensembles.registry import NVE
 from taichimd.program.results import Evaluation, Thermo
 from taichimd.program.totals import stress_of
 from taichimd.system.checks import check_atoms, check_positions, check_shape, check_vectors

@@ -47,7 +47,7 @@ def as_on_a_gpu():
 
     memory._free_cuda = memory._free_host
     rows.CHUNK, rows.LOG_CHUNK, rows.WARP = 1, 0, 1
-    from taichimd.dynamics.thermostats import ledger
+    from taichimd.ensembles.thermostats import ledger
     from taichimd.enumerate import threads_per_atom
     from taichimd.neighbours import inner_search, scan, search, staged_writes
 

@@ -4,9 +4,9 @@ import numpy as np
 
 from taichimd.core.runtime import start, ti
 from taichimd.neighbours import rows
-from taichimd.neighbours.box import make_frame
 from taichimd.neighbours.control import control_size
 from taichimd.neighbours.verlet_list import LARGEST_ERROR, VerletList
+from taichimd.system.frame import make_frame
 from taichimd.system.state import State
 
 ALL_PBC = [np.array(np.unravel_index(k, (2, 2, 2)), bool) for k in range(8)]

@@ -87,7 +87,7 @@ def silicon(cells: Any, seed: int, temperature: float) -> Atoms:
 
 def ensemble_of(name: str, number: int) -> Any:
     """The bath of a system, other than those of the others."""
-    from taichimd.dynamics.ensembles import ENSEMBLES as KINDS
+    from taichimd.ensembles.registry import ENSEMBLES as KINDS
 
     kind = KINDS[name]
     if name == "nve":

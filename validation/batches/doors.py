@@ -101,9 +101,9 @@ def of_relax(n: int, **options: Any) -> dict[str, Any]:
 def of_kappa(n: int) -> dict[str, Any]:
     """Samples of the heat current."""
     from taichimd import load_forcefield
-    from taichimd.observables.transport.kappa import supercell
-    from taichimd.observables.transport.sampling import sample_runs
-    from taichimd.observables.transport.settings import KappaSettings
+    from taichimd.transport.kappa import supercell
+    from taichimd.transport.sampling import sample_runs
+    from taichimd.transport.settings import KappaSettings
 
     settings = KappaSettings(temperature=600.0, equilibrate="1ps", time="4ps", supercell=(1, 1, 1))
     system, potential = supercell(displaced(0), settings), load_forcefield("Si.sw")

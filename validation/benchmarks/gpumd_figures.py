@@ -132,7 +132,7 @@ def measure(options: argparse.Namespace) -> None:
 
 def make_ensemble(name: str) -> Any:
     """An ensemble by its name, at 300 K and no pressure; bulk modulus of silicon."""
-    from taichimd.dynamics.ensembles import BAROSTATS, NVE, THERMOSTATS
+    from taichimd.ensembles.registry import BAROSTATS, NVE, THERMOSTATS
 
     if name == "nve":
         return NVE()

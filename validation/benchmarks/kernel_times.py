@@ -4,8 +4,8 @@
 
 The runtime's profiler sees kernels only outside CUDA graphs, so steps do not loop on the device here, and a
 call holds one step: the loops' own times are those of a run, the total is not. Positions cannot swap between
-two arrays then (`dynamics.verlet`): a last loop, "drift", is in a run part of the one before it. `us` is the
-mean over the launches that had something to do (of those of lists: when the near list was cut), `us/step`
+two arrays then (`program.steps.verlet`): a last loop, "drift", is in a run part of the one before it. `us` is
+the mean over the launches that had something to do (of those of lists: when the near list was cut), `us/step`
 what a step pays for them. `build`: the Verlet list, all of its loops.
 """
 

@@ -1,8 +1,8 @@
 """What each parallel loop of a step does: names instead of the numbers that the runtimes' profilers give.
 
-A profiler knows the loops of a kernel by their order in the source (`dynamics/verlet.py`, without loops on
-the device). `names` says which there are for an engine in NVE, one step a pass; `number` takes the order from
-a profiler's name.
+A profiler knows the loops of a kernel by their order in the source (`program/steps/verlet.py`, without loops
+on the device). `names` says which there are for an engine in NVE, one step a pass; `number` takes the
+order from a profiler's name.
 """
 
 import re

@@ -30,8 +30,8 @@ def main() -> None:
     options = parser.parse_args()
 
     from taichimd import load_forcefield
-    from taichimd.observables.transport.kappa import sample_runs, supercell
-    from taichimd.observables.transport.settings import KappaSettings
+    from taichimd.transport.kappa import sample_runs, supercell
+    from taichimd.transport.settings import KappaSettings
 
     material = MATERIALS[options.material]
     with np.load(options.run, allow_pickle=False) as saved:

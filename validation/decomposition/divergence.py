@@ -184,7 +184,7 @@ def late_mean(run: dict[str, Any], name: str) -> float:
 
 def radial(run: dict[str, Any], a: int, b: int) -> Any:
     """g(r) of two kinds after APART, (BINS,)."""
-    from taichimd.observables.estimators.structure import radial_distribution
+    from taichimd.estimators.structure import radial_distribution
 
     numbers = run["numbers"][a], run["numbers"][b]
     return radial_distribution(run["counts"][a, b], run["frames"], R_MAX, *numbers, run["volume"]).g.value

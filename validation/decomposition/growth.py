@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.observables.estimators.series import mean_of
+from taichimd.estimators.series import mean_of
 
 LOW, HIGH = 1e-12, 1e-2
 """angstrom: above what rounding adds in each step, below the size of a cage."""

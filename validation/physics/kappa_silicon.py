@@ -148,9 +148,9 @@ def main() -> None:
     options = with_usual(parser.parse_args())
     begin = time.monotonic()
 
-    from taichimd.observables.estimators.green_kubo import growing
-    from taichimd.observables.transport.kappa import thermal_conductivity
-    from taichimd.observables.transport.settings import KappaSettings
+    from taichimd.estimators.green_kubo import growing
+    from taichimd.transport.kappa import thermal_conductivity
+    from taichimd.transport.settings import KappaSettings
 
     material = MATERIALS[options.material]
     cells = options.cells or material.cells

@@ -40,10 +40,10 @@ def main() -> None:
     options = parser.parse_args()
 
     from taichimd import LennardJones, Simulation
+    from taichimd.app.live import Observations
     from taichimd.core.units import KB
-    from taichimd.dynamics.ensembles import Bussi
+    from taichimd.ensembles.registry import Bussi
     from taichimd.io.analysis_files import read_table
-    from taichimd.observables.live import Observations
     from taichimd.observables.plan import make_plan
 
     mass = 39.948

@@ -185,8 +185,8 @@ def compare(symbols: list[str], frames: Any, cell: Any) -> dict[str, Any]:
         frames: (samples, n, 3) angstrom.
         cell: (3, 3) angstrom.
     """
+    from taichimd.estimators.bonds import bond_structure, highest_peak
     from taichimd.io.frames import Frames
-    from taichimd.observables.estimators.bonds import bond_structure, highest_peak
     from taichimd.observables.rdf import pair_distributions
 
     n, cells = len(symbols), np.repeat([cell], len(frames), axis=0)

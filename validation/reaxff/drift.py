@@ -58,7 +58,7 @@ def start_of_runs(backend: str = "cpu") -> Atoms:
     from reaxff_samples import water
 
     from taichimd import testing
-    from taichimd.dynamics.thermostats.bussi import Bussi
+    from taichimd.ensembles.thermostats.bussi import Bussi
     from taichimd.forcefields.reaxff.forcefield import ReaxFF
     from taichimd.program.engine import Engine
 

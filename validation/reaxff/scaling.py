@@ -93,7 +93,7 @@ def line_of(row: dict[str, Any]) -> str:
 def measure(family: str, pairs: str, options: argparse.Namespace) -> None:
     """All sizes of a family, a line of JSON for each."""
     from taichimd.core import runtime
-    from taichimd.dynamics.thermostats.bussi import Bussi
+    from taichimd.ensembles.thermostats.bussi import Bussi
     from taichimd.units import FS
 
     runtime.start(options.backend)

@@ -82,7 +82,7 @@ def main() -> None:
 
 def run(name: str, options: argparse.Namespace) -> Any:
     """What is known of a run, after each snapshot."""
-    from taichimd.dynamics.thermostats.bussi import Bussi
+    from taichimd.ensembles.thermostats.bussi import Bussi
     from taichimd.units import FS
 
     system, settings, constants, steps = CASES[name]

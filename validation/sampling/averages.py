@@ -46,8 +46,8 @@ def argon(triples: bool) -> tuple[Any, Any]:
 
 def mean_of(values: Any) -> dict[str, float]:
     """Mean and error by blocks."""
-    from taichimd.observables.estimators.series import block_means
-    from taichimd.observables.estimators.series import mean_of as over
+    from taichimd.estimators.series import block_means
+    from taichimd.estimators.series import mean_of as over
 
     found = over(block_means(np.array(values), BLOCKS))
     return {"mean": found.value, "error": found.error}

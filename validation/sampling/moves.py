@@ -60,7 +60,7 @@ def chain_of(case: tuple[Any, Any, float], kind: str, seed: int = 1) -> Any:
 
 def measure(case: tuple[Any, Any, float], seconds: float) -> dict[str, Any]:
     """Independent samples a second of both kinds, from one configuration in equilibrium."""
-    from taichimd.observables.estimators.average import inefficiency_of
+    from taichimd.estimators.average import inefficiency_of
     from taichimd.sampling.best_moves import best_moves
 
     atoms, forcefield, temperature = case
@@ -98,7 +98,7 @@ def measure(case: tuple[Any, Any, float], seconds: float) -> dict[str, Any]:
 
 def long_run(sweeps: int) -> dict[str, Any]:
     """The mean energy of the page's example, with its error."""
-    from taichimd.observables.estimators.average import average_of, production_start
+    from taichimd.estimators.average import average_of, production_start
 
     chain, energies = chain_of(page(), "single"), []
     for _ in range(sweeps):

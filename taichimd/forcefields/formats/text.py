@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ase.data import atomic_numbers
 
+from taichimd.core.elements import is_symbol
 from taichimd.core.errors import ParameterFileError
 
 # Plain digits: `\d` would take those of all scripts, such as an Arabic three.
@@ -123,11 +124,6 @@ def parse_number(word: Word, field: str, path: Path, note: str = "") -> float:
     if not word.text.isascii():
         note = f" in plain digits, such as 3.0 or 1.5e-7{note}"
     raise ParameterFileError(f"{where}, expected a number{note}")
-
-
-def is_symbol(label: str) -> bool:
-    """Whether a label is a chemical symbol: LAMMPS's Mo1 is none, and neither is ASE's placeholder X."""
-    return atomic_numbers.get(label, 0) > 0
 
 
 def check_element(word: Word, field: str, path: Path) -> None:

@@ -19,8 +19,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from taichimd.core.elements import is_symbol
 from taichimd.forcefields.formats.header import Header, parse_title
-from taichimd.forcefields.formats.text import is_number, is_symbol, read_lines, shorten
+from taichimd.forcefields.formats.text import is_number, read_lines, shorten
 from taichimd.forcefields.reaxff.columns import (
     ANGLE,
     ATOM,

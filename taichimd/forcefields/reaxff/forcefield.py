@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from taichimd.enumerate.terms import Terms
 from taichimd.forcefields import library
 from taichimd.forcefields.base import ForceField
 from taichimd.forcefields.bound import Bound
@@ -29,7 +30,6 @@ from taichimd.forcefields.reaxff.tables import bond_reaches
 from taichimd.forcefields.reaxff.torsions import torsions_function
 from taichimd.forcefields.table import Table
 from taichimd.forcefields.term import QUEUED, Term, source_of
-from taichimd.forcefields.terms import Terms
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from math import exp, log
 
 from ase.data import atomic_masses, atomic_numbers
 
+from taichimd.core.elements import is_symbol
 from taichimd.core.scalars import digits
-from taichimd.forcefields.formats.text import is_symbol
 from taichimd.forcefields.reaxff.columns import GENERAL
 from taichimd.forcefields.reaxff.ffield import Entry, FField
 from taichimd.forcefields.reaxff.rules import acts, by_pair, form_name, has_wall, part_radii, types_of

@@ -21,7 +21,7 @@ from taichimd.core.arguments import Array, Bundle, Number, kernel, types_of
 from taichimd.core.errors import AnalysisError
 from taichimd.core.runtime import PRECISIONS, backend, literals, ti
 from taichimd.core.saved import MISSING, saved_array
-from taichimd.observables.estimators.structure import check_reach
+from taichimd.estimators.structure import check_reach
 from taichimd.system.state import Atoms
 
 COPIES = 64
@@ -202,7 +202,7 @@ class RadialHistogram:
     def counts(self) -> NDArray[np.int64]:
         """(n_kinds, n_kinds, bins): how often an atom b, or an image, was that far from an atom a.
 
-        Symmetric; for a = b each pair counts twice, as `taichimd.observables.estimators.structure` wants it.
+        Symmetric; for a = b each pair counts twice, as `taichimd.estimators.structure` wants it.
         """
         upper = self._histogram.counts.to_numpy().reshape(self._shape).sum(axis=0)
         return np.asarray(self._before + upper + upper.transpose(1, 0, 2))

@@ -1,0 +1,124 @@
+"""What `taichimd run` observes, from settings to files; a restart that completes a run goes on with it."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ase import Atoms
+
+from taichimd.app.simulation import Simulation
+from taichimd.core.errors import SettingsError
+from taichimd.io.checkpoint import Checkpoint
+from taichimd.observables.plan import Plan, check_forcefield, check_system, make_plan, parse_kinds, saved_plan
+from taichimd.settings.run import SETTINGS, RunSettings
+from taichimd.settings.types import DRAW, parse_time
+from taichimd.system.constraints import fixed_atoms
+
+if TYPE_CHECKING:
+    from taichimd.app.live import Observations
+
+
+def plan_of(settings: RunSettings, first_step: int, steps: int) -> Plan | None:
+    """The plan that settings ask for, or None.
+
+    Raises:
+        SettingsError: an unknown observable, a window longer than the run, a setting without `observe`.
+    """
+    observe = settings.observe
+    if observe.quantities is None:
+        for key, value in observe.record().items():
+            if value != SETTINGS[key].default:
+                raise SettingsError(
+                    f'{key} = {value}: nothing is observed; expected with it observe, such as "rdf,msd"'
+                )
+        return None
+    window = None if observe.window is None else parse_time(observe.window)
+    kinds, timestep = parse_kinds(observe.quantities), settings.run.timestep
+    return make_plan(
+        kinds,
+        first_step,
+        steps,
+        timestep,
+        observe.every,
+        window,
+        observe.r_max,
+        bond_order=observe.bond_order,
+    )
+
+
+def plan_of_restart(
+    settings: RunSettings, checkpoint: Checkpoint, steps: int, equilibrate: int = 0
+) -> tuple[Plan | None, list[str]]:
+    """The plan of a restart: the one that was begun, if this run completes it, else a new one; and notes.
+
+    Args:
+        settings: of the run.
+        checkpoint: where it goes on.
+        steps: of this run.
+        equilibrate: steps of this run before the first sample, which its user gave.
+    """
+    saved = saved_plan(checkpoint.observed)
+    same = (
+        checkpoint.settings.get("ensemble") == settings.ensemble.name and settings.system.velocities != DRAW
+    )
+    if saved is not None and settings.observe.quantities is not None and same and not equilibrate:
+        whole = checkpoint.step + steps - saved.first_step
+        if plan_of(settings, saved.first_step, whole) == saved:
+            return saved, []
+    last, begin = checkpoint.step + steps, checkpoint.step + equilibrate
+    if saved is not None and same and settings.run.equilibrate and saved.first_step < last:
+        # A run that was stopped while it equilibrated has that yet to do.
+        begin = max(begin, saved.first_step)
+    plan = plan_of(settings, begin, last - begin)
+    if saved is None or plan is None:
+        return plan, []
+    return plan, [f"observations start anew at step {begin:,}: another length or other settings"]
+
+
+def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
+    """Raise a TaichimdError if structure or force field do not allow what is to be observed."""
+    if plan is not None:
+        check_forcefield(plan, forcefield)
+        symbols, cell = atoms.get_chemical_symbols(), atoms.cell.array
+        check_system(plan, symbols, atoms.get_masses(), cell, atoms.pbc, fixed_atoms(atoms))
+
+
+def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
+    """Names of the files that a run will write."""
+    return (
+        () if plan is None else tuple(file for kind in plan.observables for file in kind.files(plot_format))
+    )
+
+
+def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":
+    """Samplers of a run, with what a checkpoint of the same plan has.
+
+    Raises:
+        SettingsError, AnalysisError: as `Observations`.
+    """
+    if plan is None:
+        return None
+    from taichimd.app.live import Observations
+
+    observations = Observations(simulation.engine, plan)
+    if checkpoint is not None and saved_plan(checkpoint.observed) == plan:
+        observations.load(checkpoint.observed)
+    return observations
+
+
+def finish(
+    observations: "Observations | None", folder: Path, title: str, plot_format: str = "png"
+) -> tuple[list[tuple[str, str]], dict[str, Any]]:
+    """Write the results if the run is complete: rows for the summary, and the entry of run.json."""
+    if observations is None:
+        return [], {}
+    plan = observations.plan
+    entry: dict[str, Any] = {"plan": plan.to_json(), "samples_taken": observations.taken}
+    if not observations.complete:
+        rows = [
+            ("observed", f"{observations.taken} of {plan.samples} samples; tables when the run is complete")
+        ]
+    else:
+        rows = observations.write(folder, title, plot_format)
+        rows += [("note", note) for note in observations.notes]
+        entry |= {"results": rows, "values": observations.values, "observables": observations.summaries}
+    return rows, {"observed": {**entry, "notes": observations.notes}}

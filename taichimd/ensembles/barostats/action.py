@@ -1,0 +1,70 @@
+"""An action of a barostat on the device, for the places that `verlet` has for it: what all barostats do."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.runtime import in_double, ti
+from taichimd.ensembles.barostats.layout import P_END, P_START, VELOCITY_SCALE
+from taichimd.ensembles.barostats.tensors import tensor_functions
+from taichimd.ensembles.matrices import read3, write3
+from taichimd.ensembles.thermostats.ledger import along_ramp, target
+from taichimd.ensembles.thermostats.system import close_kernel, guarded
+from taichimd.system.cell import taken_cells
+
+
+def barostat_functions(kind: Any, coupling: Any, real: Any, by_slot: bool) -> Any:
+    """Device functions of one barostat, with the names that those of thermostats have, and some more.
+
+    Args:
+        kind: the class of the barostat.
+        coupling: see there.
+        real: ti.f64 or ti.f32, of the atoms; cells are float64.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+    """
+    period = coupling.period
+    tensors = tensor_functions(coupling.control, coupling.axes, by_slot, coupling.batch)
+    parts, collect, tensor = tensors.parts, tensors.collect, tensors.tensor
+
+    @ti.func
+    def due(step):
+        """Whether the barostat acts at the end of a step, and moves the cell in the drift after it."""
+        return ti.cast(step % period == 0, ti.i32)
+
+    @ti.func
+    def until_due(step):
+        """Steps from this one on before one that ends with sums: of an action, or behind one."""
+        left = -step % period
+        if ti.static(coupling.settles):
+            left = ti.min(left, (1 - step) % period)
+        return ti.cast(left, ti.i32)
+
+    action = kind.action_function(guarded(kind.factor_function()), tensors, due if coupling.settles else None)
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), own, cells: ti.template()):
+        """A, B and C of cell `own` from the totals. Serial."""
+        if ti.static(parts == 1 and not coupling.batch):
+            for k in ti.static(range(2)):
+                collect(k, ledger)
+        time = ti.cast(dt, ti.f64) * ti.static(float(period))
+        kt = target(interval + 1, bath)
+        twice, virial = tensor(0, ledger), tensor(parts, ledger)
+        volume = ti.abs(cells.vectors[own].determinant())
+        wanted = ti.Matrix.zero(ti.f64, 3, 3)
+        for a in ti.static(range(3)):
+            wanted[a, a] = along_ramp(interval + 1, P_START + a, P_END + a, bath)
+        scale, stretch, drift = action(twice, virial, volume, wanted, kt, time, interval, ledger, bath)
+        write3(bath, VELOCITY_SCALE, scale)
+        cells.stretch[own] = stretch - ti.Matrix.identity(ti.f64, 3)
+        cells.drift[own] = drift
+
+    @ti.func
+    def rescaled(i, v, bath: ti.template()):
+        return ti.cast(read3(bath, VELOCITY_SCALE), real).transpose() @ v
+
+    functions = SimpleNamespace(
+        **vars(tensors), due=due, until_due=until_due, rescale=rescale, rescaled=rescaled
+    )
+    taken = taken_cells(False, "vectors", "stretch", "drift")
+    functions.close_step = close_kernel(functions, real, taken, 2 * parts if parts > 1 else 0)
+    return functions

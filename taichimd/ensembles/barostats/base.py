@@ -1,0 +1,209 @@
+"""What every barostat declares, and the parameters that all have, in the user's units."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import digits, is_number, is_whole
+from taichimd.ensembles.barostats import layout as baro
+from taichimd.ensembles.thermostats.base import Thermostat
+from taichimd.ensembles.thermostats.bussi import Bussi
+from taichimd.ensembles.thermostats.layout import RECEIVED
+from taichimd.system.frame import make_frame
+
+CONTROLS = ("isotropic", "orthorhombic", "triclinic")
+CURE_OF_CELLS = (
+    "use a longer pressure_coupling_time, a bulk_modulus nearer to that of the material or a pressure that "
+    "it bears, or relax the structure first"
+)
+
+
+@dataclass(frozen=True)
+class Barostat(Thermostat):
+    """Constant pressure and temperature. Not used itself, only its subclasses.
+
+    Args:
+        pressure: GPa; one number, or three for x, y and z. With a ramp, at its first step.
+        final_pressure: GPa at the end of the ramp, likewise; None holds `pressure`.
+        pressure_coupling_time: fs, how long the cell takes to follow the pressure.
+        bulk_modulus: GPa, of the material; an estimate within a factor of a few will do, it only turns the
+            coupling time into a rate. npt-mtk does not use it.
+        control: what may change: "isotropic" (the controlled axes alike), "orthorhombic" (each of its own),
+            "triclinic" (lengths and angles; the cell does not rotate).
+        axes: Cartesian axes that are controlled, such as "xy"; for "triclinic" all three.
+        period: steps from one action of barostat and thermostat to the next; the others cost what they cost
+            without, but for the one behind an action of npt-scr. npt-mtk, whose cell has inertia, acts each step.
+
+    Raises:
+        SettingsError: a value that makes no sense.
+    """
+
+    takes_drive: ClassVar[bool] = False
+    moves_cell: ClassVar[bool] = True
+    uses_bulk_modulus: ClassVar[bool] = True
+    has_inertia: ClassVar[bool] = False
+    thermostat: ClassVar[type[Thermostat]] = Bussi
+    pressure: float | tuple[float, float, float] = 0.0
+    final_pressure: float | tuple[float, float, float] | None = None
+    pressure_coupling_time: float = 1000.0
+    bulk_modulus: float = 50.0
+    control: str = "isotropic"
+    axes: str = "xyz"
+    period: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for key, unit in (("pressure_coupling_time", "fs"), ("bulk_modulus", "GPa")):
+            value = getattr(self, key)
+            if not (is_number(value) and value > 0):
+                raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
+        for key in ("pressure", "final_pressure"):
+            value = getattr(self, key)
+            if value is not None and not _is_pressure(value):
+                raise SettingsError(f"{key} = {value!r}: expected one number or three (GPa)")
+        if self.final_pressure is not None and self.ramp is None:
+            raise SettingsError(
+                f"final_pressure = {self.final_pressure} needs the ramp's first and last step: "
+                "give ramp = (first, last)"
+            )
+        if not (is_whole(self.period) and self.period > 0):
+            raise SettingsError(f"period = {self.period!r}: expected a whole number above 0 (steps)")
+        if self.control not in CONTROLS:
+            raise SettingsError(f"control = {self.control!r}: expected one of {', '.join(CONTROLS)}")
+        axes = f"axes (--cell-axes) = {self.axes!r}"
+        if not _are_axes(self.axes):
+            raise SettingsError(f'{axes}: expected some of x, y and z, such as "xy"')
+        if self.control == "triclinic" and len(self.axes) != 3:
+            raise SettingsError(f'{axes}: control "triclinic" is of all three axes')
+        for key in ("pressure", "final_pressure"):
+            value = getattr(self, key)
+            if not isinstance(value, tuple | list):
+                continue
+            for axis, of_axis in zip("xyz", value, strict=True):
+                if axis not in self.axes and of_axis != 0:
+                    raise SettingsError(
+                        f"{key} = {value}: {axes} leave {axis} as it is; expected 0 for {axis}, or more axes"
+                    )
+            if self.control == "isotropic" and len({value["xyz".index(axis)] for axis in self.axes}) > 1:
+                raise SettingsError(
+                    f'{key} = {value}: control "isotropic" changes {self.axes} alike, and so holds one pressure; '
+                    'give one number, or choose "orthorhombic" (--cell-control)'
+                )
+
+    @property
+    def most_pressure(self) -> float:
+        """The largest of the wanted pressures, GPa, without their signs."""
+        ends = (p for p in (self.pressure, self.final_pressure) if p is not None)
+        return max(float(np.abs(three(p)).max()) for p in ends)
+
+    @property
+    def acts_every(self) -> int:
+        """Steps from one action to the next."""
+        return 1 if self.has_inertia else self.period
+
+    @property
+    def identity(self) -> list[object]:
+        """Steps of action, and what of the cell may move: a deformation may be yet to come. With inertia its mass."""
+        whole = [self.name, self.control, "".join(sorted(self.axes)), self.acts_every]
+        return [*whole, self.temperature, self.pressure_coupling_time] if self.has_inertia else whole
+
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """As for every thermostat; and velocities are left as they are."""
+        super().fill(values, ledger)
+        first = three(self.pressure)
+        last = first if self.final_pressure is None else three(self.final_pressure)
+        values[baro.P_START : baro.P_START + 3] = first * units.GPA
+        values[baro.P_END : baro.P_END + 3] = last * units.GPA
+        values[baro.CELL_TIME] = tau = self.pressure_coupling_time * units.FS
+        values[baro.RATE] = 1.0 / (3.0 * self.bulk_modulus * units.GPA * tau)
+        scale = baro.VELOCITY_SCALE
+        values[[scale, scale + 4, scale + 8]] = 1.0
+
+    def received(self, values: NDArray[np.float64], freedom: int) -> float:
+        """What bath and pressure have received, eV."""
+        return float(values[RECEIVED] + values[baro.AHEAD])
+
+    @classmethod
+    def factor_function(cls) -> Any:
+        """That of the thermostat that goes with the barostat."""
+        return cls.thermostat.factor_function()
+
+    @classmethod
+    def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
+        """Device function `(twice, virial, volume, wanted, kt, time, interval, ledger, bath)`: matrices A, B and C.
+
+        Args:
+            factor: the function of `factor_function`.
+            tensors: `tensor_functions`.
+            due: says whether the barostat acts at the end of a step, where it is also called in others; or None.
+        """
+        raise NotImplementedError
+
+    @classmethod
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+        """Those of every barostat."""
+        from taichimd.ensembles.barostats.action import barostat_functions
+
+        return barostat_functions(cls, coupling, real, by_slot)
+
+    def check_timestep(self, timestep: float) -> None:
+        """As for every thermostat; and the cell must not be faster than ten steps, nor than its barostat's actions.
+
+        Raises:
+            SettingsError: a coupling time is too short, or the period too long.
+        """
+        super().check_timestep(timestep)
+        if 10 * timestep > self.pressure_coupling_time * units.FS * (1.0 + 1e-12):
+            raise SettingsError(
+                f"pressure_coupling_time = {digits(self.pressure_coupling_time)} fs is shorter than 10 time steps of "
+                f"{timestep / units.FS:g} fs; typical are 500 to 5000 fs"
+            )
+        between = self.acts_every * timestep / units.FS
+        for name in ("coupling_time", "pressure_coupling_time"):
+            if between > getattr(self, name) * (1.0 + 1e-12):
+                raise SettingsError(
+                    f"{self.name} acts every {self.acts_every} steps, {between:g} fs, which is longer than {name} "
+                    f"= {digits(getattr(self, name))} fs; use a shorter period (--barostat-period) or a longer coupling time"
+                )
+
+    def check_cell(self, cell: NDArray[np.float64], pbc: NDArray[np.bool_]) -> None:
+        """Raise if a controlled axis is not periodic, or the cell has no volume.
+
+        Args:
+            cell: (3, 3) angstrom.
+            pbc: (3,) bool.
+
+        Raises:
+            SettingsError: says which axis.
+        """
+        frame = make_frame(cell, pbc)
+        for axis in self.axes:
+            a = "xyz".index(axis)
+            # The frame is completed by unit vectors orthogonal to the periodic ones.
+            if np.abs(frame.vectors[~frame.pbc][:, a]).max(initial=0.0) > 1e-9:
+                periodic = [bool(p) for p in pbc]
+                raise SettingsError(
+                    f"axes (--cell-axes) = {self.axes!r}: the pressure along {axis} cannot be controlled, because the cell is "
+                    f"not periodic there (pbc {periodic}); leave {axis} out, or make it periodic"
+                )
+        if abs(float(np.linalg.det(cell))) < 1e-9:
+            raise SettingsError("a barostat needs a cell with a volume; give all three cell vectors")
+
+
+def three(pressure: float | tuple[float, float, float]) -> NDArray[np.float64]:
+    """A pressure along x, y and z."""
+    return np.broadcast_to(np.asarray(pressure, float), 3)
+
+
+def _is_pressure(value: object) -> bool:
+    numbers = value if isinstance(value, tuple | list) else (value,)
+    return len(numbers) in (1, 3) and all(is_number(x) for x in numbers)
+
+
+def _are_axes(value: object) -> bool:
+    some = isinstance(value, str) and value
+    return bool(some) and sorted(set(value)) == sorted(value) and set(value) <= set("xyz")

@@ -1,0 +1,52 @@
+"""Berendsen's barostat: the cell relaxes to the pressure.
+
+    B = 1 + r dt (P - p),    A = s,    C = B
+
+See `taichimd.ensembles.barostats` for the symbols; s is that of Berendsen's thermostat. No state of its own.
+"""
+
+from typing import Any, ClassVar
+
+from taichimd.ensembles.barostats.base import Barostat
+from taichimd.ensembles.barostats.layout import RATE
+from taichimd.ensembles.thermostats.base import Thermostat
+from taichimd.ensembles.thermostats.berendsen import Berendsen
+
+
+class BerendsenNPT(Barostat):
+    """Weak coupling: temperature and pressure relax as exp(-t/coupling time), without noise.
+
+    H. J. C. Berendsen et al., J. Chem. Phys. 81, 3684 (1984), doi:10.1063/1.448118. Use it to reach a pressure,
+    not to sample.
+
+        >>> from ase.build import bulk
+        >>> from taichimd import BerendsenNPT, Simulation
+        >>> bath = BerendsenNPT(600.0, pressure=1.0, bulk_modulus=98.0)
+        >>> simulation = Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=bath)
+        >>> round(simulation.thermo().temperature)
+        600
+    """
+
+    name: ClassVar[str] = "npt-berendsen"
+    conserves: ClassVar[bool] = False
+    thermostat: ClassVar[type[Thermostat]] = Berendsen
+
+    @classmethod
+    def action_function(cls, factor: Any, tensors: Any, due: Any) -> Any:
+        """Device function: A, B and C."""
+        from taichimd.core.runtime import ti
+
+        project = tensors.project
+
+        @ti.func
+        def action(
+            twice, virial, volume, wanted, kt, time, interval, ledger: ti.template(), bath: ti.template()
+        ):
+            one = ti.Matrix.identity(ti.f64, 3)
+            by = factor(0.5 * twice.trace(), kt, time, interval, ledger, bath)
+            twice *= by * by
+            strain = project((twice + virial) / volume - wanted) * (bath[RATE] * time)
+            stretch = one + strain
+            return one * by, stretch, stretch
+
+        return action

@@ -1,0 +1,22 @@
+"""What stands where in the array `bath` of every barostat, behind what thermostats hold."""
+
+from itertools import accumulate
+
+from taichimd.ensembles.thermostats import layout as of_thermostats
+
+P_START, P_END, RATE, CELL_TIME, VELOCITY_SCALE, AT_REST, AHEAD, OWN_STATE, BATH_SIZE = accumulate(
+    (3, 3, 1, 1, 9, 1, 1, 9), initial=of_thermostats.BATH_SIZE
+)
+"""Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; A; 1 of a system of a batch that has stopped; what
+must be added to the energy received (eV); a matrix of a barostat's own that changes. Cell, B - 1 and C are in `system.cell`."""
+STATE = slice(AHEAD, BATH_SIZE)
+"""What changes from step to step, and belongs in a checkpoint, behind the cell."""
+RAN_AWAY = -1
+"""In the control array's BLOWN, where an atom's number would be: the cell changed too fast. RAN_AWAY - k of system k."""
+
+
+def parts_of(control: str, axes: str) -> int:
+    """Components of each tensor that have to be summed: its trace, its diagonal, or all six."""
+    if control == "triclinic":
+        return 6
+    return 1 if control == "isotropic" and len(axes) == 3 else 3

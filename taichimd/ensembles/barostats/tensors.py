@@ -1,0 +1,111 @@
+"""Tensors of a barostat on the device: sums over atoms, noise, and what of them the cell may follow."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.philox import GLOBAL
+from taichimd.core.random import normal2
+from taichimd.core.runtime import ti
+from taichimd.core.streams import CELL
+from taichimd.ensembles.barostats.layout import parts_of
+from taichimd.ensembles.thermostats.layout import ENERGY_BITS, SLOT, SLOTS
+from taichimd.ensembles.thermostats.ledger import batch_sum_functions, sum_functions
+from taichimd.enumerate.reproducible_sum import SIX
+from taichimd.system.state import LEAST_INVERSE_MASS
+
+
+def tensor_functions(control: str, axes: str, by_slot: bool, batch: bool = False) -> Any:
+    """Device functions; `parts`, the number of components that are summed.
+
+    Args:
+        control: isotropic, orthorhombic or triclinic.
+        axes: those controlled.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+        batch: whether the ledger is an `OwnLedger`.
+    """
+    isotropic, triclinic = control == "isotropic", control == "triclinic"
+    parts = parts_of(control, axes)
+    sums = batch_sum_functions() if batch else sum_functions(by_slot)
+    count, empty_slots, put, there = sums.count, sums.empty_slots, sums.put, sums.there
+    totals = SLOT + 2 * parts * SLOTS
+
+    @ti.func
+    def project(m):
+        """What of a tensor the cell may follow."""
+        out = 0.5 * (m + m.transpose())
+        if ti.static(not triclinic):
+            mean = 0.0 * m[0, 0]
+            for a in ti.static(range(3)):
+                if ti.static("xyz"[a] in axes):
+                    mean += m[a, a] / ti.static(len(axes))
+            for a in ti.static(range(3)):
+                for c in ti.static(range(3)):
+                    if ti.static(a != c or "xyz"[a] not in axes):
+                        out[a, c] = 0.0 * m[a, c]
+                    elif ti.static(isotropic):
+                        out[a, c] = mean
+        return out
+
+    @ti.func
+    def component(m: ti.template(), k: ti.template()):
+        value = 0.0 * m[0, 0]
+        if ti.static(parts == 1):
+            value = m[0, 0] + m[1, 1] + m[2, 2]
+        else:
+            a, c = ti.static(SIX[k])
+            value = 0.5 * (m[a, c] + m[c, a])
+        return value
+
+    @ti.func
+    def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
+        w = ti.cast(v, ti.f64)
+        twice = w.outer_product(w) / ti.max(ti.cast(inverse_mass, ti.f64), LEAST_INVERSE_MASS)
+        for k in ti.static(range(parts)):
+            count(i, n, k, component(twice, k), ledger)
+
+    @ti.func
+    def add_components(i, n, w, ledger: ti.template()):
+        """The virial of an atom, by the components that are summed."""
+        for k in ti.static(range(parts)):
+            count(i, n, parts + k, ti.cast(w[k], ti.f64), ledger)
+
+    @ti.func
+    def add_virial(i, n, w, ledger: ti.template()):
+        """The virial of an atom, a 3x3 matrix."""
+        for k in ti.static(range(parts)):
+            count(i, n, parts + k, ti.cast(component(w, k), ti.f64), ledger)
+
+    @ti.func
+    def collect(k, ledger: ti.template()):
+        """Total of one component."""
+        put(totals + k, empty_slots(k, ledger), ledger)
+
+    @ti.func
+    def tensor(first: ti.template(), ledger: ti.template()):
+        found = ti.Matrix.zero(ti.f64, 3, 3)
+        for k in ti.static(range(parts)):
+            value = ti.cast(there(totals + first + k, ledger), ti.f64) * 2.0**-ENERGY_BITS
+            if ti.static(parts == 1):
+                for a in ti.static(range(3)):
+                    found[a, a] = value / 3.0
+            else:
+                a, c = ti.static(SIX[k])
+                found[a, c] = value
+                found[c, a] = value
+        return found
+
+    @ti.func
+    def noise(seed, interval, first: ti.template()):
+        """A symmetric matrix of normals: variance 1 on the diagonal, 1/2 beside it."""
+        one, two = normal2(seed, GLOBAL, interval, CELL, first)
+        three, four = normal2(seed, GLOBAL, interval, CELL, first + 1)
+        five, six = normal2(seed, GLOBAL, interval, CELL, first + 2)
+        off = ti.sqrt(ti.cast(0.5, ti.f64))
+        return ti.Matrix(
+            [[one, off * six, off * five], [off * six, two, off * four], [off * five, off * four, three]]
+        )
+
+    return SimpleNamespace(
+        parts=parts, project=project, add_kinetic=add_kinetic, add_components=add_components, add_virial=add_virial,
+        collect=collect, tensor=tensor, noise=noise,
+    )  # fmt: skip

@@ -1,0 +1,95 @@
+"""What acts on atoms and cell besides the forces: which device functions the steps need."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.errors import SettingsError
+from taichimd.ensembles.batch_coupling import of_each_system
+from taichimd.ensembles.registry import NVE, Barostat, BerendsenNPT, Ensemble
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """What of an ensemble the kernels are compiled for.
+
+    Attributes:
+        kind: the class of the ensemble. control, axes: of a barostat, else empty. period: steps between its actions.
+        driven: whether there is a driving force.
+        batch: whether each of several systems has a bath of its own.
+    """
+
+    kind: type[Ensemble] = NVE
+    control: str = ""
+    axes: str = ""
+    period: int = 1
+    driven: bool = False
+    batch: bool = False
+
+    @property
+    def none(self) -> bool:
+        """Whether nothing acts but forces."""
+        return not self.kind.acts_on
+
+    @property
+    def local(self) -> bool:
+        """Whether what acts does so on each atom alone."""
+        return self.kind.acts_on == "atoms"
+
+    @property
+    def whole(self) -> bool:
+        """Whether what acts does so on the whole system."""
+        return self.kind.acts_on == "system"
+
+    @property
+    def moves_cell(self) -> bool:
+        """Whether there is a barostat."""
+        return self.kind.moves_cell
+
+    @property
+    def settles(self) -> bool:
+        """Whether the step behind an action has more at its end, too: the account of that action."""
+        return self.kind.settles and self.period > 1
+
+    def ends(self, step: int) -> bool:
+        """Whether a step has more at its end than the second half kick: an action, or the account of the last one."""
+        return self.whole and (step % self.period == 0 or (self.settles and (step - 1) % self.period == 0))
+
+    @property
+    def outside_steps(self) -> "Coupling":
+        """One for all with the same kernels outside of steps: a moving cell and a driving force are all they know."""
+        if self.moves_cell:
+            return Coupling(BerendsenNPT, "isotropic", "xyz", batch=self.batch)
+        return Coupling(driven=self.driven, batch=self.batch and self.driven)
+
+
+def coupling_of(ensemble: Ensemble, driving_force: tuple[float, float, float] | None) -> Coupling:
+    """The coupling of an ensemble.
+
+    Raises:
+        SettingsError: a driving force that is no vector, or without a thermostat that takes its heat away.
+    """
+    driven = driving_force is not None
+    if driving_force is not None:
+        force = np.asarray(driving_force, float)
+        if force.shape != (3,) or not np.isfinite(force).all():
+            raise SettingsError(f"driving_force = {driving_force!r}: expected three numbers (1/angstrom)")
+        if not ensemble.takes_drive:
+            raise SettingsError(
+                f"a driving force heats the system, and {ensemble.name} does not take the heat away as it must; "
+                "expected the ensemble nvt-nose-hoover (or nvt-bussi, nvt-berendsen)"
+            )
+    if isinstance(ensemble, Barostat):
+        return Coupling(type(ensemble), ensemble.control, "".join(sorted(ensemble.axes)), ensemble.acts_every)
+    if not isinstance(ensemble, Ensemble):
+        raise SettingsError(f"ensemble = {ensemble!r}: expected an object, such as Bussi(300.0), or None")
+    return Coupling(type(ensemble), driven=driven)
+
+
+@cache
+def coupling_functions(coupling: Coupling, real: Any, by_slot: bool) -> Any:
+    """Device functions of a thermostat or barostat."""
+    functions = coupling.kind.device_functions(coupling, real, by_slot)
+    return of_each_system(functions, real, coupling.moves_cell) if coupling.batch else functions

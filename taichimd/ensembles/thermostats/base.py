@@ -1,0 +1,180 @@
+"""What every ensemble declares, and the parameters that all thermostats have."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.core import units
+from taichimd.core.errors import SettingsError
+from taichimd.core.scalars import digits, is_number, is_whole, plain
+from taichimd.ensembles.thermostats import layout as at
+
+DEFAULT_COUPLING_FS = 100.0
+"""Between a vibration of a solid (some 10 fs) and the length of a run: moderate coupling."""
+
+
+@dataclass(frozen=True)
+class Ensemble:
+    """What is held constant. Not used itself, only its subclasses, which declare what the engine has to know.
+
+    Attributes:
+        name: in settings and checkpoints.
+        acts_on: "atoms": on each alone, in its drift; "system": on all at once, at the end of steps; "": on nothing.
+        moves_cell: whether there is a barostat.
+        conserves: whether an energy is conserved: the total one and what bath and cell have received.
+        moves_centre: whether noise moves the centre of mass.
+        takes_drive: whether it takes away the heat of a driving force as it must.
+        settles: whether the step behind an action sums the virial, too, to know the work of the deformation.
+    """
+
+    name: ClassVar[str] = ""
+    acts_on: ClassVar[str] = ""
+    moves_cell: ClassVar[bool] = False
+    conserves: ClassVar[bool] = True
+    moves_centre: ClassVar[bool] = False
+    takes_drive: ClassVar[bool] = False
+    settles: ClassVar[bool] = False
+
+    @property
+    def identity(self) -> list[object]:
+        """What must be the same for the state of one bath to be that of another; JSON-able.
+
+        What has inertia moves with velocities and masses of its own; of others the state is an account.
+        """
+        return [self.name]
+
+    def goes_on_from(self, state: Mapping[str, Any]) -> bool:
+        """Whether a bath of this ensemble can go on from a state of `Bath.state`."""
+        if state.get("ensemble", NVE.name) != self.name:
+            return False
+        # Earlier versions did not say more.
+        return bool(state.get("identity", self.identity) == self.identity)
+
+    def check_timestep(self, timestep: float) -> None:
+        """Raise if the ensemble cannot keep up with a time step (internal units)."""
+
+    def degrees_of_freedom(self, n_atoms: int, n_fixed: int = 0) -> int:
+        """Among which the kinetic energy is shared: 3N - 3, and 3N where noise moves the centre of mass.
+
+        A single atom has three: it is its centre of mass. With F > 0 fixed atoms it is 3 (N - F).
+        """
+        if n_fixed or self.moves_centre:
+            return 3 * (n_atoms - n_fixed)
+        return max(3 * n_atoms - 3, 3)
+
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """Put what never changes into the arrays `bath` and `ledger`."""
+
+    def received(self, values: NDArray[np.float64], freedom: int) -> float:
+        """Energy that bath and cell have received, eV, from the array `bath` and the degrees of freedom."""
+        return float(values[at.RECEIVED])
+
+    @classmethod
+    def factor_function(cls) -> Any:
+        """Device function `(kinetic, kt, time, interval, ledger, bath)`: factor of the velocities over a time, float64.
+
+        It keeps account of what the bath receives. None where nothing acts on the whole system.
+        """
+        return None
+
+    @classmethod
+    def device_functions(cls, coupling: Any, real: Any, by_slot: bool) -> Any:
+        """What kernels call of this ensemble, by name.
+
+        Args:
+            coupling: `Coupling` of it.
+            real: ti.f64 or ti.f32, of the atoms; what acts on the whole system is float64.
+            by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+        """
+        from taichimd.ensembles.thermostats.system import system_functions
+
+        return system_functions(cls.factor_function(), real, by_slot, coupling)
+
+
+class NVE(Ensemble):
+    """Constant energy; velocity Verlet and nothing else.
+
+    >>> from ase.build import bulk
+    >>> from taichimd import NVE, Bussi, Simulation
+    >>> Simulation(bulk("Si", cubic=True), "Si.sw", ensemble=Bussi(600.0)).save("warm.npz")
+    >>> Simulation.load("warm.npz", ensemble=NVE()).engine.ensemble
+    NVE()
+    """
+
+    name: ClassVar[str] = "nve"
+
+
+@dataclass(frozen=True)
+class Thermostat(Ensemble):
+    """Constant volume, and a bath of a given temperature. Not used itself, only its subclasses.
+
+    Args:
+        temperature: of the bath, K; with a ramp, at its first step.
+        coupling_time: fs, how long the system takes to forget its own temperature; each class says what
+            it means in its equations.
+        final_temperature: K at the end of the ramp; None holds `temperature`.
+        ramp: first and last step (of the step counter) between which the temperature goes linearly; the bath
+            is constant before and after. Needed with `final_temperature`.
+        seed: of the noise, where there is any.
+
+    Raises:
+        SettingsError: a value that makes no sense.
+    """
+
+    acts_on: ClassVar[str] = "system"
+    takes_drive: ClassVar[bool] = True
+    least_steps: ClassVar[int] = 1
+    temperature: float
+    coupling_time: float = DEFAULT_COUPLING_FS
+    final_temperature: float | None = None
+    ramp: tuple[int, int] | None = None
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            object.__setattr__(self, field.name, plain(getattr(self, field.name)))
+        for key, unit in (("temperature", "K"), ("coupling_time", "fs"), ("final_temperature", "K")):
+            value = getattr(self, key)
+            left_out = value is None and key == "final_temperature"
+            if not (left_out or (is_number(value) and value > 0)):
+                raise SettingsError(f"{key} = {value!r}: {self.name} expects a number above 0 ({unit})")
+        if self.final_temperature is not None and self.ramp is None:
+            raise SettingsError(
+                f"final_temperature = {self.final_temperature} needs the ramp's first and last step: "
+                "give ramp = (first, last)"
+            )
+        if self.ramp is not None and not _is_ramp(self.ramp):
+            raise SettingsError(f"ramp = {self.ramp!r}: expected a first step and a later last step")
+        if not (is_whole(self.seed) and 0 <= self.seed < 2**63):
+            raise SettingsError(f"seed = {self.seed!r}: expected a whole number, 0 or above")
+
+    def fill(self, values: NDArray[np.float64], ledger: NDArray[np.int64]) -> None:
+        """Temperatures, times, masses and the seed."""
+        ledger[at.SEED] = self.seed
+        first, last = self.ramp or (0, 1)
+        end = self.temperature if self.final_temperature is None else self.final_temperature
+        values[[at.START, at.END]] = self.temperature * units.KB, end * units.KB
+        values[at.MASS_KT] = self.temperature * units.KB
+        values[[at.RAMP_FIRST, at.RAMP_STEPS]] = first, last - first
+        values[at.COUPLING] = self.coupling_time * units.FS
+
+    def check_timestep(self, timestep: float) -> None:
+        """Raise if the thermostat cannot keep up with a time step (internal units).
+
+        Raises:
+            SettingsError: the coupling time is shorter than `least_steps` time steps.
+        """
+        if self.least_steps * timestep > self.coupling_time * units.FS * (1.0 + 1e-12):
+            steps = "the time step" if self.least_steps == 1 else f"{self.least_steps} time steps"
+            raise SettingsError(
+                f"coupling_time = {digits(self.coupling_time)} fs is shorter than {steps} of "
+                f"{timestep / units.FS:g} fs; typical are 50 to 1000 fs"
+            )
+
+
+def _is_ramp(value: object) -> bool:
+    two = isinstance(value, tuple | list) and len(value) == 2
+    return two and all(is_whole(step) for step in value) and bool(value[0] < value[1])

@@ -1,0 +1,116 @@
+"""What a thermostat of the whole system does on the device, for the places that `verlet` has for it.
+
+It multiplies all velocities by one number at the end of each step, when the velocities belong to the same time as the
+positions. Applied over dt after the step and not over dt/2 on both sides of it: the two are conjugate, so they sample
+alike, and there is one sum over atoms a step. A step that is not done draws no noise and moves no thermostat.
+"""
+
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.runtime import in_double, ti
+from taichimd.ensembles.bath_arrays import BathArrays
+from taichimd.ensembles.thermostats.layout import CENTRE, DRIVE, ENERGY_BITS, FACTOR, TOTAL_MASS
+from taichimd.ensembles.thermostats.ledger import batch_sum_functions, kinetic_energy, sum_functions, target
+from taichimd.system.cell import ONLY
+from taichimd.system.state import Atoms
+
+
+def guarded(own: Any) -> Any:
+    """The factor of a thermostat; 1 for atoms at rest."""
+
+    @ti.func
+    def factor(kinetic, kt, time, interval, ledger: ti.template(), bath: ti.template()):
+        found = 1.0 + 0.0 * kt
+        # Atoms at rest have nothing to scale: they stay at rest until forces move them.
+        if kinetic > 0.0:
+            found = own(kinetic, kt, time, interval, ledger, bath)
+        return found
+
+    return factor
+
+
+def close_kernel(of: Any, real: Any, cells: Any = None, collects: int = 0) -> Any:
+    """Kernel: what `steps` does between its half kicks, for the last step of a run. Launch: one thread per atom.
+
+    Args:
+        of: functions of a thermostat or barostat.
+        real: ti.f64 or ti.f32, of the atoms.
+        cells: what is needed of the cell, or None.
+        collects: sums that have a thread each to collect them.
+    """
+    count = Number("i32", "number of atoms; 0: only compile")
+    interval = Number("i64", "number of the interval between steps")
+
+    @kernel(types_of(real), atoms=Atoms.only("vel", "inverse_mass"), bath=BathArrays, cells=cells, n=count, dt=Number("real", "time step"), interval=interval)  # fmt: skip
+    def close_step(atoms, bath, cells, n, dt, interval):
+        for i in range(n):
+            of.add_kinetic(i, n, atoms.vel[i], atoms.inverse_mass[i], bath.ledger)
+        if ti.static(collects > 0):
+            for k in range(collects):
+                of.collect(k, bath.ledger)
+        if n > 0:
+            of.rescale(dt, interval, bath.ledger, bath.bath, ONLY, cells)
+        for i in range(n):
+            atoms.vel[i] = of.rescaled(i, atoms.vel[i], bath.bath)
+
+    return close_step
+
+
+def system_functions(factor: Any, real: Any, by_slot: bool, coupling: Any) -> Any:
+    """Device functions of an ensemble; those that it does not need are never called.
+
+    Args:
+        factor: `Ensemble.factor_function` of it.
+        real: ti.f64 or ti.f32, of the atoms.
+        by_slot: whether neighbouring threads have neighbouring atoms (CUDA).
+        coupling: `Coupling`; with a driving force, the centre of mass is brought to rest.
+    """
+    driven = coupling.driven
+    sums = batch_sum_functions() if coupling.batch else sum_functions(by_slot)
+    count, empty_slots, factor = sums.count, sums.empty_slots, guarded(factor)
+
+    @ti.func
+    def add_kinetic(i, n, v, inverse_mass, ledger: ti.template()):
+        count(i, n, 0, kinetic_energy(v, inverse_mass), ledger)
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                count(i, n, 1 + a, ti.cast(v[a], ti.f64) / ti.cast(inverse_mass, ti.f64), ledger)
+
+    @in_double
+    def rescale(dt, interval, ledger: ti.template(), bath: ti.template(), own, cells: ti.template()):
+        """Factor of the velocities from the slots, which it empties. Serial."""
+        kinetic = ti.cast(empty_slots(0, ledger), ti.f64) * 2.0**-ENERGY_BITS
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                momentum = ti.cast(empty_slots(1 + a, ledger), ti.f64) * 2.0**-ENERGY_BITS
+                bath[CENTRE + a] = momentum / bath[TOTAL_MASS]
+                kinetic -= 0.5 * momentum * bath[CENTRE + a]
+        bath[FACTOR] = factor(
+            kinetic, target(interval + 1, bath), ti.cast(dt, ti.f64), interval, ledger, bath
+        )
+
+    @ti.func
+    def drive(virial, bath: ti.template()):
+        """External force W^T F_e on an atom of virial W: with the heat current J, they do the work J.F_e.
+
+        Z. Fan, H. Dong, A. Harju, T. Ala-Nissila, Phys. Rev. B 99, 064308 (2019), doi:10.1103/PhysRevB.99.064308,
+        eq. 8, without its term of the atom's energy: convection, which solids do not have.
+        """
+        pull = ti.Vector([ti.cast(bath[DRIVE + a], real) for a in ti.static(range(3))])
+        return ti.cast(virial, real).transpose() @ pull
+
+    @ti.func
+    def rescaled(i, v, bath: ti.template()):
+        new = v
+        if ti.static(driven):
+            for a in ti.static(range(3)):
+                new[a] -= ti.cast(bath[CENTRE + a], real)
+        return ti.cast(bath[FACTOR], real) * new
+
+    functions = SimpleNamespace(
+        count=count, add_kinetic=add_kinetic, drive=drive, rescale=rescale, rescaled=rescaled,
+    )  # fmt: skip
+    functions.close_step = close_kernel(functions, real)
+    return functions

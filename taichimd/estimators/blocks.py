@@ -1,0 +1,100 @@
+"""Errors of means over consecutive blocks of one run: none where the blocks are not independent.
+
+The statistical inefficiency of the series of blocks says how many of them count as one independent block:
+J. D. Chodera et al., J. Chem. Theory Comput. 3, 26 (2007), doi:10.1021/ct0502864. Of blocks with many
+channels, such as the bins of a histogram, the autocovariances of all channels are added up first.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import stats
+
+from taichimd.estimators.average import MIN_INDEPENDENT
+from taichimd.estimators.series import Array, Mean, autocorrelation, mean_of
+
+PIECES = 64
+"""Blocks of a record whose errors come from their autocorrelation."""
+FEW = 5
+"""Blocks below which the error itself is uncertain by more than a third."""
+_BY_CHANCE = 0.01
+"""Share of blocks without a trend that count as a trend."""
+
+
+def pieces_of(samples: int) -> int:
+    """Number of pieces, at most `PIECES`, into which so many samples are cut: nearly equal ones."""
+    return samples // -(-samples // PIECES)
+
+
+def consecutive_mean(samples: Array) -> Mean:
+    """Mean of many short consecutive blocks, with its error from their autocorrelation.
+
+    Args:
+        samples: (blocks, ...) of equal length, one after the other.
+
+    Returns:
+        The error is NaN, and `note` says why, where the blocks hold fewer than `MIN_INDEPENDENT` independent
+        ones.
+    """
+    n, plain = len(samples), mean_of(samples)
+    if n < MIN_INDEPENDENT:
+        return _without_error(plain, f"no error: there are {n} blocks, fewer than {MIN_INDEPENDENT}")
+    flat = samples.reshape(n, -1)
+    deviation = flat - flat.mean(axis=0)
+    # A constant: what is left is rounding of the mean.
+    still = bool((np.abs(deviation).max(axis=0) <= 8 * np.finfo(float).eps * np.abs(flat).max(axis=0)).all())
+    g = 1.0 if still else _inefficiency(deviation)
+    if n / g < MIN_INDEPENDENT:
+        return _without_error(
+            plain,
+            f"no error: the record holds {n / g:.1f} independent samples, fewer than {MIN_INDEPENDENT}",
+        )
+    error = samples.std(axis=0) * np.sqrt(g / (n - g))
+    error = np.where(error <= 4 * np.finfo(float).eps * np.abs(plain.value), 0.0, error)
+    return Mean(plain.value, float(error) if np.ndim(error) == 0 else error, max(1, int(n / g)))
+
+
+def _inefficiency(deviation: Array) -> float:
+    """Of all channels together, (n, channels); as `average.inefficiency_of` of one."""
+    n = len(deviation)
+    covariance = autocorrelation(deviation, n - 1).sum(axis=1)
+    weights, g = 1.0 - np.arange(n) / n, 1.0
+    for _ in range(4):
+        terms = weights * (covariance + covariance[0] * g / (n - g))
+        terms /= terms[0]
+        end = int(np.argmax(terms <= 0.0)) if (terms <= 0.0).any() else n
+        g = min(max(1.0, 1.0 + 2.0 * float(terms[1:end].sum())), n / 2)
+    return g
+
+
+def block_note(values: Array, consecutive: bool = True) -> str:
+    """Why a few long blocks give no error, or how uncertain it is; "" if there is nothing to say.
+
+    Args:
+        values: (blocks,) of one number of each block, such as its diffusion coefficient.
+        consecutive: whether the blocks follow each other in one run; else they are independent runs.
+
+    Returns:
+        A note that begins with "no error" if there must be none.
+    """
+    n = len(values)
+    if n < 2:
+        return "no error: there is one block of samples"
+    scatter = float(np.ptp(values))
+    if consecutive and n > 3 and scatter > 1e-9 * float(np.abs(values).max()):
+        line = stats.linregress(np.arange(n), values)
+        if line.pvalue < _BY_CHANCE:
+            return f"no error: the {n} blocks follow a trend, so the run was not stationary"
+    if n < FEW:
+        return f"the error is from {n} blocks, and itself uncertain by {100 / np.sqrt(2 * (n - 1)):.0f}%"
+    return ""
+
+
+def with_note(mean: Mean, note: str) -> Mean:
+    """A mean with a note of `block_note`, and without its error if the note says so."""
+    return _without_error(mean, note) if note.startswith("no error") else replace(mean, note=note)
+
+
+def _without_error(mean: Mean, note: str) -> Mean:
+    error = np.full(np.shape(mean.value), np.nan)
+    return Mean(mean.value, float(error) if np.ndim(error) == 0 else error, mean.samples, note)

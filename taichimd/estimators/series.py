@@ -1,0 +1,130 @@
+"""Time series: autocorrelation, its integral, averages over blocks.
+
+Times are internal (angstrom*sqrt(amu/eV)) throughout the estimators, or any unit: they come out as they
+go in, unless a docstring names a unit. M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids,
+2nd ed. (2017), chapter 8.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.arrays import Array
+from taichimd.core.errors import AnalysisError
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean and its standard error.
+
+    Attributes:
+        value: mean, of any shape.
+        error: standard error of it, same shape; NaN if there was one sample.
+        samples: independent samples it was taken from. (value - truth) / error follows Student's t
+            distribution with samples - 1 degrees of freedom, wider than a normal one if there are few.
+        note: why there is no error, or what is wrong with it; "" if nothing is.
+    """
+
+    value: Any
+    error: Any
+    samples: int
+    note: str = ""
+
+
+def mean_of(samples: Array) -> Mean:
+    """Mean and standard error over the first axis of independent samples."""
+    n = len(samples)
+    value = samples.mean(axis=0)
+    error = samples.std(axis=0, ddof=1) / np.sqrt(n) if n > 1 else np.full(np.shape(value), np.nan)
+    # Where all samples agree, the mean rounds: no scatter.
+    error = np.where(error <= 4 * np.finfo(float).eps * np.abs(value), 0.0, error)
+    if np.ndim(value) == 0:
+        return Mean(float(value), float(error), n)
+    return Mean(value, error, n)
+
+
+def finite(values: Any, name: str, axes: int) -> Array:
+    """Values as a float64 array, checked.
+
+    Raises:
+        AnalysisError: wrong number of axes, or a number that is not finite.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != axes:
+        raise AnalysisError(f"{name} has {array.ndim} axes, expected {axes}")
+    if not np.isfinite(array).all():
+        raise AnalysisError(f"{name} holds a number that is not finite (index {_first_bad(array)})")
+    return array
+
+
+def _first_bad(array: Array) -> list[int]:
+    return [int(k) for k in np.argwhere(~np.isfinite(array))[0]]
+
+
+def check_window(lags: int, length: int, name: str) -> None:
+    """Refuse a correlation window that the series cannot fill.
+
+    Raises:
+        AnalysisError: fewer than one lag, or as many lags as there are samples.
+    """
+    if lags < 1:
+        raise AnalysisError(f"correlation window of {lags} samples: expected 1 or more")
+    if lags >= length:
+        raise AnalysisError(
+            f"correlation window of {lags} samples is not shorter than the {name} of {length}; "
+            "choose a shorter window or take a longer run"
+        )
+
+
+def autocorrelation(series: Any, lags: int) -> Array:
+    """C(k) = 1/(n-k) sum_i x_i x_{i+k}, unbiased, by FFT; the mean is not subtracted.
+
+    Allen and Tildesley, section 8.3.2: padding to twice the length keeps the ends from meeting.
+
+    Args:
+        series: (n, ...) samples at equal intervals; trailing axes are separate series.
+        lags: largest k.
+
+    Returns:
+        (lags + 1, ...).
+
+    Raises:
+        AnalysisError: a number is not finite, or lags are not below n.
+    """
+    x = np.asarray(series, np.float64)
+    x = finite(x, "series", max(x.ndim, 1))
+    n = len(x)
+    check_window(lags, n, "series")
+    size = 1 << (n + lags).bit_length()
+    power = np.abs(np.fft.rfft(x, size, axis=0)) ** 2
+    sums = np.fft.irfft(power, size, axis=0)[: lags + 1]
+    return np.asarray(sums / (n - np.arange(lags + 1)).reshape(-1, *[1] * (x.ndim - 1)))
+
+
+def running_integral(values: Array, dt: float) -> Array:
+    """Integral from 0 to each time by the trapezoid rule; (n, ...) to (n, ...)."""
+    steps = 0.5 * dt * (values[1:] + values[:-1])
+    return np.concatenate([np.zeros_like(values[:1]), np.cumsum(steps, axis=0)])
+
+
+def block_means(series: Any, blocks: int) -> Array:
+    """Means of equal consecutive blocks; what does not fill a block is left out at the start.
+
+    Args:
+        series: (n, ...).
+        blocks: number of blocks.
+
+    Returns:
+        (blocks, ...).
+
+    Raises:
+        AnalysisError: fewer samples than blocks, or fewer than two blocks.
+    """
+    x = np.asarray(series, np.float64)
+    if blocks < 2:
+        raise AnalysisError(f"{blocks} blocks: expected 2 or more, since the error is their scatter")
+    length = len(x) // blocks
+    if length == 0:
+        raise AnalysisError(f"{len(x)} samples make no {blocks} blocks; take fewer blocks or a longer run")
+    return np.asarray(x[len(x) - blocks * length :].reshape(blocks, length, *x.shape[1:]).mean(axis=1))

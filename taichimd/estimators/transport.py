@@ -1,0 +1,195 @@
+"""Transport coefficients: thermal conductivity (Green-Kubo, HNEMD) and shear viscosity (Green-Kubo).
+
+Green-Kubo: R. Kubo, J. Phys. Soc. Jpn. 12, 570 (1957); M. S. Green, J. Chem. Phys. 22, 398 (1954); for
+many-body potentials Z. Fan et al., Phys. Rev. B 92, 094301 (2015). Plateau, window, samples and errors:
+`taichimd.estimators.green_kubo`.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from taichimd.core.errors import AnalysisError
+from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
+from taichimd.estimators.average import average_of, production_start
+from taichimd.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
+from taichimd.estimators.series import Array, Mean, block_means, mean_of
+
+
+def green_kubo_conductivity(
+    current: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    window: float,
+    plateau: tuple[float, float],
+    blocks: int | None = None,
+) -> GreenKubo:
+    """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
+
+    The mean current is not subtracted: it is zero in equilibrium, and the mean of
+    a finite run is a part of the fluctuations.
+
+    Args:
+        current: (steps, 3) heat current of one run, or a list of them (or (runs, steps, 3)): of the whole
+            cell, not divided by its volume, eV angstrom / internal time; (steps, 2) in the plane of a sheet.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K.
+        window: longest correlation time, internal.
+        plateau: internal times between which the running integral is averaged.
+        blocks: pieces of each run that count as independent; None makes as many as give five samples, and of
+            one run takes the error from the autocorrelation.
+
+    Returns:
+        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K).
+
+    Raises:
+        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+    """
+    positive(volume=volume, temperature=temperature)
+    runs = runs_of(current, "heat current", 2)
+    _check_width(runs, 3, "heat current", sheet=True)
+    factor = 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN
+    return integrate(runs, dt, window, factor, plateau, blocks)
+
+
+@dataclass(frozen=True)
+class Driven:
+    """Conductivity from driven runs.
+
+    Attributes:
+        time: (m,) internal, ends of the running average.
+        running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time,
+            with the standard error over the runs at that time; NaN of a single run. Of a single run it begins
+            where production was found to begin.
+        kappa: W/(m K) along the driving force, with the standard error over the runs, or from the
+            autocorrelation of one.
+        components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
+        of_runs: (runs,) W/(m K) along the driving force.
+    """
+
+    time: Array
+    running: Mean
+    kappa: Mean
+    components: Mean
+    of_runs: Array
+
+
+def hnemd_conductivity(
+    current: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    driving_force: Any,
+    skip: float = 0.0,
+    blocks: int | None = None,
+) -> Driven:
+    """Thermal conductivity from the mean heat current under a driving force: J_a / (T V) = kappa_ab F_b.
+
+    Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
+    Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
+    small enough for a linear response, which the reader checks by halving it. Of a single run production
+    begins after `skip` where `production_start` finds it, and the error is that of `average_of`.
+
+    Args:
+        current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K, of the thermostat.
+        driving_force: (3,) 1/angstrom.
+        skip: internal time at the start of each run that is left out: the response needs time to build up.
+        blocks: samples that each run makes, for the error; None: one of several runs, and of a single one the
+            error comes from the autocorrelation.
+
+    Raises:
+        AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
+    """
+    positive(dt=dt, volume=volume, temperature=temperature)
+    runs = runs_of(current, "heat current", 2)
+    _check_width(runs, 3, "heat current")
+    force = np.asarray(driving_force, float)
+    size = float(np.linalg.norm(force)) if force.shape == (3,) else 0.0
+    if not (np.isfinite(size) and size > 0):
+        raise AnalysisError(
+            f"driving force {force.tolist()}: expected three numbers in 1/Å, not all of them 0"
+        )
+    first = round(skip / dt)
+    shortest = min(len(run) for run in runs)
+    if not 0 <= first < shortest:
+        raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
+    kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
+    direction = force / size
+    if len(runs) == 1 and blocks is None:
+        return _of_one_driven_run(kappa[0], direction, dt, first)
+    blocks = blocks or 1
+    of_runs = np.array([run.mean(axis=0) for run in kappa])
+    samples = of_runs
+    if blocks != 1 or len(runs) == 1:
+        samples = np.concatenate([block_means(run, blocks) for run in kappa])
+    along = np.array([run[: shortest - first] @ direction for run in kappa])
+    count: Array = np.arange(1.0, along.shape[1] + 1)
+    return Driven(
+        time=dt * (first + count),
+        running=mean_of(np.cumsum(along, axis=1) / count),
+        kappa=mean_of(samples @ direction),
+        components=mean_of(samples),
+        of_runs=of_runs @ direction,
+    )
+
+
+def _of_one_driven_run(kappa: Array, direction: Array, dt: float, first: int) -> Driven:
+    """`hnemd_conductivity` of one run, (steps, 3) W/(m K) from sample `first` on."""
+    along = kappa @ direction
+    start = production_start([along])
+    mean, *components = (average_of(series, start) for series in (along, *kappa.T))
+    errors = [np.nan if one.error is None else one.error for one in (mean, *components)]
+    samples = max(1, int(mean.independent))
+    note = next((one.note for one in components if one.note), "")
+    count: Array = np.arange(1.0, len(along) - start + 1)
+    running = np.cumsum(along[start:]) / count
+    return Driven(
+        time=dt * (first + start + count),
+        running=Mean(running, np.full_like(running, np.nan), 1),
+        kappa=Mean(mean.value, errors[0], samples, mean.note),
+        components=Mean(np.array([one.value for one in components]), np.array(errors[1:]), samples, note),
+        of_runs=np.array([mean.value]),
+    )
+
+
+def green_kubo_viscosity(
+    stress: Any,
+    dt: float,
+    volume: float,
+    temperature: float,
+    window: float,
+    plateau: tuple[float, float],
+    blocks: int | None = None,
+) -> GreenKubo:
+    """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, ab = xy, xz, yz, in Pa s.
+
+    Args:
+        stress: (steps, 6) of one run, or a list of them: xx yy zz yz xz xy (ASE's order), eV/angstrom^3, of
+            the whole cell and *with* the kinetic part; the sign does not matter.
+        dt: internal time between samples.
+        volume: angstrom^3.
+        temperature: K.
+        window: longest correlation time, internal.
+        plateau: as in `green_kubo_conductivity`.
+        blocks: as in `green_kubo_conductivity`.
+
+    Raises:
+        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+    """
+    positive(volume=volume, temperature=temperature)
+    runs = runs_of(stress, "stress", 2)
+    _check_width(runs, 6, "stress")
+    factor = volume / (KB * temperature) / PASCAL_SECOND
+    return integrate([run[:, 3:][:, ::-1] for run in runs], dt, window, factor, plateau, blocks)
+
+
+def _check_width(runs: list[Array], width: int, name: str, sheet: bool = False) -> None:
+    for run in runs:
+        if run.shape[1] != width and not (sheet and run.shape[1] == width - 1):
+            raise AnalysisError(f"{name} has {run.shape[1]} components, expected {width}")

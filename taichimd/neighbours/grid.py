@@ -1,0 +1,68 @@
+"""The grid of bins of the neighbour search, over the frame of the cell.
+
+Bins along directions without periodicity span the atoms. No minimum image anywhere: neighbours are found in
+every image that the cutoff reaches, so cells thinner than the cutoff are as right as large ones.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from taichimd.system.frame import Frame
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Bins of the search.
+
+    Attributes:
+        bins: (3,) number of bins along each frame vector.
+        reach: (3,) bins to visit on each side.
+        origin: (3,) fractional coordinate at which the bins start (0 where periodic).
+        extent: (3,) fractional length that the bins cover (1 where periodic).
+    """
+
+    bins: NDArray[np.int64]
+    reach: NDArray[np.int64]
+    origin: NDArray[np.float64]
+    extent: NDArray[np.float64]
+
+
+def make_grid(
+    frame: Frame, positions: NDArray[np.float64] | None, n: int, radius: float, shared: bool = False
+) -> Grid:
+    """Bins about the radius or a part of it wide, at most some per atom, so that a huge empty box costs nothing.
+
+    Atoms that later leave the span of a direction without periodicity are counted into its outermost bins,
+    which keeps the search complete: what is near them there is in the same or an adjacent bin.
+
+    Args:
+        frame: the lattice.
+        positions: (n, 3) angstrom; may be None if the frame is periodic in all directions.
+        n: number of atoms.
+        radius: of the search, angstrom.
+        shared: whether threads share an atom: they compare several at once, and do best with long stretches.
+    """
+    origin = np.zeros(3)
+    extent = np.ones(3)
+    if positions is not None:
+        fractional = positions @ frame.inverse
+        low, high = fractional.min(axis=0), fractional.max(axis=0)
+        origin = np.where(frame.pbc, 0.0, low)
+        extent = np.where(frame.pbc, 1.0, np.maximum(high - low, 1e-3))
+    lengths = frame.heights * extent
+    # Half the radius fits a sphere closer, unless so few atoms are in a bin that visiting bins costs more.
+    # Along the last vector bins are visited in one stretch: there finer ones cost nothing.
+    per_small_bin = n * (0.5 * radius) ** 3 / max(float(np.prod(lengths)), 1e-9)
+    crowded = per_small_bin > 1.5
+    parts = [1.0, 1.0, 0.125] if shared else [0.5, 0.5, 0.25] if crowded else [1.0, 1.0, 0.5]
+    widths = np.array(parts) * radius
+    limit = max(64, 8 * n)
+    bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
+    while np.prod(bins.astype(float)) > limit:
+        widths *= 1.1
+        bins = np.maximum(np.floor(np.minimum(lengths / widths, limit)), 1).astype(np.int64)
+    reach = np.ceil(radius / (lengths / bins) * (1 + 1e-12)).astype(np.int64)
+    reach = np.where(frame.pbc, reach, np.minimum(reach, bins - 1))
+    return Grid(bins, reach, origin, extent)

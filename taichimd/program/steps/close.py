@@ -1,0 +1,77 @@
+"""The end of a step in which something acts on the whole system: a thermostat of all atoms, or a barostat."""
+
+from typing import Any
+
+from taichimd.core.arguments import device_helper
+from taichimd.core.runtime import ti
+from taichimd.ensembles.barostats import layout as barostats
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.thermostats import layout as thermostats
+from taichimd.system.cell import ONLY
+
+
+def close_function(
+    coupling: Coupling, thermostat: Any, box: Any, flags: Any, drift: Any, on_gpu: bool
+) -> Any:
+    """Device function `close`, which holds a serial part and parallel loops of its own.
+
+    Args:
+        coupling: what acts on atoms and cell besides forces.
+        thermostat: its functions.
+        box: functions of the cell.
+        flags: those of `passes`.
+        drift: moves an atom.
+        on_gpu: whether a thread waits long for memory.
+    """
+    cell = coupling.moves_cell
+    bath_size = barostats.BATH_SIZE if cell else thermostats.BATH_SIZE
+    # Each has a thread to collect it.
+    by_component = cell and (thermostat.parts > 1 or coupling.batch)
+
+    @device_helper
+    def systems_of(s: Any) -> Any:
+        """How many there are, at the compilation of a kernel."""
+        return s.bath.firsts.shape[0] if coupling.batch else 1
+
+    @ti.func
+    def act(at, ahead, s: ti.template(), bath: ti.template()):
+        """What acts on the whole system does so; the cell begins to move. Serial."""
+        thermostat.rescale(s.dt, s.ledger[thermostats.OPENS] + (ahead - 1), s.ledger, bath, ONLY, s.cells)
+        if ti.static(cell):
+            flags.deform(ONLY, s.control, at + 1, s.cells)
+
+    @ti.func
+    def close(at, ahead, s: ti.template()):
+        """What a thermostat of the whole system, or a barostat, does between the half kicks; second half kick, drift."""
+        if ti.static(by_component):
+            for k in range(systems_of(s) * 2 * thermostat.parts):
+                if s.control[at] == 0:
+                    thermostat.collect(k, s.ledger)
+        if ti.static(coupling.batch):
+            for k in range(s.bath.firsts.shape[0]):
+                if s.control[at] == 0:
+                    interval = s.ledger.ledger[thermostats.OPENS] + (ahead - 1)
+                    thermostat.rescale(k, s.dt, interval, s.bath, s.cells)
+                    if ti.static(cell):
+                        flags.deform(k, s.control, at + 1, s.cells)
+        elif s.control[at] == 0:
+            if ti.static(on_gpu):
+                # Read at once and written at once: one thread that waits for memory again and again is slow.
+                own = ti.Vector([s.bath[k] for k in ti.static(range(bath_size))])
+                act(at, ahead, s, own)
+                for k in ti.static(range(bath_size)):
+                    s.bath[k] = own[k]
+            else:
+                act(at, ahead, s, s.bath)
+        for i in range(s.n):
+            if s.control[at] == 0:
+                if ti.static(cell):
+                    box.shift(i, s.n, s.shift_bits, s.shifts, s.cells)
+                atoms = s.atoms
+                kick = (0.5 * s.dt * atoms.inverse_mass[i]) * atoms.force[i]
+                v = thermostat.rescaled(i, atoms.vel[i], s.bath) + kick
+                atoms.vel[i] = v
+                drift(i, v, ahead, 1, s, atoms.pos, at + 1)
+            flags.count_step(i, s.control, at)
+
+    return close

@@ -1,0 +1,63 @@
+"""The drift of a step: an atom moves, and flags what that breaks."""
+
+from typing import Any
+
+from taichimd.core.runtime import ti
+from taichimd.ensembles.coupling import Coupling
+from taichimd.ensembles.thermostats.layout import OPENS
+from taichimd.ensembles.thermostats.ledger import counters
+from taichimd.neighbours.control import BLOWN, REBUILD, STALE
+
+
+def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, note: Any) -> Any:
+    """Device function that moves an atom.
+
+    Args:
+        coupling: what acts on atoms and cell besides forces.
+        thermostat: its functions.
+        box: functions of the cell.
+        near_list: whether force loops read a near list.
+        note: function that notes atoms which have gone far, where a list serves until it lacks a pair; or None.
+    """
+    outdated = STALE if near_list else REBUILD
+
+    @ti.func
+    def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
+        """Move atom i of a step (`verlet.StepView`) to an array `there`, `ahead` steps into a pass; flag what the move breaks.
+
+        A comparison with NaN is false, hence the `not`.
+        """
+        n, dt = s.n, s.dt
+        move = dt * v
+        if ti.static(coupling.local):
+            new = thermostat.refresh(
+                i,
+                n,
+                v,
+                counters(s.ledger)[OPENS] + ahead,
+                s.atoms.ident[i],
+                s.atoms.inverse_mass[i],
+                s.ledger,
+                s.bath,
+            )
+            move = (0.5 * dt) * v + (0.5 * dt) * new
+            s.atoms.vel[i] = new
+        change = move
+        if ti.static(box.moves):
+            if deforming == 1:
+                change, move = box.drifted(i, s.atoms.pos[i], move, s.cells)
+        x = s.atoms.pos[i] + change
+        there[i] = x
+        if box.strayed(i, x, s.listed_at[i], s.reach.most_near2, near_list, s.cells) == 1:
+            breaks = 1
+            if ti.static(bool(note) and bool(s.sort)):
+                gone = x - s.listed_at[i]
+                breaks = note(i, n, gone.dot(gone), s.reach.most_near2, s.sort, s.control)
+            if breaks == 1:
+                s.control[outdated] = 1
+                s.control[frozen] = 1
+        if not move.dot(move) <= s.reach.most_step2:
+            ti.atomic_min(s.control[BLOWN], s.atoms.ident[i])
+            s.control[frozen] = 1
+
+    return drift

@@ -1,0 +1,203 @@
+"""Velocity Verlet, whole steps on the device.
+
+    v += h a,  x += dt v,  a = F(x)/m,  v += h a,      h = dt/2
+
+A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
+half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
+the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
+the last of them reads positions of neighbours (`kicked`, `apart`) and yet moves its atom, every other step moves atoms
+from `pos` to a spare array, and the next one back. Every atom checks its displacement after each drift; when one has
+moved too far for the near list, the rest of the call does nothing, or cuts it anew, or waits for the host to
+rebuild. No step is done with an outdated list, none is done twice.
+
+Under quadrants `steps` is a CUDA graph that loops on the device until the host is needed. Taichi has no such
+loop: there a call holds several steps, unrolled.
+
+A thermostat that acts on each atom alone takes part in the drift. One that acts on the whole system needs the
+kinetic energy between the two half kicks: there the second loop becomes two, with a serial part in between
+(`thermostats`). A barostat adds the virial to what is summed, and the deformation of the cell to the drift
+(`barostats`). A driving force F_e adds W_i^T F_e to each force and takes the drift of the centre of mass out where
+thermostats act. Without them the kernels are those of NVE, to the last instruction.
+
+W. C. Swope, H. C. Andersen, P. H. Berens, K. R. Wilson, J. Chem. Phys. 76, 637 (1982),
+doi:10.1063/1.442716.
+"""
+
+from functools import cache
+from types import SimpleNamespace
+from typing import Any
+
+from taichimd.core.arguments import Number, kernel, types_of
+from taichimd.core.runtime import ti
+from taichimd.ensembles.thermostats.layout import FIRST, OPENS
+from taichimd.ensembles.thermostats.ledger import counters
+from taichimd.neighbours.control import (
+    BLOWN,
+    BUILDING,
+    BUILDS,
+    BUILT,
+    DONE,
+    FROZEN,
+    HELD,
+    NONE,
+    REBUILD,
+    REMAINING,
+)
+from taichimd.neighbours.kernels import list_kernels
+from taichimd.neighbours.rows import VerletRows, row_layout
+from taichimd.neighbours.sorted_atoms import Search
+from taichimd.program.compiled import compiled_groups, step_view
+from taichimd.program.evaluation import evaluation_kernels
+from taichimd.program.steps.split import split_pass
+from taichimd.program.steps.step import step_functions
+from taichimd.program.variant import LoopFlags, System, Variant
+from taichimd.system.cell import VERLET_LIST
+from taichimd.system.state import CARRIED, SPARE_ATOMS, Atoms
+
+
+@cache
+def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: int) -> Any:
+    """Kernels for one set of terms and one precision; reused by every engine with the same.
+
+    Args:
+        variant: what they are compiled for.
+        search: the neighbour search of loops on the device, or None.
+        fused: take the force of the last loop over atoms straight to the velocity, where there is one group.
+        carried: number of arrays that contributions keep with the atoms.
+    """
+    real, coupling, groups = variant.real, variant.coupling, variant.groups
+    types, number = types_of(real, variant.term, search.real if search else None), len(groups)
+    program = compiled_groups(variant)
+    forces, flags, thermostat, cell = program.forces, program.flags, program.thermostat, coupling.moves_cell
+    box, cut, views, unfit = program.box, program.cut, program.views, program.unfit
+    rebuild = list_kernels(real, search or Search(real), row_layout(variant.backend), carried).rebuild
+    stepping = step_functions(program, variant, fused)
+    some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
+    drift, sometimes, all_pairs = stepping.drift, flags.sometimes, groups[0].all_pairs
+    more = (CARRIED,) * carried
+    dt_of = Number("real", "time step")
+    begins = variant.system(
+        atoms=Atoms.only("n", "pos", "vel", "force", "inverse_mass", "ident"),
+        verlet=VerletRows.only("shift_bits", "shifts"),
+        groups=None,
+    )
+
+    @kernel(types, system=begins, steps_to_do=Number("i32", "steps behind this one"), first=Number("i64", "number of this step"), dt=dt_of)  # fmt: skip
+    def open_step(system, steps_to_do, first, dt):
+        """First half kick and drift of a run from step `first`. Launch: one thread per atom."""
+        s = step_view(system, (), dt)
+        atoms = s.atoms
+        s.control[REMAINING] = steps_to_do
+        s.control[DONE] = 0
+        s.control[BUILT] = 0
+        s.control[BLOWN] = NONE
+        if ti.static(not coupling.none):
+            counters(s.ledger)[FIRST] = first
+            counters(s.ledger)[OPENS] = first
+        if ti.static(coupling.local):
+            thermostat.prepare(dt, s.ledger, s.bath)
+        deforming = 0
+        if ti.static(cell):
+            deforming = thermostat.due(first)
+            flags.deform_all(deforming, s.control, FROZEN, s.cells)
+        for i in range(atoms.n):
+            if ti.static(cell):
+                if deforming == 1:
+                    box.shift(i, atoms.n, s.shift_bits, s.shifts, s.cells)
+            v = atoms.vel[i] + (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
+            atoms.vel[i] = v
+            drift(i, v, 0, deforming, s, atoms.pos, FROZEN)
+
+    if variant.split:
+        steps = split_pass(variant, program, stepping)
+
+    elif variant.loops:
+
+        @kernel(types, graph=True, system=variant.system(), outputs=variant.outputs, sort=search.sorted, own=more, old=SPARE_ATOMS, old_own=more, loops=LoopFlags, dt=dt_of)  # fmt: skip
+        def steps(system, outputs, sort, own, old, old_own, loops, dt):
+            """Steps on the device until none remain or the host has to see to the lists. Launch: one thread per atom."""
+            s = step_view(system, views(system, system.atoms.n), dt, sort)
+            outs = outputs if ti.static(number > 1) else (s.out,)
+            # A loop of its own: quadrants would merge a bare statement with those at the top of the loops below, and what they
+            # read with what was read here, once.
+            for _ in range(1):
+                s.control[BUILDS] = 0
+            while ti.graph.do_while(loops.building):
+                while ti.graph.do_while(loops.cutting):
+                    cut(forces, s)
+                    flags.open_pass(s.control, loops.going, None, s.ledger)
+                    if ti.static(sometimes):
+                        # A loop of its own: a cut costs time even where there is nothing to cut.
+                        while ti.graph.do_while(loops.acting):
+                            while ti.graph.do_while(loops.going):
+                                some_steps(s, old.pos, outs)
+                                flags.limit_age(loops.most_age, s.control)
+                                flags.open_pass(s.control, loops.going, None, s.ledger)
+                            bring_back(s, old.pos)
+                            acting_step(s, outs)
+                            flags.open_pass(s.control, loops.going, loops.acting, s.ledger)
+                    else:
+                        while ti.graph.do_while(loops.going):
+                            some_steps(s, old.pos, outs)
+                            flags.limit_age(loops.most_age, s.control)
+                            flags.open_pass(s.control, loops.going, None, s.ledger)
+                        bring_back(s, old.pos)
+                    flags.close_pass(s.control, loops.cutting)
+                s.control[BUILDING] = 0
+                too_little = unfit(s)
+                if s.control[REBUILD] != 0 and s.control[BLOWN] == NONE and s.control[BUILDS] < loops.builds_allowed and too_little == 0:  # fmt: skip
+                    s.control[BUILDING] = 1
+                if ti.static(cell):
+                    box.lay_out(s.control, sort, s.cells)
+                if ti.static(not all_pairs):
+                    rebuild(
+                        s.n * s.control[BUILDING], s.atoms, own, old, old_own, system.verlet, s.control, sort, False
+                    )  # fmt: skip
+                loops.building[None] = 0
+                if s.control[BUILDING] == 1:
+                    s.control[BUILDS] += 1
+                    s.control[BUILT] = s.control[DONE]
+                    if ti.static(cell):
+                        box.forget(VERLET_LIST, s.cells)
+                    loops.building[None] = 1 - s.control[REBUILD]
+
+    else:
+
+        @kernel(types, graph=True, **variant.of_pass)
+        def steps(system, outputs, sort, old, loops, dt):
+            """A pass: up to `unroll` steps, and one in which a barostat acts. Launch: one thread per atom."""
+            s = step_view(system, views(system, system.atoms.n), dt, sort)
+            outs = outputs if ti.static(number > 1) else (s.out,)
+            cut(forces, s)
+            flags.count_pass(s.control)
+            flags.open_pass(s.control, loops.going, None, s.ledger)
+            some_steps(s, old.pos, outs)
+            bring_back(s, old.pos)
+            if ti.static(sometimes and not variant.queued):
+                flags.open_pass(s.control, loops.going, None, s.ledger)
+            acting_step(s, outs)
+
+    ends = System.only("control", atoms=Atoms.only("n", "vel", "force", "inverse_mass"))
+
+    @kernel(types, system=ends, dt=dt_of)
+    def last_kick(system, dt):
+        """The last half kick of a run, behind an evaluation at its end."""
+        atoms = system.atoms
+        for i in range(atoms.n):
+            if system.control[HELD] == 0:
+                atoms.vel[i] += (0.5 * dt * atoms.inverse_mass[i]) * atoms.force[i]
+
+    outside = evaluation_kernels(variant.outside_steps)
+    if variant != variant.outside_steps:
+        last_kick = step_kernels(variant.outside_steps, search, fused, carried).last_kick
+    return SimpleNamespace(
+        open_step=open_step,
+        steps=steps,
+        evaluate=outside.evaluate,
+        last_kick=last_kick,
+        moved=outside.moved,
+        cut_lists=evaluation_kernels(variant).cut_lists,
+        tally_virial=evaluation_kernels(variant).tally_virial if cell else None,
+        close_step=thermostat.close_step,
+        listed=box.listed if cell else None,
+    )

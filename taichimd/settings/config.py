@@ -1,0 +1,207 @@
+"""From layers of values to the settings of a run, behind the command line, the TOML job file and Python.
+
+Layers, later ones win: a checkpoint's settings (with `restart`), the job file, the flags. A mistake ends as
+a one-line `SettingsError` that names the key, the value and what is expected.
+"""
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+from typing import Any
+
+from taichimd.core.errors import SettingsError
+from taichimd.core.names import hint
+from taichimd.core.units import FS
+from taichimd.ensembles.registry import BAROSTATS, ENSEMBLES
+from taichimd.settings.job_file import beside, read_toml
+from taichimd.settings.run import SETTINGS, TOPICS, RunSettings
+from taichimd.settings.types import DRAW, NONE, parse_pressure
+
+_RAMPS = {"final_temperature": "temperature", "final_pressure": "pressure"}
+_CONDITIONS = (
+    "ensemble", "timestep", "temperature", "final_temperature", "pressure", "final_pressure", "cell_control",
+    "cell_axes",
+)  # fmt: skip
+_OF_THERMOSTATS = ("coupling_time", "final_temperature")
+_OF_BAROSTATS = (
+    "pressure", "final_pressure", "pressure_coupling_time", "bulk_modulus", "cell_control", "cell_axes",
+    "barostat_period",
+)  # fmt: skip
+
+
+def make_settings(
+    flags: Mapping[str, Any] | None = None,
+    job_file: Path | None = None,
+    checkpoint: Mapping[str, Any] | None = None,
+) -> RunSettings:
+    """Merge the layers and validate them.
+
+    Args:
+        flags: values by the names of options, or in tables as in a job file; None means "not given".
+        job_file: TOML job file.
+        checkpoint: settings stored in the checkpoint that is continued; how long that run was to be and where
+            it wrote are not taken over.
+
+    Raises:
+        SettingsError: a key or a value that is wrong, or both `steps` and `time`.
+    """
+    given = {key: value for key, value in by_option(flags or {}).items() if value is not None}
+    job = {}
+    if job_file is not None:
+        job = beside(job_file.parent, by_option(read_toml(job_file), str(job_file)))
+        try:
+            RunSettings.of(job)
+        except SettingsError as error:
+            raise SettingsError(f"{job_file}: {error}") from None
+    for layer, name in ((given, "--steps and --time"), (job, f"{job_file}: steps and time")):
+        if "steps" in layer and "time" in layer:
+            raise SettingsError(f"{name} both say how long the run is; give one of them")
+    if "steps" in given or "time" in given:
+        job = {key: value for key, value in job.items() if key not in ("steps", "time")}
+    saved = by_option(checkpoint or {}, f"checkpoint {given.get('restart')}")
+    merged = {**_inherited(saved, {**job, **given}), **job, **given}
+    settings = RunSettings.of(merged)
+    settings.run.number_of_steps()
+    # Who leaves frames out on the command line need not touch what the job file says of them.
+    _check_frames(settings, given if "frames" in given else {**job, **given})
+    if settings.system.restart is None or checkpoint is not None:
+        _check_ensemble(settings, {**job, **given})
+    return settings
+
+
+def by_option(values: Mapping[str, Any], where: str = "settings") -> dict[str, Any]:
+    """Values by the names of options, from those and from tables of a topic each.
+
+    Args:
+        values: such as {"steps": 5, "ensemble": {"temperature": 300.0}}.
+        where: they stand, for messages.
+
+    Raises:
+        SettingsError: an unknown key or table, a key in another's table, or a setting that is given twice.
+    """
+    found: dict[str, Any] = {}
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            topic = _known(key, list(TOPICS), f"{where}: unknown table", "tables")
+            names = {one.name: option for option, one in SETTINGS.items() if one.topic == topic}
+            options = {_option(name, topic, names, where): one for name, one in value.items()}
+        else:
+            options = {_known(key, list(SETTINGS), f"{where}: unknown key", "keys"): value}
+        for option in options.keys() & found.keys():
+            raise SettingsError(f"{where}: {option} is given twice, in a table and outside; give it once")
+        found |= options
+    return found
+
+
+def _option(name: str, topic: str, names: Mapping[str, str], where: str) -> str:
+    """Of a key in the table of a topic."""
+    if name not in names and name in SETTINGS:
+        place = SETTINGS[name]
+        raise SettingsError(
+            f"{where}: unknown key {name!r} in [{topic}]; it is {place.name!r} in [{place.topic}]"
+        )
+    return names[_known(name, list(names), f"{where}: unknown key", "keys", f" in [{topic}]")]
+
+
+def _known(key: str, known: list[str], what: str, kind: str, place: str = "") -> str:
+    """The key.
+
+    Raises:
+        SettingsError: it is not known.
+    """
+    if key in known:
+        return key
+    raise SettingsError(f"{what} {key!r}{place}; {hint(key, known, kind)}")
+
+
+def _inherited(checkpoint: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:
+    """What a restart takes over: not what belongs to each run, nor what its own settings replace."""
+    dropped = {"steps", "time", "output", "restart", "overwrite", "profile", "velocities", "from_frame"}
+    if own.get("observe") == NONE:
+        dropped |= {"observe_every", "observe_window", "observe_r_max", "observe_bond_order"}
+    ensemble = own.get("ensemble", checkpoint.get("ensemble"))
+    new_bath = ensemble != checkpoint.get("ensemble")
+    if new_bath:
+        dropped.add("coupling_time")
+        # From one barostat to another, to equilibrate and then to sample, the pressure stays what it was.
+        if ensemble not in BAROSTATS:
+            dropped |= set(_OF_BAROSTATS)
+    kept = {k: v for k, v in checkpoint.items() if k not in dropped}
+    for final, key in _RAMPS.items():
+        if key in own:
+            kept.pop(final, None)
+    # With a new bath or a new ramp those of before are over: what comes begins where they were to end.
+    if new_bath or any(
+        parse_pressure({**kept, **own}.get(key)) != parse_pressure(checkpoint.get(key))
+        for key in (*_RAMPS, *_RAMPS.values())
+    ):
+        ends = {key: kept.pop(final, None) for final, key in _RAMPS.items()}
+        kept |= {key: end for key, end in ends.items() if end is not None}
+    # Another stretch of conditions has an equilibration of its own.
+    if own.get("velocities") == DRAW or any(
+        key in own and parse_pressure(own[key]) != parse_pressure(checkpoint.get(key)) for key in _CONDITIONS
+    ):
+        kept.pop("equilibrate", None)
+    return kept
+
+
+def check_velocities(settings: RunSettings, given: Collection[str], source: str) -> None:
+    """Raise if temperature or seed are given, where nothing is drawn and no thermostat needs them.
+
+    Args:
+        settings: of the run.
+        given: keys that this run's user gave.
+        source: where the velocities come from.
+
+    Raises:
+        SettingsError: such a key.
+    """
+    ensemble = settings.ensemble
+    for key in ("temperature", "seed") if not ensemble.kind.acts_on else ():
+        if key in given:
+            raise SettingsError(
+                f"{key} = {getattr(ensemble, key)}: velocities come from {source}, and nve keeps their "
+                f"energy; leave {key} out, choose a thermostat, or draw new ones with --velocities draw"
+            )
+
+
+def _check_frames(settings: RunSettings, given: Collection[str]) -> None:
+    """Raise if something is asked of frames, where none are written."""
+    output = settings.output
+    for key in ("frames_every", "per_atom") if output.frames == NONE else ():
+        if key in given and getattr(output, key) is not None:
+            raise SettingsError(
+                f"{key} = {getattr(output, key)}: with frames = none no frame is written; leave {key} out, "
+                "or choose frames = extxyz or traj"
+            )
+
+
+def _check_ensemble(settings: RunSettings, given: Collection[str]) -> None:
+    """Raise if the settings of thermostat and barostat do not go together.
+
+    Args:
+        settings: of the run.
+        given: keys that this run's user gave; others may come from a checkpoint.
+
+    Raises:
+        SettingsError: a setting of a thermostat or barostat without one; too short a coupling time.
+    """
+    ensemble, values = settings.ensemble, settings.ensemble.record()
+    for what, keys, kinds in (
+        ("thermostat", _OF_THERMOSTATS, [n for n, kind in ENSEMBLES.items() if kind.acts_on]),
+        ("barostat", _OF_BAROSTATS, list(BAROSTATS)),
+    ):
+        for key in keys if ensemble.name not in kinds else ():
+            if key in given:
+                raise SettingsError(
+                    f"{key} = {values[key]}: the ensemble {ensemble.name} has no {what}; expected "
+                    f"with it one of {', '.join(kinds)}"
+                )
+    if "barostat_period" in given and BAROSTATS[ensemble.name].has_inertia:
+        raise SettingsError(
+            f"barostat_period = {ensemble.period}: {ensemble.name} acts each step; leave it out"
+        )
+    if "bulk_modulus" in given and not BAROSTATS[ensemble.name].uses_bulk_modulus:
+        raise SettingsError(
+            f"bulk_modulus = {ensemble.bulk_modulus:g}: {ensemble.name} has no use for it; leave it out"
+        )
+    ensemble.make((0, 1) if ensemble.has_ramp else None).check_timestep(settings.run.timestep * FS)

@@ -1,0 +1,289 @@
+"""Settings of a run by topic: the declarations behind options, job files, records and Python.
+
+A topic is a table of a job file, and a panel of `taichimd run --help`. Records (`run.json`, checkpoints) have
+the names of options. The help of the command line needs this module, so it imports no NumPy.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from taichimd.settings import types
+from taichimd.settings.declared import Settings, setting, settings_of
+from taichimd.settings.types import mistake
+
+if TYPE_CHECKING:
+    from taichimd.ensembles.registry import Ensemble
+
+
+@dataclass(frozen=True)
+class SystemSettings(Settings, topic="system"):
+    """Where a run starts."""
+
+    structure: types.Structure | None = setting(
+        None, "Structure file that ASE reads, checkpoint or folder of a run; or a TOML job file (*.toml)"
+    )
+    from_frame: types.FrameNumber | None = setting(
+        None, "Frame of a trajectory to start from: 0 is the first, -1 the last (default)"
+    )
+    input_units: types.InputUnits | None = setting(
+        None,
+        "Units of LAMMPS data and dumps, and of velocities in a column of an XYZ file; default as the file "
+        "states, else metal",
+    )
+    atom_style: types.AtomStyle | None = setting(
+        None, "Style of the atoms of a LAMMPS data file whose line Atoms names none"
+    )
+    velocities: Literal["auto", "file", "draw"] = setting(
+        "auto",
+        "The structure's if it has any, else drawn; the structure's, which must be there; drawn "
+        "(Maxwell-Boltzmann), in a restart, too",
+    )
+    restart: types.Restart | None = setting(
+        None, "Checkpoint to go on from, or its folder; what is not given comes from it"
+    )
+
+
+@dataclass(frozen=True)
+class PotentialSettings(Settings, topic="potential"):
+    """What acts between atoms."""
+
+    file: types.Potential | None = setting(
+        None,
+        "Parameter file, shipped name (taichimd potentials) or file.py:name; several are added up; with "
+        "options as in CHO.ffield:charge_tolerance=1e-8",
+        "potential",
+    )
+
+
+@dataclass(frozen=True)
+class EnsembleSettings(Settings, topic="ensemble"):
+    """What is held constant. Fields have the names of the arguments of the ensembles' classes."""
+
+    name: Literal[
+        "nve", "nvt-langevin", "nvt-berendsen", "nvt-bussi", "nvt-nose-hoover", "npt-berendsen", "npt-scr",
+        "npt-mtk",
+    ] = setting("nve", "What is held constant, and how", "ensemble")  # fmt: skip
+    temperature: types.Kelvin = setting(
+        300.0, "Temperature of velocities drawn, and of the thermostat; 300,400: two runs"
+    )
+    final_temperature: types.Kelvin | None = setting(
+        None, "Temperature of the thermostat at the end of the run, reached linearly"
+    )
+    coupling_time: types.Femtoseconds = setting(100.0, "Coupling time of the thermostat")
+    pressure: types.Pressure = setting(0.0, "Pressure of the barostat")
+    final_pressure: types.Pressure | None = setting(
+        None, "Pressure of the barostat at the end of the run, reached linearly"
+    )
+    pressure_coupling_time: types.Femtoseconds = setting(1000.0, "Coupling time of the barostat")
+    bulk_modulus: types.Gigapascal = setting(
+        50.0, "Estimate of the material's, for npt-berendsen and npt-scr"
+    )
+    control: Literal["isotropic", "orthorhombic", "triclinic"] = setting(
+        "isotropic", "What of the cell may change", "cell_control"
+    )
+    axes: types.Axes = setting("xyz", 'Axes whose pressure is controlled, such as "xy"', "cell_axes")
+    period: types.Steps = setting(10, "Steps between actions of npt-berendsen and npt-scr", "barostat_period")
+    seed: types.Seed = setting(1, "Seed of velocities and noise")
+
+    @property
+    def kind(self) -> "type[Ensemble]":
+        """The class of the ensemble, which says what it can do."""
+        from taichimd.ensembles.registry import ENSEMBLES
+
+        return ENSEMBLES[self.name]
+
+    @property
+    def barostat(self) -> tuple[object, ...]:
+        """What barostats that act together have in common."""
+        return self.control, "".join(sorted(self.axes)), self.period
+
+    @property
+    def has_ramp(self) -> bool:
+        """Whether temperature or pressure goes along a ramp."""
+        if not self.kind.acts_on:
+            return False
+        moves = self.kind.moves_cell and self.final_pressure is not None
+        return self.final_temperature is not None or moves
+
+    def make(self, ramp: tuple[int, int] | None) -> "Ensemble":
+        """The ensemble that these settings describe.
+
+        Args:
+            ramp: first and last step of the ramps of temperature and pressure; None without one.
+        """
+        names = [field.name for field in fields(self.kind)]
+        return self.kind(**{name: ramp if name == "ramp" else getattr(self, name) for name in names})
+
+    def describe_thermostat(self) -> str:
+        """Temperatures and coupling on one line."""
+        final = "" if self.final_temperature is None else f" to {self.final_temperature:g}"
+        return f"{self.name}, {self.temperature:g}{final} K, coupling time {self.coupling_time:g} fs"
+
+    def describe_barostat(self) -> str:
+        """Pressures, coupling and what may change on one line."""
+
+        def shown(pressure: float | tuple[float, ...]) -> str:
+            return ",".join(f"{p:g}" for p in (pressure if isinstance(pressure, tuple) else (pressure,)))
+
+        final = "" if self.final_pressure is None else f" to {shown(self.final_pressure)}"
+        axes = "" if self.axes == "xyz" else f" along {self.axes}"
+        return (
+            f"{shown(self.pressure)}{final} GPa, coupling time {self.pressure_coupling_time:g} fs, "
+            f"{self.control}{axes}"
+        )
+
+
+@dataclass(frozen=True)
+class LengthSettings(Settings, topic="run"):
+    """Length of a run."""
+
+    timestep: types.Femtoseconds = setting(1.0, "Time step; with ReaxFF 0.25 fs if it is not given")
+    steps: types.Steps | None = setting(None, "Steps of this run")
+    time: types.Time | None = setting(None, 'Instead of --steps: "500fs", "10ps", "1ns"')
+    equilibrate: types.Equilibration | None = setting(
+        None, 'Time of this run that means and --observe leave out: "5ps"; if not given, means find it'
+    )
+
+    def number_of_steps(self) -> int | None:
+        """Steps of this run, from `steps` or `time`; None when neither is given.
+
+        Raises:
+            SettingsError: `time` cannot be read, is shorter than half a time step, or takes too many.
+        """
+        if self.time is None:
+            return self.steps
+        steps = types.parse_time(self.time) / self.timestep
+        if steps > types.MOST_STEPS:
+            many = f"{steps:.2g} steps of {self.timestep:g} fs"
+            raise mistake(f"time {self.time!r} takes {many}; expected {types.MOST_STEPS:.0e} at most")
+        if round(steps) < 1:
+            raise mistake(f"time {self.time!r} is shorter than the time step of {self.timestep:.15g} fs")
+        return round(steps)
+
+    @property
+    def equilibration_steps(self) -> int:
+        """Steps of `equilibrate`; 0 if it is not given."""
+        return round((self.equilibrate or 0.0) / self.timestep)
+
+    def check_equilibration(self, steps: int) -> None:
+        """Raise a SettingsError if nothing of a run of so many steps is left after `equilibrate`."""
+        if self.equilibrate and self.equilibration_steps >= steps:
+            length = f"{steps * self.timestep / 1000:g} ps"
+            raise mistake(
+                f"equilibrate = {self.equilibrate / 1000:g} ps: the run is {length} long; expected a shorter "
+                "time, or a longer run"
+            )
+
+
+@dataclass(frozen=True)
+class ObserveSettings(Settings, topic="observe"):
+    """What is measured while a run goes."""
+
+    quantities: types.Observables = setting(
+        None,
+        "While it runs, some of rdf,msd,vacf,heat,viscosity,species,bonds; with tables and pictures. Or none",
+        "observe",
+    )
+    every: types.Steps = setting(10, "Steps between samples", "observe_every")
+    window: types.Time | None = setting(
+        None, 'Longest correlation time: "5ps"; default half of a fifth of the run', "observe_window"
+    )
+    r_max: types.Angstrom = setting(8.0, "Largest distance of the RDF", "observe_r_max")
+    bond_order: types.BondOrder = setting(
+        0.3, "Bonds of a larger order make molecules (species) and are listed (bonds)", "observe_bond_order"
+    )
+
+
+@dataclass(frozen=True)
+class OutputSettings(Settings, topic="output"):
+    """What a run writes."""
+
+    folder: types.Folder = setting("taichimd-run", "Folder for the results, of a restart its own", "output")
+    every: types.Steps = setting(100, "Steps between rows of the table")
+    frames: Literal["extxyz", "traj", "none"] = setting(
+        "extxyz", "Trajectory, as text or in ASE's binary format"
+    )
+    frames_every: types.Steps | None = setting(None, "Steps between frames; default those of --every")
+    per_atom: types.PerAtom = setting(
+        None, "Also in frames: energy, virial or energy,virial (3x3, its sum is -stress x V); or none"
+    )
+    terms: types.Flag = setting(
+        False, "Also in table and frames: the energy of each potential of a sum, of each term of ReaxFF"
+    )
+    plot_format: types.PlotFormat = setting("png", "Format of pictures")
+    checkpoint_interval: types.Seconds = setting(60.0, "Seconds between checkpoints")
+    overwrite: types.Flag = setting(False, "Replace an earlier run's files")
+    profile: types.Flag = setting(False, "Say where the time went, and how large the lists are")
+
+    @property
+    def steps_between_frames(self) -> int:
+        """`frames_every`, or else `every`."""
+        return self.every if self.frames_every is None else self.frames_every
+
+
+@dataclass(frozen=True)
+class ComputeSettings(Settings, topic="compute"):
+    """How forces are computed."""
+
+    backend: types.Backend = setting("auto", "Device that computes")
+    precision: types.Precision = setting("float64", "Precision of numbers")
+    decomposition: types.Decomposition = setting("auto", "Threads for atoms or for pairs and triplets")
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """Everything that decides what a run computes and where it writes, by topic.
+
+    Attributes:
+        given: options that somebody gave; others have their defaults.
+    """
+
+    system: SystemSettings = SystemSettings()
+    potential: PotentialSettings = PotentialSettings()
+    ensemble: EnsembleSettings = EnsembleSettings()
+    run: LengthSettings = LengthSettings()
+    observe: ObserveSettings = ObserveSettings()
+    output: OutputSettings = OutputSettings()
+    compute: ComputeSettings = ComputeSettings()
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> "RunSettings":
+        """Settings from values by the names of options, such as those of a record.
+
+        Raises:
+            SettingsError: a value that is wrong.
+        """
+        return replace(cls().changed(**values), given=frozenset(values))
+
+    def changed(self, **values: Any) -> "RunSettings":
+        """These settings with other values, by the names of options.
+
+        Raises:
+            SettingsError: a value that is wrong.
+        """
+        topics: dict[str, dict[str, Any]] = {}
+        for option, value in values.items():
+            topics.setdefault(SETTINGS[option].topic, {})[SETTINGS[option].name] = value
+        return replace(self, **{topic: replace(getattr(self, topic), **own) for topic, own in topics.items()})
+
+    def with_ensemble(self, ensemble: "Ensemble") -> "RunSettings":
+        """These settings with an ensemble, but for the steps of its ramp."""
+        own = {one.name: getattr(ensemble, one.name) for one in fields(ensemble) if one.name != "ramp"}
+        return replace(self, ensemble=replace(self.ensemble, **own | {"name": ensemble.name}))
+
+    def record(self) -> dict[str, Any]:
+        """Values by the names of options."""
+        return {option: value for topic in TOPICS for option, value in getattr(self, topic).record().items()}
+
+
+TOPICS: dict[str, Any] = {one.name: type(one.default) for one in fields(RunSettings) if one.name != "given"}
+"""Classes of the topics by their names."""
+SETTINGS = {option: one for kind in TOPICS.values() for option, one in settings_of(kind).items()}
+"""All settings of a run by the names of their options, in the order of the help."""
+
+
+def shared(option: str) -> Any:
+    """Declare a setting of a run in another class, too."""
+    return setting(SETTINGS[option].default, SETTINGS[option].meaning)

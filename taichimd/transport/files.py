@@ -1,0 +1,138 @@
+"""Files of a thermal conductivity: kappa.json, kappa.csv, and a picture such as kappa.png."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from taichimd.core.errors import OutputError
+from taichimd.core.units import PS
+from taichimd.estimators.green_kubo import growing
+from taichimd.io.analysis_files import PICTURES, curves
+from taichimd.io.files import writing
+from taichimd.io.report import host, versions, write_report
+from taichimd.observables.green_kubo import green_kubo_result
+from taichimd.observables.numbers import band, finding, never_negative, plus_minus
+from taichimd.observables.observable import Result
+from taichimd.transport.kappa import Kappa
+from taichimd.transport.settings import KappaSettings
+
+if TYPE_CHECKING:
+    from taichimd.estimators.transport import Driven
+
+
+def paths(folder: Path, plot_format: str) -> list[Path]:
+    """Report, table and picture."""
+    return [folder / f"kappa.{suffix}" for suffix in ("json", "csv", plot_format)]
+
+
+def prepare(folder: Path, overwrite: bool) -> None:
+    """Check the folder; with `overwrite`, remove earlier runs and results.
+
+    Raises:
+        OutputError: it cannot be written, or holds results of something else.
+    """
+    if overwrite:
+        with writing(folder):
+            for file in [
+                *folder.glob("run-[0-9][0-9]*.npz"),
+                *(file for fmt in PICTURES for file in paths(folder, fmt)),
+            ]:
+                file.unlink(missing_ok=True)
+    strange = [name for name in ("trajectory.extxyz", "checkpoint.npz") if (folder / name).exists()]
+    if strange:
+        raise OutputError(f"{folder} holds a run of taichimd run ({strange[0]}); choose another --output")
+
+
+def write(
+    files: list[Path],
+    found: Kappa,
+    settings: KappaSettings,
+    potential: dict[str, Any],
+    title: str,
+    notes: Sequence[str] = (),
+) -> Result:
+    """Write the results to `paths`; `notes` are what the terminal says.
+
+    Raises:
+        OutputError: a file cannot be written.
+    """
+    if found.green_kubo is not None:
+        result = green_kubo_result(found.green_kubo, settings.axes, "kappa", "W/(m K)")
+        details: dict[str, Any] = {
+            "plateau_ps": [t / PS for t in found.green_kubo.plateau],
+            "still_growing": growing(found.green_kubo),
+            "window_ps": settings.window_fs / 1000.0,
+        }
+    else:
+        assert found.driven is not None
+        result = _driven_result(found.driven, settings)
+        details = {
+            "driving_force_per_A": settings.driving_force,
+            "direction": settings.direction,
+            "of_runs_W_per_mK": found.driven.of_runs,
+            "production_from_ps": production_from(found.driven),
+        }
+    result.write(files[1:], title)
+    kappa = result.values["kappa"].entry()
+    write_report(files[0], {
+        "kappa_W_per_mK": {key: kappa[key] for key in ("value", "error", "status", "note")},
+        "directions": {"value": found.channels.value, "error": found.channels.error},
+        "error_is": error_is(found),
+        "runs": found.runs,
+        "seeds": found.seeds,
+        "temperature_K": {
+            "value": found.temperature.value,
+            "error": found.temperature.error,
+            "note": found.temperature.note,
+        },
+        "volume_A3": found.volume,
+        "n_atoms": found.n_atoms,
+        "decompositions": found.decompositions,
+        **details,
+        "notes": list(notes),
+        "settings": settings.__dict__,
+        "potential": potential,
+        "versions": versions(),
+        "host": host(),
+    })  # fmt: skip
+    return result
+
+
+def error_is(found: Kappa) -> str:
+    """What the error of a conductivity comes from."""
+    if found.runs > 1:
+        return "standard error, over independent runs"
+    if np.isnan(found.mean.error):
+        return "unknown: one run, too short for an error"
+    return "standard error, from the autocorrelation of one run"
+
+
+def temperature_of(found: Kappa) -> str:
+    """Mean temperature with its error, or with the reason why there is none."""
+    mean = found.temperature
+    number = f"{mean.value:.1f}" if np.isnan(mean.error) else plus_minus(mean)
+    of = f"mean of {found.runs} runs" if found.runs > 1 else "one run"
+    return f"{number} K, {of}{f' ({mean.note})' if mean.note else ''}"
+
+
+def production_from(driven: "Driven") -> float:
+    """Time after the equilibration at which the average of driven runs begins, ps."""
+    return float((driven.time[0] - (driven.time[1] - driven.time[0])) / PS)
+
+
+def _driven_result(found: "Driven", settings: KappaSettings) -> Result:
+    time, running = found.time / PS, found.running
+    along = f"along {settings.direction}, driving force {settings.driving_force:g} 1/Å"
+    kappa = never_negative(finding(found.kappa.value, found.kappa.error, "W/(m K)", note=found.kappa.note))
+    return Result(
+        [{"time_ps": time, "kappa_W_per_mK": running.value, "error_W_per_mK": running.error}],
+        [
+            lambda axis: curves(
+                axis, time, {"": band(running)}, "time (ps)", "running mean of kappa (W/(m K))"
+            )
+        ],
+        [("kappa", f"{kappa.number}, {along}{kappa.doubt}")],
+        {"kappa": kappa},
+    )

@@ -1,0 +1,156 @@
+"""The command `taichimd kappa` behind its options: header, progress, files, summary."""
+
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+from rich.console import Console
+
+from taichimd.app.notes import of_timestep
+from taichimd.app.progress import duration
+from taichimd.app.summary import print_analysis
+from taichimd.core.signals import StopRequest
+from taichimd.core.units import PS
+from taichimd.forcefields.load import load_forcefield
+from taichimd.io.analysis_files import check_picture
+from taichimd.io.lock import locked
+from taichimd.io.structures import read_noted, unused_charges
+from taichimd.observables.green_kubo import growth_notes
+from taichimd.observables.job import Outcome
+from taichimd.system.overlaps import notes_on_overlap
+from taichimd.transport import files
+from taichimd.transport.kappa import Kappa, supercell, thermal_conductivity
+from taichimd.transport.settings import KappaSettings
+
+_OFF = 0.05
+"""Share of the temperature by which runs may be off it without a remark."""
+_RECORD = 5.0
+"""Times the end of the plateau that a run should last: as many pieces of it are independent."""
+_SOLID = 2.0
+"""Angstrom that atoms may move in a run of a solid: they swing by a tenth of a bond, and drift a little."""
+
+
+def run_kappa(
+    structure: str,
+    potential: str | list[str],
+    settings: KappaSettings,
+    folder: Path,
+    overwrite: bool,
+    console: Console,
+    plot_format: str = "png",
+    read: Mapping[str, Any] | None = None,
+) -> int:
+    """Run what is missing, write results (the picture as png, pdf or svg), print a summary.
+
+    `read` are units and atom style of the file, as of `read_structure`.
+
+    Returns:
+        Exit code: 0 when all runs are there, 130, 143 or 129 when stopped by a signal.
+
+    Raises:
+        TaichimdError: anything that stops it; finished runs are kept.
+    """
+    check_picture(plot_format)
+    atoms, notes = read_noted(structure, **(read or {}))
+    notes += [*unused_charges(atoms), *notes_on_overlap(atoms, refuse=True)]
+    forcefield = load_forcefield(potential)
+    forcefield.check_heat_current()
+    forcefield.check_bounded()
+    system = supercell(atoms, settings)
+    with locked(folder):
+        files.prepare(folder, overwrite)
+        return _run_in_folder(
+            notes, atoms, system, forcefield, settings, files.paths(folder, plot_format), console
+        )
+
+
+def _run_in_folder(
+    read: list[str], atoms: Atoms, system: Atoms, forcefield: Any, settings: KappaSettings,
+    paths: list[Path], console: Console,
+) -> int:  # fmt: skip
+    """`run_kappa` in a folder that is ours."""
+    formula = system.get_chemical_formula(empirical=True)
+    title = f"{formula}, {len(system):,} atoms, {settings.temperature:g} K, {forcefield.name}"
+    each = f"{settings.equilibrate / 1000:g} + {settings.time / 1000:g} ps"
+    console.print(
+        f"{title}\n{settings.method}, {settings.runs} runs of {each}", highlight=False, markup=False
+    )
+    notes = [*of_timestep(settings.timestep), *read]
+    for note in notes:
+        console.print(f"note: {note}", highlight=False, markup=False)
+    begin = time.perf_counter()
+    with StopRequest() as stop, console.status("compiling") as status:
+
+        def tell(run: int, what: str, fraction: float) -> None:
+            took = duration(time.perf_counter() - begin)
+            status.update(f"run {run + 1} of {settings.runs}: {what} {100 * fraction:.0f}%, {took}")
+
+        with warnings.catch_warnings(record=True) as caught:
+            found = thermal_conductivity(
+                atoms, forcefield, settings, folder=paths[0].parent, should_stop=stop, progress=tell
+            )
+    # What was said of the structure is not said again of its simulations.
+    warned = {str(one.message): one for one in caught if str(one.message) not in notes}
+    for one in [] if console.quiet else warned.values():
+        warnings.showwarning(one.message, one.category, one.filename, one.lineno)
+    if found is not None:
+        doubts = _notes(found, system, settings)
+        said = [*notes, *warned, *doubts]
+        potential = forcefield.describe(system.get_chemical_symbols())
+        result = files.write(paths, found, settings, potential, title, said)
+        rows = [
+            *result.rows,
+            ("temperature", files.temperature_of(found)),
+            ("decomposition", ", ".join(sorted(set(found.decompositions)))),
+            ("error", files.error_is(found)),
+        ]
+        if found.driven is not None:
+            rows.append(("production", f"from {files.production_from(found.driven):.3g} ps on"))
+        print_analysis(console, Outcome(rows, doubts, paths))
+    if stop.received is None:
+        return 0
+    kept = 0 if found is None else found.runs
+    console.print(
+        f"stopped with {kept} of {settings.runs} runs finished, and those under way are kept; the same "
+        "command goes on with it",
+        highlight=False,
+    )
+    return 128 + stop.received
+
+
+def _notes(found: Kappa, system: Atoms, settings: KappaSettings) -> list[str]:
+    """What makes the result doubtful."""
+    notes = []
+    if found.green_kubo is not None:
+        end, length = found.green_kubo.plateau[1] / PS, settings.time / 1000.0
+        if length < _RECORD * end:
+            notes.append(
+                f"plateau ends at {end:.3g} ps, and a run is only {length:.3g} ps long: expected "
+                f"{_RECORD:g} times as long or longer; take a longer --time, or a shorter --window"
+            )
+        notes += growth_notes(found.green_kubo, "kappa", "--window")
+    mean, wanted = found.temperature, settings.temperature
+    if abs(mean.value - wanted) > _OFF * wanted + 2.0 * np.nan_to_num(mean.error):
+        note = f"the runs had {mean.value:.0f} K on average, not {wanted:g}: "
+        if settings.method == "hnemd":
+            note += "so large a --driving-force heats them, and the response is not linear; try a tenth of it"
+        else:
+            note += "take a longer --equilibrate, or relax the structure first"
+        notes.append(note)
+    if settings.method == "hnemd" and found.moved > _SOLID:
+        notes.append(
+            f"atoms moved by {found.moved:.2g} Å: what they carry along, as in a liquid, is neither driven "
+            "nor counted; take --method green-kubo"
+        )
+    if settings.thickness is not None:
+        across = float(np.ptp(system.positions[:, 2]))
+        if across > settings.thickness:
+            notes.append(
+                f"the atoms reach over {across:.3g} Å across the sheet, more than --thickness; of what "
+                "fills its cell leave that out"
+            )
+    return notes

@@ -1,0 +1,288 @@
+"""Thermal conductivity from independent runs: velocities, equilibration, sampling of the heat current.
+
+    from taichimd.transport.kappa import thermal_conductivity
+    from taichimd.transport.settings import KappaSettings
+
+    settings = KappaSettings(temperature=500.0, supercell=(4, 4, 4))
+    found = thermal_conductivity(silicon, "Si_1989.tersoff", settings)
+    print(found.mean.value, "+-", found.mean.error, "W/(m K)")
+
+green-kubo: NVE, kappa from the autocorrelation of the heat current (`green_kubo_conductivity`). hnemd: a
+driving force and a Nose-Hoover chain, kappa from the mean current (`hnemd_conductivity`). The cell stays as
+it is given: its thermal expansion is the user's choice. A run is determined by its seed, and equal settings
+give equal samples.
+"""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.core.errors import SettingsError, StructureError
+from taichimd.core.units import FS
+from taichimd.estimators.green_kubo import GreenKubo
+from taichimd.estimators.series import Mean, mean_of
+from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
+from taichimd.io.xyz import VELOCITIES
+from taichimd.program.batchable import why_alone
+from taichimd.system.checks import require_atoms
+from taichimd.system.constraints import binding
+from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
+from taichimd.transport.sampling import Progress, sample_runs
+from taichimd.transport.settings import KappaSettings
+
+BUSY = 64_000
+"""Atoms that keep a GPU busy: runs of fewer go together."""
+MOST_ATOMS = 2**27
+"""Of a supercell: more have no number in a list."""
+
+
+@dataclass(frozen=True)
+class Kappa:
+    """Thermal conductivity from several runs, W/(m K).
+
+    Attributes:
+        mean: green-kubo: mean of the directions; hnemd: along the driving force.
+        channels: (3,) along x, y, z, of a sheet (2,); hnemd: J_a / (T V F), of which only the driven one is a
+            conductivity.
+        temperature: K, mean of the runs, with which kappa was computed; its error is the scatter of the runs,
+            of one run from the autocorrelation.
+        volume: angstrom^3, of the cell or of the sheet in it.
+        n_atoms: of the cell.
+        runs: how many.
+        green_kubo: correlation and running integral, or None.
+        driven: running average, or None.
+        decompositions: of the runs.
+        moved: angstrom, mean over the runs of how far atoms moved in one.
+        seeds: of velocities and noise of each run.
+    """
+
+    mean: Mean
+    channels: Mean
+    temperature: Mean
+    volume: float
+    n_atoms: int
+    runs: int
+    green_kubo: GreenKubo | None = None
+    driven: Driven | None = None
+    decompositions: tuple[str, ...] = ()
+    moved: float = float("nan")
+    seeds: tuple[int, ...] = ()
+
+
+def thermal_conductivity(
+    atoms: Atoms,
+    forcefield: Any,
+    settings: KappaSettings,
+    *,
+    folder: Path | None = None,
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda run, what, fraction: None,
+) -> Kappa | None:
+    """Run what is missing, and compute kappa from all runs.
+
+    Args:
+        atoms: structure, periodic in three directions, a sheet in the plane of x and y; velocities are drawn,
+            constraints are refused: a heat current needs all atoms to move.
+        forcefield: a parameter file, a shipped name, "file.py:name" or a force-field object; a list is their
+            sum.
+        settings: see there.
+        folder: where each finished run leaves its samples (`run-01.npz` ...) and finds earlier ones.
+        should_stop: asked several times a second; True leaves the present run unfinished. The folder keeps
+            it (`run-01.part.npz`), and a later call goes on with it.
+        progress: told how far it is.
+
+    Returns:
+        Kappa of the runs that are finished, or None if there is none.
+
+    Raises:
+        SettingsError, StructureError: input that cannot be run.
+        OutputError: runs of other settings are in the folder, or it cannot be written.
+    """
+    from taichimd.forcefields.load import load_forcefield
+
+    require_atoms(atoms)
+    potential = load_forcefield(forcefield)
+    potential.check_heat_current()
+    system = supercell(atoms, settings)
+    record = potential.describe(system.get_chemical_symbols())
+    identity = {**settings.of_one_run(), "system": _hash(system), "potential": record["fingerprint"]}
+    runs = _Runs(folder, identity, record)
+    found = {
+        number: one for number in range(settings.runs) if (one := runs.read(RunSamples, number)) is not None
+    }
+    missing = [number for number in range(settings.runs) if number not in found]
+    for group in _groups(missing, runs, potential, settings, len(system)):
+        begun = {number: place for number in group if (place := runs.read(RunUnderWay, number)) is not None}
+        ended = sample_runs(system, potential, settings, group, should_stop, progress, begun, runs.keep)
+        if ended is None:
+            break
+        for number, samples in zip(group, ended, strict=True):
+            runs.keep(number, samples)
+            found[number] = samples
+    if not found:
+        return None
+    numbers = sorted(found)
+    of_all = conductivity(
+        [found[number] for number in numbers], settings, volume_of(system, settings), len(system)
+    )
+    return replace(of_all, seeds=tuple(settings.seed_of(number) for number in numbers))
+
+
+class _Runs:
+    """Files of the runs, if there is a folder.
+
+    Args:
+        folder: of the files. identity, record: of what the runs are.
+    """
+
+    def __init__(self, folder: Path | None, identity: dict[str, Any], record: dict[str, Any]) -> None:
+        self._folder, self._of = folder, (identity, record)
+
+    def _file(self, kind: type[RunSamples | RunUnderWay], number: int) -> Path:
+        assert self._folder is not None
+        return self._folder / f"run-{number + 1:02d}{'' if kind is RunSamples else '.part'}.npz"
+
+    def read(self, kind: type[Run], number: int) -> Run | None:
+        """A run, finished or under way; None if there is none."""
+        return None if self._folder is None else read_run(kind, self._file(kind, number), *self._of)
+
+    def keep(self, number: int, run: RunSamples | RunUnderWay) -> None:
+        """Keep a run; one that is finished is no longer under way."""
+        if self._folder is not None:
+            write_run(self._file(type(run), number), *self._of, run)
+            if isinstance(run, RunSamples):
+                self._file(RunUnderWay, number).unlink(missing_ok=True)
+
+
+def _groups(
+    missing: Sequence[int], runs: _Runs, potential: Any, settings: KappaSettings, n_atoms: int
+) -> list[list[int]]:
+    """Runs that go together: at one step of one stage, and as many as keep the device busy."""
+    most = settings.at_once
+    if most is None:
+        from taichimd.core.runtime import start
+
+        on_gpu = start(settings.backend) == "cuda"
+        most = max(1, BUSY // n_atoms) if on_gpu else 1
+    if settings.method != "green-kubo" or why_alone(potential) is not None:
+        most = 1
+    places: dict[Any, list[int]] = {}
+    for number in missing:
+        begun = runs.read(RunUnderWay, number) if most > 1 else None
+        places.setdefault(None if begun is None else (begun.stage, begun.step), []).append(number)
+    if most == 1:
+        return [[number] for number in missing]
+    return [group[k : k + most] for group in places.values() for k in range(0, len(group), most)]
+
+
+def supercell(atoms: Atoms, settings: KappaSettings) -> Atoms:
+    """The system that is run, without velocities.
+
+    Raises:
+        SettingsError: the structure has constraints.
+        StructureError: not periodic in three directions; or a sheet that is not so in the plane of x and y.
+    """
+    held = binding(atoms)
+    if held:
+        raise SettingsError(
+            f"the structure has a constraint {type(held[0]).__name__}, but the heat current needs all atoms "
+            "to move; take it away (atoms.set_constraint(), or in the file)"
+        )
+    pbc = atoms.pbc.tolist()
+    if settings.thickness is None:
+        if not atoms.pbc.all() or abs(atoms.cell.volume) < 1e-6:
+            raise StructureError(
+                "a thermal conductivity needs a cell that is periodic in three directions, or the thickness "
+                f"of a sheet; pbc is {pbc}"
+            )
+    elif not (all(pbc[:2]) and abs(atoms.cell[:2, 2]).max() < 1e-9 and _area(atoms) > 1e-6):
+        raise StructureError(
+            "a sheet (thickness) must be periodic along the first two cell vectors, and these lie in the "
+            f"plane of x and y; pbc is {pbc}, they are {atoms.cell[:2].round(3).tolist()}"
+        )
+    n = len(atoms) * prod(settings.supercell)
+    if n < 2:
+        raise StructureError("a single atom conducts no heat; give a --supercell, such as 4 4 4")
+    if n > MOST_ATOMS:
+        raise StructureError(
+            f"supercell = {settings.supercell} makes {n:,} atoms; expected {MOST_ATOMS:,} at most"
+        )
+    system = atoms.copy()
+    system.set_constraint()
+    # Velocities are drawn, so no simulation need say that it does not use these.
+    for name in ("momenta", *VELOCITIES):
+        if system.has(name):
+            del system.arrays[name]
+    return system.repeat(settings.supercell)
+
+
+def volume_of(system: Atoms, settings: KappaSettings) -> float:
+    """Of what conducts heat, angstrom^3: the cell, or area times thickness of a sheet in it."""
+    if settings.thickness is None:
+        return float(system.get_volume())
+    return _area(system) * settings.thickness
+
+
+def _area(atoms: Atoms) -> float:
+    return float(np.linalg.norm(np.cross(atoms.cell[0], atoms.cell[1])))
+
+
+def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float, n_atoms: int) -> Kappa:
+    """Kappa of finished runs.
+
+    For the error each run is one sample. The error of a single run comes from the autocorrelation; it is not
+    a number, and a note says why, if the run has fewer than ten independent samples.
+
+    Raises:
+        AnalysisError: a window that the runs do not fill.
+    """
+    dt, measured = settings.every * settings.timestep * FS, _temperature(runs)
+    of_all = volume, n_atoms, len(runs)
+    decompositions = tuple(run.decomposition for run in runs)
+    moved = float(np.mean([run.moved for run in runs]))
+    if settings.method == "hnemd":
+        # Of solids: there the kinetic part has no share in what the force drives, only in the noise.
+        driven = hnemd_conductivity(
+            [run.current[:, :3] for run in runs],
+            dt,
+            volume,
+            measured.value,
+            settings.force,
+            settings.lags * dt,
+        )
+        return Kappa(driven.kappa, driven.components, measured, *of_all, None, driven, decompositions, moved)
+    across = len(settings.axes)
+    found = green_kubo_conductivity(
+        [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
+        settings.lags * dt, _plateau(settings), 1 if len(runs) > 1 else None,
+    )  # fmt: skip
+    return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions, moved)
+
+
+def _temperature(runs: list[RunSamples]) -> Mean:
+    """Mean of the runs, K."""
+    mean = mean_of(np.array([run.temperature for run in runs]))
+    if len(runs) > 1:
+        return mean
+    if runs[0].temperature_error is not None:
+        return replace(mean, error=runs[0].temperature_error)
+    return replace(mean, note="no error: one run with fewer than ten independent samples of the temperature")
+
+
+def _plateau(settings: KappaSettings) -> tuple[float, float]:
+    """Internal times. Not searched for: few noisy runs look settled at the first dip of the integral."""
+    if settings.plateau is not None:
+        return settings.plateau[0] * FS, settings.plateau[1] * FS
+    window = settings.lags * settings.every * settings.timestep * FS
+    return 0.5 * window, window
+
+
+def _hash(system: Atoms) -> str:
+    arrays = system.positions, system.numbers, system.cell.array, system.pbc, system.get_masses()
+    return hashlib.sha256(b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)).hexdigest()[:16]

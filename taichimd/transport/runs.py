@@ -1,0 +1,155 @@
+"""Files of the runs of a thermal conductivity, finished or under way, and what they are of."""
+
+import json
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat
+
+from taichimd.core.errors import CheckpointError, OutputError
+from taichimd.core.saved import saved_array
+from taichimd.estimators.series import Array
+from taichimd.io.checked import Bath, Potential, Step, fault_of
+from taichimd.io.files import write_atomically
+from taichimd.io.npz import DamagedFileError, read_arrays, text_of
+from taichimd.io.potential import differences
+from taichimd.program.decomposition import PARTICLE
+
+_ARRAYS = ("current", "positions", "velocities", "forces", "start", "rows")
+
+
+@dataclass(frozen=True)
+class RunSamples:
+    """Heat current of one run.
+
+    Attributes:
+        current: (samples, 6) eV angstrom / internal time, potential part x y z, kinetic part x y z.
+        temperature: K, mean over the run.
+        decomposition: of the engine that ran it.
+        moved: angstrom, root mean square displacement from the run's first to its last step.
+        temperature_error: K, standard error of `temperature`, from the autocorrelation; None if unknown.
+    """
+
+    current: Array
+    temperature: float
+    decomposition: str = PARTICLE
+    moved: float = float("nan")
+    temperature_error: float | None = None
+
+
+@dataclass(frozen=True)
+class RunUnderWay:
+    """State of a run that has not ended, from which it goes on bit for bit.
+
+    Attributes:
+        stage: "equilibration", or the method of the run.
+        step: of the stage, from 0.
+        positions: (n, 3) angstrom, not wrapped.
+        velocities: (n, 3) internal units.
+        forces: (n, 3) eV/angstrom.
+        bath: of the thermostat (`Engine.bath_state`).
+        start: (n, 3) angstrom where the stage began.
+        rows: (samples, 7) of the heat current so far, the kinetic energy (eV) last.
+    """
+
+    stage: str
+    step: int
+    positions: Array
+    velocities: Array
+    forces: Array
+    bath: dict[str, Any]
+    start: Array
+    rows: Array
+
+
+Run = TypeVar("Run", RunSamples, RunUnderWay)
+_TOLD = {
+    RunSamples: ("a finished run", "is run again"),
+    RunUnderWay: ("a run under way", "begins anew"),
+}
+
+
+def write_run(
+    file: Path, identity: dict[str, Any], record: dict[str, Any], run: RunSamples | RunUnderWay
+) -> None:
+    """Keep a run with what it is of.
+
+    Raises:
+        OutputError: it cannot be written.
+    """
+    kept = {"identity": identity, "potential": record, **vars(run)}
+    texts = {name: np.array(json.dumps(value)) for name, value in kept.items() if name not in _ARRAYS}
+    write_atomically(file, lambda handle: np.savez(handle, **{**kept, **texts}))
+
+
+def read_run(kind: type[Run], file: Path, identity: dict[str, Any], record: dict[str, Any]) -> Run | None:
+    """A run, finished or under way; None if there is none.
+
+    Args:
+        kind: which of the two.
+        file: of the run.
+        identity: settings, system and potential, as they are now.
+        record: of the present potential (`ForceField.describe`), to say what differs.
+
+    Raises:
+        OutputError: it cannot be read, or is of other settings, of another system or potential.
+    """
+    if not file.exists():
+        return None
+    names = "identity", "potential", *(one.name for one in fields(kind))
+    try:
+        saved = read_arrays(file)
+        # Runs of before there was an error of the temperature.
+        names = tuple(name for name in names if name != "temperature_error" or name in saved)
+        kept: dict[str, Any] = {k: saved[k] if k in _ARRAYS else text_of(saved, k) for k in names}
+        fault = fault_of(_Kept, {k: v for k, v in kept.items() if k not in _ARRAYS}) or _fault_of_arrays(kept)
+    except (DamagedFileError, KeyError) as error:
+        fault = str(error)
+    if fault:
+        what, then = _TOLD[kind]
+        raise OutputError(f"{file} cannot be read as {what}; remove it, and it {then} ({fault})")
+    _check_identity(file, kept.pop("identity"), kept.pop("potential"), identity, record)
+    return kind(**kept)
+
+
+def _fault_of_arrays(kept: dict[str, Any]) -> str:
+    """What is wrong with the arrays of a run; empty if nothing is."""
+    n = None if "positions" not in kept else len(np.atleast_1d(kept["positions"]))
+    shapes = {"current": (None, 6), "rows": (None, 7)}
+    try:
+        for name in _ARRAYS:
+            if name in kept:
+                saved_array(kept, name, "f", *shapes.get(name, (n, 3)))
+    except CheckpointError as error:
+        return str(error)
+    return ""
+
+
+class _Kept(BaseModel):
+    """The texts of a run."""
+
+    model_config = ConfigDict(strict=True)
+    identity: dict[str, Any]
+    potential: Potential
+    temperature: Annotated[FiniteFloat, Field(gt=0)] = 1.0
+    decomposition: str = ""
+    moved: float | None = None
+    temperature_error: Annotated[FiniteFloat, Field(ge=0)] | None = None
+    stage: str = ""
+    step: Step = 0
+    bath: Bath = Bath()
+
+
+def _check_identity(
+    file: Path, own: dict[str, Any], before: dict[str, Any], identity: dict[str, Any], record: dict[str, Any]
+) -> None:
+    """Raise an OutputError if a run is of other settings, of another system or potential than now."""
+    advice = "give --overwrite to replace the runs there, or another --output"
+    for key, value in identity.items():
+        if own.get(key) == value:
+            continue
+        if key == "potential":
+            raise OutputError(f"{file} is of another potential: {differences(before, record)}; {advice}")
+        raise OutputError(f"{file} is of another {key} ({own.get(key)}, now {value}); {advice}")

@@ -1,0 +1,216 @@
+"""Runs of a thermal conductivity, one or several in a launch: equilibration, then samples of the current."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from ase import Atoms
+
+from taichimd.app.observer import Observer, Sampler
+from taichimd.app.simulation import Simulation
+from taichimd.app.simulations import Simulations
+from taichimd.core.arrays import Array
+from taichimd.core.units import KB
+from taichimd.ensembles.registry import Langevin, NoseHoover
+from taichimd.estimators.average import average_of
+from taichimd.observables.samplers.sum_series import SumSeries
+from taichimd.system.velocities import drift
+from taichimd.transport.runs import RunSamples, RunUnderWay
+from taichimd.transport.settings import KappaSettings
+
+Progress = Callable[[int, str, float], None]
+"""Called with the number of the run (from 0; in one launch the last), what it does, and the fraction done."""
+
+EQUILIBRATION = "equilibration"
+KEEP_SECONDS = 60.0
+"""Between the times that a run under way is kept."""
+
+
+class Current(Sampler):
+    """Samples of the heat current, and of the kinetic energy."""
+
+    def __init__(self, n: int, every: int) -> None:
+        self.series, self.every, self._seen = SumSeries("heat", n), every, -1
+
+    def resume(self, begun: RunUnderWay) -> None:
+        """Go on with the samples of a run under way."""
+        self.series.load({"rows": begun.rows})
+        self._seen = begun.step if len(begun.rows) else -1
+
+    def sample(self, simulation: Simulation) -> None:
+        """Take a sample, unless it is there."""
+        if simulation.step > self._seen:
+            simulation.engine.observe(self.series.sample)
+
+
+class Tell(Observer):
+    """Tells how far a stage is, and keeps it now and then."""
+
+    def __init__(self, tell: Callable[[float], None], keep: Callable[[], None], steps: int) -> None:
+        self._tell, self._keep, self._steps = tell, keep, steps
+        self._kept_at = monotonic()
+
+    def tick(self, simulation: Simulation) -> None:
+        """Tell, and keep if it is time."""
+        self._tell(simulation.step / self._steps)
+        if monotonic() - self._kept_at >= KEEP_SECONDS:
+            self._keep()
+            self._kept_at = monotonic()
+
+
+def go_on(simulation: Simulation, begun: RunUnderWay, current: Current | None) -> None:
+    """Bring a simulation, and its samples, to where a run under way is."""
+    simulation.engine.set_state(
+        positions=begun.positions, velocities=begun.velocities, forces=begun.forces, step=begun.step,
+        bath=begun.bath or None,
+    )  # fmt: skip
+    if current is not None:
+        current.resume(begun)
+
+
+def under_way(simulation: Simulation, stage: str, start: Array, current: Current | None) -> RunUnderWay:
+    """The state of a run that has not ended, whose stage began at positions `start`."""
+    engine, rows = simulation.engine, np.empty((0, 7)) if current is None else current.series.rows()
+    state = engine.positions(), engine.velocities(), engine.forces(), engine.bath_state()
+    return RunUnderWay(stage, engine.step, *state, start, rows)
+
+
+@dataclass(frozen=True)
+class _Stages:
+    """Runs that go together; attributes are arguments of `sample_runs`."""
+
+    numbers: Sequence[int]
+    should_stop: Callable[[], bool]
+    progress: Progress
+    begun: Mapping[int, RunUnderWay]
+    keep: Callable[[int, RunUnderWay], None]
+
+    def go(
+        self, each: Any, steps: int, what: str, starts: Sequence[Array], currents: Sequence[Current] = ()
+    ) -> bool:
+        """A stage of all runs to its end; whether it has come there."""
+        several = len(self.numbers) > 1
+        looks: list[Current | None] = list(currents) or [None] * len(self.numbers)
+        for number, one, current in zip(self.numbers, each, looks, strict=True):
+            if number in self.begun and self.begun[number].stage == what:
+                go_on(one, self.begun[number], current)
+
+        def save() -> None:
+            for k in each.batch.alive if several else [0]:
+                self.keep(self.numbers[k], under_way(each[k], what, starts[k], looks[k]))
+
+        tell = Tell(lambda fraction: self.progress(self.numbers[-1], what, fraction), save, steps)
+        looking: dict[str, Any] = {"observers": [tell], "samplers": currents}
+        if several:
+            looking = {"progress": tell, "samplers": [[current] for current in currents]}
+        left, stepper = steps - each[0].step, each if several else each[0]
+        finished = (
+            not left or stepper.run(left, every=steps, should_stop=self.should_stop, **looking).finished
+        )
+        errors = list(each.errors.values()) if several else []
+        if errors or not finished:
+            save()
+        for error in errors:
+            raise error
+        return bool(finished)
+
+
+def sample_runs(
+    system: Atoms,
+    potential: Any,
+    settings: KappaSettings,
+    numbers: Sequence[int],
+    should_stop: Callable[[], bool] = lambda: False,
+    progress: Progress = lambda run, what, fraction: None,
+    begun: Mapping[int, RunUnderWay] = MappingProxyType({}),
+    keep: Callable[[int, RunUnderWay], None] = lambda number, run: None,
+) -> list[RunSamples] | None:
+    """Independent runs: one, or several of green-kubo in one launch, with the same bits; None if stopped.
+
+    Args:
+        system: of `supercell`.
+        potential: a force-field object.
+        settings: see there.
+        numbers: of the runs, from 0; each has a seed of its own (`KappaSettings.seed_of`).
+        should_stop: asked several times a second.
+        progress: told how far they are.
+        begun: runs that go on, all of them at one step of one stage, or none.
+        keep: given the number and the state of each run when they are stopped, and each minute.
+
+    Raises:
+        BlowUpError: a run that has left physics; the others are kept.
+    """
+    n, temperature = len(numbers), settings.temperature
+    names = ("timestep", "backend", "precision", "decomposition")
+    common: dict[str, Any] = {name: getattr(settings, name) for name in names}
+    of = _Stages(numbers, should_stop, progress, begun, keep)
+    if not begun or {one.stage for one in begun.values()} == {EQUILIBRATION}:
+        seeds = [settings.seed_of(number) for number in numbers]
+        baths = [Langevin(temperature, seed=seed) for seed in seeds]
+        warm: Any
+        if n > 1:
+            warm = Simulations(
+                [system] * n, potential, temperature=temperature, seed=seeds, ensemble=baths, **common
+            )
+        else:
+            alone: dict[str, Any] = {"temperature": temperature, "seed": seeds[0], "ensemble": baths[0]}
+            warm = [Simulation(system, potential, **alone, **common)]
+        steps = max(1, round(settings.equilibrate / settings.timestep))
+        if not of.go(warm, steps, EQUILIBRATION, [system.positions] * n):
+            return None
+        before = [one.positions() for one in warm]
+        # The noise has left the centre of mass moving, which would carry energy along.
+        velocities = [one.velocities() - drift(one.engine.masses, one.velocities()) for one in warm]
+        each = _production(system, potential, settings, n, common)
+        if isinstance(each, Simulations):
+            each.batch.set_vectors("pos", dict(enumerate(before)))
+            each.batch.set_vectors("vel", dict(enumerate(velocities)))
+        else:
+            each[0].engine.set_state(positions=before[0], velocities=velocities[0])
+    else:
+        before = [begun[number].start for number in numbers]
+        each = _production(system, potential, settings, n, common)
+    currents = [Current(len(system), settings.every) for _ in numbers]
+    if not of.go(each, settings.steps, settings.method, before, currents):
+        return None
+    return [samples_of(*each_of, settings) for each_of in zip(currents, each, before, strict=True)]
+
+
+def samples_of(
+    current: Current, simulation: Simulation, before: Array, settings: KappaSettings
+) -> RunSamples:
+    """What a run that has ended has found.
+
+    Args:
+        current: its samples.
+        simulation: at its end.
+        before: (n, 3) angstrom at its beginning.
+        settings: of the run.
+    """
+    rows, n = current.series.rows(), len(before)
+    to_kelvin = 2.0 / (max(3 * n - 3, 3) * KB)
+    kinetic = average_of(rows[:, 6])
+    measured = float(rows[:, 6].mean()) * to_kelvin
+    uncertain = None if kinetic.error is None else kinetic.error * to_kelvin
+    # Ripples of a sheet are no flow.
+    step = (simulation.positions() - before)[:, : len(settings.axes)]
+    moved = float(np.sqrt(((step - step.mean(axis=0)) ** 2).sum(axis=1).mean()))
+    return RunSamples(rows[:, :6], measured, simulation.engine.decomposition, moved, uncertain)
+
+
+def _production(
+    system: Atoms, potential: Any, settings: KappaSettings, n: int, common: dict[str, Any]
+) -> "Simulations | list[Simulation]":
+    from taichimd.program.engine import Engine
+
+    if n > 1:
+        return Simulations([system] * n, potential, **common)
+    more: dict[str, Any] = {}
+    if settings.method == "hnemd":
+        more = {"driving_force": settings.force, "ensemble": NoseHoover(settings.temperature)}
+    of_engine = {name: value for name, value in common.items() if name != "timestep"}
+    engine = Engine(system, potential, **of_engine, **more)
+    return [Simulation.from_engine(engine, timestep=settings.timestep)]

@@ -1,0 +1,157 @@
+"""What the barostats sample: mean stresses, and volumes as the isothermal-isobaric ensemble has them."""
+
+import numpy as np
+import pytest
+from ase.build import bulk
+
+from taichimd import testing
+from taichimd.core import units
+from taichimd.ensembles.registry import BerendsenNPT, Langevin, MartynaTobiasKlein, StochasticCellRescaling
+from taichimd.forcefields.lennard_jones import LennardJones
+from taichimd.program.engine import Engine
+from validation.physics import ensembles_npt as driver
+
+pytestmark = [pytest.mark.once, pytest.mark.first]
+
+CASES = [
+    (BerendsenNPT, "isotropic", 0.3),
+    (StochasticCellRescaling, "triclinic", 0.3),
+    (MartynaTobiasKlein, "triclinic", (0.2, 0.3, 0.4)),
+]
+
+
+@pytest.mark.parametrize(("kind", "control", "pressure"), CASES)
+def test_the_pressure_of_a_crystal_is_the_one_asked_for(kind, control, pressure):
+    """Stress tensors of argon at 40 K: their mean is the target, off the diagonal zero, within the errors."""
+    atoms = testing.with_velocities(bulk("Ar", cubic=True, a=5.3).repeat(3), 80.0, 2)
+    ensemble = kind(
+        40.0, coupling_time=100.0, pressure=pressure, pressure_coupling_time=400.0, bulk_modulus=3.0,
+        control=control, seed=4, period=2,
+    )  # fmt: skip
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    engine = Engine(atoms, forcefield, ensemble=ensemble)
+    dt, stresses = 5.0 * units.FS, []
+    engine.advance(800, dt)
+    for _ in range(400):
+        engine.advance(10, dt)
+        v, w = engine.velocities(), engine.evaluate().virials.sum(axis=0)
+        kinetic = np.einsum("i,ia,ib->ab", engine.masses, v, v)
+        stresses.append((kinetic + 0.5 * (w + w.T)) / engine.volume / units.GPA)
+    stresses = np.array(stresses)
+    target = np.diag(np.broadcast_to(pressure, 3)).astype(float)
+    for a, b in ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1)) if control == "triclinic" else ():
+        error = driver.block_error(stresses[:, a, b], 10)
+        assert abs(stresses[:, a, b].mean() - target[a, b]) < 4 * error + 1e-3, (a, b)
+        assert error < 0.02
+    mean = np.trace(stresses, axis1=1, axis2=2) / 3
+    error = driver.block_error(mean, 10)
+    # kT/V and the like: the mean of P differs from p by a share of the order 1/N.
+    assert abs(mean.mean() - np.trace(target) / 3) < 4 * error + 1e-3
+    assert error < 0.02
+
+
+@pytest.mark.parametrize(("name", "period"), [("npt-scr", 10), ("npt-mtk", 1)])
+def test_volumes_at_two_pressures_have_the_ratio_of_boltzmann_factors(name, period):
+    exact = (driver.PRESSURES[0] - driver.PRESSURES[1]) * units.GPA / (units.KB * driver.TEMPERATURE)
+    volumes = [driver.volumes_of_liquid(name, p, 200, period=period) for p in driver.PRESSURES]
+    slope, error = driver.slope_of_log_ratio(*volumes)
+    assert error < 0.25 * abs(exact), "the error is too large for the test to tell anything"
+    assert abs(slope - exact) < 4 * error
+
+
+def crystal(edge, ensemble):
+    """108 atoms of argon, equilibrated; edge of the cubic cell in angstrom."""
+    atoms = bulk("Ar", cubic=True, a=edge) * 3
+    forcefield = LennardJones(**testing.ARGON, cutoff=6.0, truncation="force-shifted")
+    engine = Engine(
+        testing.with_velocities(atoms, 2 * ensemble.temperature, 3), forcefield, ensemble=ensemble
+    )
+    engine.advance(500, 10.0 * units.FS)
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("kind", "control", "options"),
+    [(StochasticCellRescaling, "orthorhombic", {"period": 2}), (MartynaTobiasKlein, "triclinic", {})],
+)
+def test_volumes_of_cells_of_any_shape_have_the_same_ratio(kind, control, options):
+    """Of a crystal. The slope is that of the volume alone, whatever else of the cell may change."""
+    pressures, temperature, timestep = (0.05, 0.08), 40.0, 5.0
+    exact = (pressures[0] - pressures[1]) * units.GPA / (units.KB * temperature)
+    volumes, shapes = [], []
+    for pressure in pressures:
+        ensemble = kind(
+            temperature, coupling_time=200.0, pressure=pressure, pressure_coupling_time=300.0,
+            bulk_modulus=2.0, control=control, seed=11, **options,
+        )  # fmt: skip
+        engine = crystal(5.30, ensemble)
+        engine.advance(2000, timestep * units.FS)
+        volumes.append(driver.volumes_along(engine, 200, 60, timestep))
+        shapes.append(engine.cell)
+    slope, error = driver.slope_of_log_ratio(*volumes)
+    assert error < 0.2 * abs(exact), "the error is too large for the test to tell anything"
+    assert abs(slope - exact) < 4 * error
+    for cell in shapes:
+        edges, skewed = np.diag(cell), abs(cell - np.diag(np.diag(cell))).max()
+        assert np.ptp(edges) > 0.01
+        assert (skewed > 0.01) == (control == "triclinic")
+
+
+@pytest.fixture(scope="module")
+def compressed():
+    """Argon at 20 K: mean of two volumes (angstrom^3) 3% apart, mean of their pressures, -V dP/dV, its error.
+
+    Pressures in eV/angstrom^3, from runs at constant volume: nothing of this knows of barostats.
+    """
+    volumes, means, errors = [], [], []
+    for change in (-0.015, 0.015):
+        engine = crystal(5.275 * (1.0 + change) ** (1 / 3), Langevin(20.0, coupling_time=200.0, seed=5))
+        pressures = np.empty(200)
+        for k in range(200):
+            engine.advance(20, 10.0 * units.FS)
+            pressures[k] = engine.thermo().pressure * units.GPA
+        volumes.append(engine.volume)
+        means.append(pressures.mean())
+        errors.append(driver.block_error(pressures))
+    by_volume = np.mean(volumes) / (volumes[1] - volumes[0])
+    return np.mean(volumes), np.mean(means), by_volume * (means[0] - means[1]), by_volume * np.hypot(*errors)
+
+
+# npt-scr with its period of ten steps, a tenth of the coupling time: 5% more variance, below the errors.
+FLUCTUATING = [(StochasticCellRescaling, 1000.0, 100), (MartynaTobiasKlein, 500.0, 50)]
+
+
+@pytest.mark.parametrize(("kind", "time", "every"), FLUCTUATING)
+def test_volumes_of_a_crystal_fluctuate_as_its_bulk_modulus_says(kind, time, every, compressed):
+    """The variance of the volume is kT V/B, with B from the pressures at two volumes."""
+    volume, pressure, modulus, error_of_modulus = compressed
+    assert error_of_modulus < 0.02 * modulus
+    ensemble = kind(
+        20.0, coupling_time=200.0, pressure=pressure / units.GPA, pressure_coupling_time=time,
+        bulk_modulus=modulus / units.GPA, seed=4,
+    )  # fmt: skip
+    engine = crystal((volume / 27) ** (1 / 3), ensemble)
+    volumes = driver.volumes_along(engine, 400, every, 10.0)
+    assert volumes.mean() == pytest.approx(volume, rel=0.005)
+    squares = (volumes - volumes.mean()) ** 2 * modulus / (units.KB * 20.0 * volume)
+    error = driver.block_error(squares)
+    assert error < 0.12, "the error is too large for the test to tell anything"
+    assert abs(squares.mean() - 1.0) < 3 * np.hypot(error, error_of_modulus / modulus)
+
+
+def test_volumes_of_a_gas_have_the_gamma_distribution():
+    volumes = driver.volumes_of_gas(300)
+    error = driver.block_error(volumes, 15)
+    assert error < 0.02 * driver.GAS_ATOMS
+    assert abs(volumes.mean() - driver.GAS_ATOMS) < 4 * error
+    deviation = volumes.std() / driver.GAS_ATOMS**0.5
+    assert 0.8 < deviation < 1.25
+
+
+def test_slope_of_a_known_ratio():
+    """Gamma distributions of one shape and two scales: the ratio's logarithm is a line exactly."""
+    rng = np.random.default_rng(1)
+    one, two = (rng.gamma(20.0, scale, 4000) for scale in (1.0, 0.9))
+    slope, error = driver.slope_of_log_ratio(one, two)
+    assert abs(slope - (1.0 - 1.0 / 0.9)) < 4 * error
+    assert error < 0.02
