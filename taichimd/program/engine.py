@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from taichimd.core import units
 from taichimd.core.arrays import Array
-from taichimd.core.errors import StructureError
+from taichimd.core.errors import StructureError, TaichimdError
 from taichimd.core.matrix3 import determinant
 from taichimd.core.runtime import start, ti
 from taichimd.ensembles.barostats.base import Barostat
@@ -20,6 +20,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import NONE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
+from taichimd.program.batchable import called
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device
 from taichimd.program.groups import Choice
@@ -79,9 +80,14 @@ class Engine(NotCopied):
         PropertyError: a driving force where no heat current is known.
         CapacityError: lists that do not fit the memory; `advance` and what asks for forces raise it, too.
         ChargeError: of what asks for forces: charges that an equilibration does not find.
+
+    Attributes:
+        members, names, alive, n_systems: as of a `Batch` of one system.
     """
 
     _fused = True  # False: the plain stepper (`program.steps.step`), for tests
+    n_systems = 1
+    error: TaichimdError | None = None  # of a member of a `Batch` that has stopped; an engine raises
 
     def __init__(
         self,
@@ -121,6 +127,7 @@ class Engine(NotCopied):
             decomposition, [bound.terms for bound in bounds], self._all_pairs, self.backend
         )
         self.step = 0
+        self.members, self.names, self.alive = [self], [called(0)], [0]
         self.compile_seconds = 0.0
 
         self.ensemble: Ensemble = ensemble or NVE()
