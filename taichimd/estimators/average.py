@@ -7,6 +7,11 @@ section 2.4.
 
 MSER and not the start with the most independent samples (J. D. Chodera, J. Chem. Theory Comput. 12, 1799
 (2016)): that search prefers starts whose inefficiency is too small by chance, and so makes errors too small.
+
+Few samples: the squared error is itself uncertain, mostly because the inefficiency comes from the same
+series. With a sum over C(k) up to lag w its relative variance is 2 (2 w + 1)/n (U. Wolff, Comput. Phys.
+Commun. 156, 143 (2004), 10.1016/S0010-4655(03)00467-3), here about 6 g/n: that of a chi square distribution
+with a third of the independent samples as degrees of freedom (`widening`).
 """
 
 from collections.abc import Sequence
@@ -14,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import stdtrit
 
 from taichimd.core.errors import AnalysisError
 from taichimd.estimators.series import autocorrelation, finite
@@ -24,6 +30,10 @@ MIN_INDEPENDENT = 10
 """Independent samples below which a mean has no error bar: the correlation time is then not known."""
 _FEWEST_BLOCKS = 32
 """Blocks whose means have a variance that is known to a quarter."""
+_PER_DEGREE = 3.0
+"""Independent samples for each degree of freedom of an error."""
+_NORMAL = 1.959964
+"""Standard deviations that hold 95 % of a normal distribution."""
 _CORRECTIONS = 4
 """Passes of a fixed point that converges in two or three."""
 SIGNIFICANT_TREND = 3.0
@@ -37,7 +47,8 @@ class Average:
 
     Attributes:
         value: mean from sample `start` on.
-        error: standard error, sqrt(variance / independent samples); None if `note` says why not.
+        error: standard error, sqrt(variance / independent samples) times `widening`; None if `note` says why
+            not.
         start: first sample of production. samples: number of samples from there on.
         inefficiency: samples that count as one independent sample, 1 + 2 x integrated correlation time
             (in intervals between samples).
@@ -168,7 +179,19 @@ def average_of(series: NDArray[np.float64], start: int = 0) -> Average:
     if n / g < MIN_INDEPENDENT:
         note = f"no error: {n} samples hold {n / g:.1f} independent ones, fewer than {MIN_INDEPENDENT}"
         return Average(value, None, start, n, g, note)
-    return Average(value, _error_of(production, g), start, n, g)
+    return Average(value, widening(n / g) * _error_of(production, g), start, n, g)
+
+
+def widening(independent: float) -> float:
+    """Factor of a standard error from few samples that makes two errors cover 95 %, as of many.
+
+    Student's t at 95 % over the normal distribution's 1.96, with a third of the independent samples, less
+    one, as degrees of freedom.
+
+    Args:
+        independent: number of independent samples, above 3.
+    """
+    return float(stdtrit(independent / _PER_DEGREE - 1.0, 0.975)) / _NORMAL
 
 
 def _error_of(samples: NDArray[np.float64], g: float) -> float:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from taichimd.estimators.average import MIN_INDEPENDENT
+from taichimd.estimators.average import MIN_INDEPENDENT, widening
 from taichimd.estimators.series import Array, Mean, autocorrelation, mean_of
 
 PIECES = 64
@@ -49,7 +49,7 @@ def consecutive_mean(samples: Array) -> Mean:
             plain,
             f"no error: the record holds {n / g:.1f} independent samples, fewer than {MIN_INDEPENDENT}",
         )
-    error = samples.std(axis=0) * np.sqrt(g / (n - g))
+    error = widening(n / g) * samples.std(axis=0) * np.sqrt(g / (n - g))
     error = np.where(error <= 4 * np.finfo(float).eps * np.abs(plain.value), 0.0, error)
     return Mean(plain.value, float(error) if np.ndim(error) == 0 else error, max(1, int(n / g)))
 
@@ -77,16 +77,16 @@ def block_note(values: Array, consecutive: bool = True) -> str:
     Returns:
         A note that begins with "no error" if there must be none.
     """
-    n = len(values)
+    n, what = len(values), "block" if consecutive else "run"
     if n < 2:
-        return "no error: there is one block of samples"
+        return f"no error: there is one {what} of samples"
     scatter = float(np.ptp(values))
     if consecutive and n > 3 and scatter > 1e-9 * float(np.abs(values).max()):
         line = stats.linregress(np.arange(n), values)
         if line.pvalue < _BY_CHANCE:
             return f"no error: the {n} blocks follow a trend, so the run was not stationary"
     if n < FEW:
-        return f"the error is from {n} blocks, and itself uncertain by {100 / np.sqrt(2 * (n - 1)):.0f}%"
+        return f"the error is from {n} {what}s, and itself uncertain by {100 / np.sqrt(2 * (n - 1)):.0f}%"
     return ""
 
 

@@ -1,10 +1,9 @@
 """Green-Kubo integrals with error bars: the part that conductivity and viscosity share.
 
-Several runs: each is one independent sample, or is cut into `blocks` pieces of equal length that count as
-independent. A sample has its own autocorrelation and its own running integral, and the standard error of
-anything is the scatter of the samples, at each time. Integrals of autocorrelations get noisier with time, so
-where to read them off, the plateau, is a choice that belongs to the result: each sample is averaged over
-these times, and the error is the scatter of the averages.
+Several runs: each is one independent sample. A sample has its own autocorrelation and its own running
+integral, and the standard error of anything is the scatter of the samples, at each time. Integrals of
+autocorrelations get noisier with time, so where to read them off, the plateau, is a choice that belongs to
+the result: each sample is averaged over these times, and the error is the scatter of the averages.
 
 One run: the integral on the plateau is the mean over i of y_i = x_i sum_k w_k x_{i+k}, w_k the weights of
 the trapezoid rule. The series y is correlated, and its mean has the error of `average_of`. Only the band of
@@ -29,8 +28,8 @@ from taichimd.estimators.series import (
     running_integral,
 )
 
-ENOUGH = 5
-"""Samples that the default number of blocks makes: fewer, and the error itself is too uncertain."""
+PIECES = 5
+"""Of one run, whose scatter is the band of the running integral."""
 SIGNIFICANT = 2.0
 """Standard errors that a growth must exceed to count."""
 NOTABLE = 0.1
@@ -91,31 +90,12 @@ def positive(**values: float) -> None:
             raise AnalysisError(f"{name} = {value}: expected a number above 0")
 
 
-def pieces_of(runs: list[Array], blocks: int | None) -> list[Array]:
-    """Runs cut into equal blocks; without a number, as few as make five samples.
-
-    Raises:
-        AnalysisError: fewer than one block, or fewer samples in a run than blocks.
-    """
-    if blocks is None:
-        blocks = -(-ENOUGH // len(runs))
-    if blocks < 1:
-        raise AnalysisError(f"{blocks} blocks: expected 1 or more")
-    shortest = min(len(run) for run in runs)
-    if shortest < blocks:
-        raise AnalysisError(f"a run of {shortest} samples makes no {blocks} blocks; take a longer run")
-    # Samples of equal weight need pieces of equal length; what is over is cut off at the start.
-    length = shortest // blocks
-    return [run[len(run) - (k + 1) * length : len(run) - k * length] for run in runs for k in range(blocks)]
-
-
 def integrate(
     runs: list[Array],
     dt: float,
     window: float,
     factor: float,
     plateau: tuple[float, float],
-    blocks: int | None = None,
 ) -> GreenKubo:
     """Factor times the time integral of the autocorrelation of each channel.
 
@@ -125,25 +105,22 @@ def integrate(
         window: longest correlation time.
         factor: in front of the integral, unit conversion included.
         plateau: times between which the running integral is averaged.
-        blocks: pieces of each run; None makes as many as give five samples, and of one run no pieces: its
-            errors come from the autocorrelation.
 
     Raises:
-        AnalysisError: window longer than a piece, plateau outside the window, a number that is not finite.
+        AnalysisError: window longer than a run, plateau outside the window, a number that is not finite.
     """
     positive(dt=dt, window=window)
     lags = round(window / dt)
-    if len(runs) == 1 and blocks is None:
+    shortest = min(len(run) for run in runs)
+    check_window(lags, shortest, "run")
+    if len(runs) == 1:
         return _of_one_run(runs[0], lags, dt, factor, plateau)
-    pieces = pieces_of(runs, blocks)
-    check_window(lags, len(pieces[0]), "run" if len(pieces) == len(runs) else "block of a run")
-    correlation = np.array([autocorrelation(piece, lags) for piece in pieces])
-    return read_off(correlation, dt, factor, plateau, consecutive=len(runs) == 1)
+    # Samples of equal weight are of equal length; what is over is cut off at the start.
+    correlation = np.array([autocorrelation(run[len(run) - shortest :], lags) for run in runs])
+    return read_off(correlation, dt, factor, plateau)
 
 
-def read_off(
-    correlation: Array, dt: float, factor: float, plateau: tuple[float, float], consecutive: bool = False
-) -> GreenKubo:
+def read_off(correlation: Array, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
     """Factor times the integral of correlation functions of independent samples.
 
     Args:
@@ -151,7 +128,6 @@ def read_off(
         dt: time between rows.
         factor: in front of the integral, unit conversion included.
         plateau: times between which the running integral is averaged.
-        consecutive: whether the samples are pieces of one run, which may follow a trend.
 
     Raises:
         AnalysisError: plateau outside the window.
@@ -161,7 +137,7 @@ def read_off(
     across = integral.mean(axis=2)
     rows, quarter = _rows(time, plateau), max(1, len(time) // 4)
     of_samples = across[:, rows].mean(axis=1)
-    note = block_note(of_samples, consecutive)
+    note = block_note(of_samples, consecutive=False)
     return GreenKubo(
         time=time,
         correlation=mean_of(correlation),
@@ -176,7 +152,6 @@ def read_off(
 
 def _of_one_run(run: Array, lags: int, dt: float, factor: float, plateau: tuple[float, float]) -> GreenKubo:
     """`integrate` of one run: errors from the autocorrelation, bands from pieces if the window fits them."""
-    check_window(lags, len(run), "run")
     found = read_off(autocorrelation(run, lags)[None], dt, factor, plateau)
     rows, quarter = _rows(found.time, plateau), max(1, (lags + 1) // 4)
     on_plateau = factor * products(run, trapezoid_weights(rows.start, rows.stop - 1, dt))
@@ -195,13 +170,13 @@ def _of_one_run(run: Array, lags: int, dt: float, factor: float, plateau: tuple[
         mean=_averaged(found.mean.value, on_plateau.mean(axis=1), len(run)),
         gain=_averaged(found.gain.value, factor * products(run, end).mean(axis=1), len(run)),
     )
-    if lags >= len(run) // ENOUGH - 1:
+    length = len(run) // PIECES
+    if lags >= length - 1:
         return whole
-    bands = read_off(
-        np.array([autocorrelation(piece, lags) for piece in pieces_of([run], ENOUGH)]), dt, factor, plateau
-    )
+    pieces = run[len(run) - PIECES * length :].reshape(PIECES, length, -1)
+    bands = read_off(np.array([autocorrelation(piece, lags) for piece in pieces]), dt, factor, plateau)
     curves = {
-        name: replace(getattr(found, name), error=getattr(bands, name).error, samples=ENOUGH)
+        name: replace(getattr(found, name), error=getattr(bands, name).error, samples=PIECES)
         for name in ("correlation", "running", "running_mean")
     }
     return replace(whole, **curves)

@@ -1,4 +1,4 @@
-"""Time series: autocorrelation, its integral, averages over blocks.
+"""Time series: autocorrelation, its integral, means over independent samples.
 
 Times are internal (angstrom*sqrt(amu/eV)) throughout the estimators, or any unit: they come out as they
 go in, unless a docstring names a unit. M. P. Allen and D. J. Tildesley, Computer Simulation of Liquids,
@@ -106,25 +106,3 @@ def running_integral(values: Array, dt: float) -> Array:
     """Integral from 0 to each time by the trapezoid rule; (n, ...) to (n, ...)."""
     steps = 0.5 * dt * (values[1:] + values[:-1])
     return np.concatenate([np.zeros_like(values[:1]), np.cumsum(steps, axis=0)])
-
-
-def block_means(series: Any, blocks: int) -> Array:
-    """Means of equal consecutive blocks; what does not fill a block is left out at the start.
-
-    Args:
-        series: (n, ...).
-        blocks: number of blocks.
-
-    Returns:
-        (blocks, ...).
-
-    Raises:
-        AnalysisError: fewer samples than blocks, or fewer than two blocks.
-    """
-    x = np.asarray(series, np.float64)
-    if blocks < 2:
-        raise AnalysisError(f"{blocks} blocks: expected 2 or more, since the error is their scatter")
-    length = len(x) // blocks
-    if length == 0:
-        raise AnalysisError(f"{len(x)} samples make no {blocks} blocks; take fewer blocks or a longer run")
-    return np.asarray(x[len(x) - blocks * length :].reshape(blocks, length, *x.shape[1:]).mean(axis=1))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.estimators.average import MIN_INDEPENDENT, inefficiency_of
+from taichimd.estimators.average import MIN_INDEPENDENT, inefficiency_of, widening
 from taichimd.estimators.series import finite
 
 
@@ -35,7 +35,7 @@ def slope_of(times: NDArray[np.float64], series: NDArray[np.float64]) -> Slope |
     """Least-squares slope of a series; None below three samples, or where all are of one time.
 
     Error: sqrt(g s^2 / sum (t - <t>)^2) with the variance s^2 of the residuals (n - 2 degrees of freedom) and
-    their statistical inefficiency g (`inefficiency_of`).
+    their statistical inefficiency g (`inefficiency_of`), times `widening` for few samples.
 
     Args:
         times: (n,).
@@ -57,4 +57,5 @@ def slope_of(times: NDArray[np.float64], series: NDArray[np.float64]) -> Slope |
     if n / g < MIN_INDEPENDENT:
         note = f"no error: {n} samples hold {n / g:.1f} independent ones, fewer than {MIN_INDEPENDENT}"
         return Slope(value, None, float(np.sqrt(variance)), note)
-    return Slope(value, float(np.sqrt(g * variance / spread)), float(np.sqrt(variance)))
+    error = widening(n / g) * float(np.sqrt(g * variance / spread))
+    return Slope(value, error, float(np.sqrt(variance)))

@@ -13,8 +13,9 @@ import numpy as np
 from taichimd.core.errors import AnalysisError
 from taichimd.core.units import KB, PASCAL_SECOND, WATT_PER_METRE_KELVIN
 from taichimd.estimators.average import average_of, production_start
+from taichimd.estimators.blocks import block_note, with_note
 from taichimd.estimators.green_kubo import GreenKubo, integrate, positive, runs_of
-from taichimd.estimators.series import Array, Mean, block_means, mean_of
+from taichimd.estimators.series import Array, Mean, mean_of
 
 
 def green_kubo_conductivity(
@@ -24,7 +25,6 @@ def green_kubo_conductivity(
     temperature: float,
     window: float,
     plateau: tuple[float, float],
-    blocks: int | None = None,
 ) -> GreenKubo:
     """Thermal conductivity kappa_aa = 1/(k_B T^2 V) times the integral of <J_a(0) J_a(t)>, in W/(m K).
 
@@ -39,20 +39,19 @@ def green_kubo_conductivity(
         temperature: K.
         window: longest correlation time, internal.
         plateau: internal times between which the running integral is averaged.
-        blocks: pieces of each run that count as independent; None makes as many as give five samples, and of
-            one run takes the error from the autocorrelation.
 
     Returns:
-        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K).
+        Running and final conductivity along x, y (, z) (`channels`) and their mean, W/(m K). The standard
+        error is that over the runs, or from the autocorrelation of one.
 
     Raises:
-        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+        AnalysisError: wrong shape or numbers, window longer than a run, plateau outside it.
     """
     positive(volume=volume, temperature=temperature)
     runs = runs_of(current, "heat current", 2)
     _check_width(runs, 3, "heat current", sheet=True)
     factor = 1.0 / (KB * temperature**2 * volume) / WATT_PER_METRE_KELVIN
-    return integrate(runs, dt, window, factor, plateau, blocks)
+    return integrate(runs, dt, window, factor, plateau)
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,9 @@ class Driven:
     """Conductivity from driven runs.
 
     Attributes:
-        time: (m,) internal, ends of the running average.
-        running: (m,) W/(m K), mean of the runs of the average of kappa from the beginning up to each time,
-            with the standard error over the runs at that time; NaN of a single run. Of a single run it begins
-            where production was found to begin.
+        time: (m,) internal, ends of the running average, which begins where production begins.
+        running: (m,) W/(m K), mean of the runs of the average of kappa over production up to each time, with
+            the standard error over the runs at that time; NaN of a single run.
         kappa: W/(m K) along the driving force, with the standard error over the runs, or from the
             autocorrelation of one.
         components: (3,) W/(m K), J_a / (T V |F_e|): off the force's direction, zero in an isotropic system.
@@ -84,14 +82,14 @@ def hnemd_conductivity(
     temperature: float,
     driving_force: Any,
     skip: float = 0.0,
-    blocks: int | None = None,
 ) -> Driven:
     """Thermal conductivity from the mean heat current under a driving force: J_a / (T V) = kappa_ab F_b.
 
     Homogeneous non-equilibrium MD for many-body potentials: Z. Fan, H. Dong, A. Harju, T. Ala-Nissila,
     Phys. Rev. B 99, 064308 (2019); D. J. Evans, Phys. Lett. A 91, 457 (1982). The force must be
-    small enough for a linear response, which the reader checks by halving it. Of a single run production
-    begins after `skip` where `production_start` finds it, and the error is that of `average_of`.
+    small enough for a linear response, which the reader checks by halving it. Production begins after `skip`
+    where `production_start` finds it in the mean of the runs, whose response is the same and whose noise is
+    not. The error is the scatter of the runs, or that of `average_of` of one.
 
     Args:
         current: (steps, 3) of one run, or a list of them; eV angstrom / internal time.
@@ -100,8 +98,6 @@ def hnemd_conductivity(
         temperature: K, of the thermostat.
         driving_force: (3,) 1/angstrom.
         skip: internal time at the start of each run that is left out: the response needs time to build up.
-        blocks: samples that each run makes, for the error; None: one of several runs, and of a single one the
-            error comes from the autocorrelation.
 
     Raises:
         AnalysisError: wrong shape or numbers, no force, nothing left after `skip`.
@@ -115,47 +111,42 @@ def hnemd_conductivity(
         raise AnalysisError(
             f"driving force {force.tolist()}: expected three numbers in 1/Å, not all of them 0"
         )
-    first = round(skip / dt)
+    first, direction = round(skip / dt), force / size
     shortest = min(len(run) for run in runs)
     if not 0 <= first < shortest:
         raise AnalysisError(f"skip = {skip:g} leaves nothing of a run that lasts {shortest * dt:g}")
+    mean = np.mean([run[first:shortest] @ direction for run in runs], axis=0)
+    first += production_start([mean])
     kappa = [run[first:] / (temperature * volume * size) / WATT_PER_METRE_KELVIN for run in runs]
-    direction = force / size
-    if len(runs) == 1 and blocks is None:
-        return _of_one_driven_run(kappa[0], direction, dt, first)
-    blocks = blocks or 1
     of_runs = np.array([run.mean(axis=0) for run in kappa])
-    samples = of_runs
-    if blocks != 1 or len(runs) == 1:
-        samples = np.concatenate([block_means(run, blocks) for run in kappa])
     along = np.array([run[: shortest - first] @ direction for run in kappa])
     count: Array = np.arange(1.0, along.shape[1] + 1)
+    if len(runs) == 1:
+        total = _over_time(kappa[0] @ direction)
+        components = [_over_time(series) for series in kappa[0].T]
+        of_components = Mean(
+            of_runs[0],
+            np.array([one.error for one in components]),
+            total.samples,
+            next((one.note for one in components if one.note), ""),
+        )
+    else:
+        note = block_note(of_runs @ direction, consecutive=False)
+        total, of_components = with_note(mean_of(of_runs @ direction), note), mean_of(of_runs)
     return Driven(
         time=dt * (first + count),
         running=mean_of(np.cumsum(along, axis=1) / count),
-        kappa=mean_of(samples @ direction),
-        components=mean_of(samples),
+        kappa=total,
+        components=of_components,
         of_runs=of_runs @ direction,
     )
 
 
-def _of_one_driven_run(kappa: Array, direction: Array, dt: float, first: int) -> Driven:
-    """`hnemd_conductivity` of one run, (steps, 3) W/(m K) from sample `first` on."""
-    along = kappa @ direction
-    start = production_start([along])
-    mean, *components = (average_of(series, start) for series in (along, *kappa.T))
-    errors = [np.nan if one.error is None else one.error for one in (mean, *components)]
-    samples = max(1, int(mean.independent))
-    note = next((one.note for one in components if one.note), "")
-    count: Array = np.arange(1.0, len(along) - start + 1)
-    running = np.cumsum(along[start:]) / count
-    return Driven(
-        time=dt * (first + start + count),
-        running=Mean(running, np.full_like(running, np.nan), 1),
-        kappa=Mean(mean.value, errors[0], samples, mean.note),
-        components=Mean(np.array([one.value for one in components]), np.array(errors[1:]), samples, note),
-        of_runs=np.array([mean.value]),
-    )
+def _over_time(series: Array) -> Mean:
+    """Mean of one run; its error is NaN where `note` says why there is none."""
+    found = average_of(series)
+    error = np.nan if found.error is None else found.error
+    return Mean(found.value, error, max(1, int(found.independent)), found.note)
 
 
 def green_kubo_viscosity(
@@ -165,7 +156,6 @@ def green_kubo_viscosity(
     temperature: float,
     window: float,
     plateau: tuple[float, float],
-    blocks: int | None = None,
 ) -> GreenKubo:
     """Shear viscosity eta = V/(k_B T) times the integral of <s_ab(0) s_ab(t)>, ab = xy, xz, yz, in Pa s.
 
@@ -177,16 +167,15 @@ def green_kubo_viscosity(
         temperature: K.
         window: longest correlation time, internal.
         plateau: as in `green_kubo_conductivity`.
-        blocks: as in `green_kubo_conductivity`.
 
     Raises:
-        AnalysisError: wrong shape or numbers, window longer than a piece of the run, plateau outside it.
+        AnalysisError: wrong shape or numbers, window longer than a run, plateau outside it.
     """
     positive(volume=volume, temperature=temperature)
     runs = runs_of(stress, "stress", 2)
     _check_width(runs, 6, "stress")
     factor = volume / (KB * temperature) / PASCAL_SECOND
-    return integrate([run[:, 3:][:, ::-1] for run in runs], dt, window, factor, plateau, blocks)
+    return integrate([run[:, 3:][:, ::-1] for run in runs], dt, window, factor, plateau)
 
 
 def _check_width(runs: list[Array], width: int, name: str, sheet: bool = False) -> None:

@@ -25,12 +25,12 @@ class Heat(GreenKuboObservable):
         forcefield.check_heat_current()
 
     def result(self) -> Result:
-        """Of the run, errors over its blocks."""
+        """Of the run, errors from the autocorrelation."""
         run, rows = self.run, self.series.rows()
         names = [f"{part}_{axis}_eVA_per_fs" for part in ("potential", "kinetic") for axis in "xyz"]
         found = green_kubo_conductivity(
             rows[:, :3] + rows[:, 3:6], run.dt, float(np.mean(run.volumes)), self.temperature(rows),
-            run.window, run.plateau, run.plan.blocks,
+            run.window, run.plateau,
         )  # fmt: skip
         columns = dict(zip(names, rows.T[:6] * FS, strict=True))
         return self.of_series(columns, found, ("x", "y", "z"), "W/(m K)")

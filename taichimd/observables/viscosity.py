@@ -14,12 +14,11 @@ class Viscosity(GreenKuboObservable):
     sums = "stress"
 
     def result(self) -> Result:
-        """Of the run, errors over its blocks."""
+        """Of the run, errors from the autocorrelation."""
         run, rows, volumes = self.run, self.series.rows(), np.array(self.run.volumes)
         stress = -rows[:, :6] / volumes[:, None]
         found = green_kubo_viscosity(
             stress, run.dt, float(volumes.mean()), self.temperature(rows), run.window, run.plateau,
-            run.plan.blocks,
         )  # fmt: skip
         names = [f"{component}_eV_per_A3" for component in ("xx", "yy", "zz", "yz", "xz", "xy")]
         return self.of_series(dict(zip(names, stress.T, strict=True)), found, ("xy", "xz", "yz"), "Pa s")

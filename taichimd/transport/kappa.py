@@ -260,7 +260,7 @@ def conductivity(runs: list[RunSamples], settings: KappaSettings, volume: float,
     across = len(settings.axes)
     found = green_kubo_conductivity(
         [(run.current[:, :3] + run.current[:, 3:])[:, :across] for run in runs], dt, volume, measured.value,
-        settings.lags * dt, _plateau(settings), 1 if len(runs) > 1 else None,
+        settings.lags * dt, _plateau(settings),
     )  # fmt: skip
     return Kappa(found.mean, found.channels, measured, *of_all, found, None, decompositions, moved)
 

@@ -5,7 +5,13 @@ import pytest
 from processes import ornstein_uhlenbeck
 
 from taichimd.core.errors import AnalysisError
-from taichimd.estimators.average import average_of, inefficiency_of, production_start, trend_of
+from taichimd.estimators.average import (
+    average_of,
+    inefficiency_of,
+    production_start,
+    trend_of,
+    widening,
+)
 
 pytestmark = pytest.mark.once
 
@@ -26,20 +32,36 @@ def test_white_noise_has_its_textbook_error():
 
 
 @pytest.mark.parametrize(
-    ("n", "tau", "decay"), [(2000, 1.0, 0.0), (2000, 20.0, 0.0), (200, 5.0, 0.0), (1000, 5.0, 5.0)]
+    ("n", "tau", "decay"),
+    [(2000, 1.0, 0.0), (2000, 20.0, 0.0), (200, 5.0, 0.0), (40, 1.0, 0.0), (1000, 5.0, 5.0)],
 )
 def test_errors_cover_the_truth(n, tau, decay):
-    """Of 1,000 series, some behind a decay, 87 to 97 in 100 means lie within two errors of the truth, 0.
+    """Of 1,000 series, some behind a decay, 93 to 97 in 100 means lie within two errors of the truth, 0.
 
-    95 would be exact; 20 independent samples (n = 200) do not say better what their correlation time is.
+    95 would be exact. There are 18 to 920 independent samples.
     """
     noise = ornstein_uhlenbeck(np.random.default_rng(int(tau)), (n, 1000), tau).T
     x = noise + decay * np.exp(-np.arange(n) / (4 * tau))
     found = [average_of(one, production_start([one])) for one in x]
     given = [one for one in found if one.error is not None]
     assert len(given) > 0.85 * len(found)
-    assert 0.87 <= np.mean([abs(one.value) < 2 * one.error for one in given]) <= 0.97
-    assert 0.57 <= np.mean([abs(one.value) < one.error for one in given]) <= 0.73
+    assert 0.93 <= np.mean([abs(one.value) < 2 * one.error for one in given]) <= 0.97
+    assert 0.66 <= np.mean([abs(one.value) < one.error for one in given]) <= 0.76
+
+
+def test_errors_from_ten_independent_samples_are_nearly_honest():
+    """Half of such series seem to have fewer, and no error; the others seem to have more than they have."""
+    x = ornstein_uhlenbeck(np.random.default_rng(1), (100, 1000), 5.0).T
+    found = [average_of(one, production_start([one])) for one in x]
+    given = [one for one in found if one.error is not None]
+    assert 0.5 * len(found) < len(given) < 0.8 * len(found)
+    assert np.mean([abs(one.value) < 2 * one.error for one in given]) > 0.87
+
+
+@pytest.mark.parametrize(("independent", "factor"), [(10.0, 1.92), (30.0, 1.154), (3000.0, 1.001)])
+def test_the_factor_of_few_samples(independent, factor):
+    """Student's t at 95 % with 7/3, 9 and 999 degrees of freedom over 1.96: 3.76, 2.262, 1.962."""
+    assert widening(independent) == pytest.approx(factor, abs=0.005)
 
 
 def test_a_slow_part_behind_an_oscillation_counts():

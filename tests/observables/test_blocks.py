@@ -10,7 +10,7 @@ from taichimd.estimators.series import mean_of
 pytestmark = pytest.mark.once
 
 
-@pytest.mark.parametrize(("tau", "least"), [(0.01, 0.93), (1.0, 0.91), (2.5, 0.87)])
+@pytest.mark.parametrize(("tau", "least"), [(0.01, 0.93), (1.0, 0.93), (2.5, 0.91)])
 @pytest.mark.parametrize("channels", [1, 40])
 def test_errors_of_correlated_blocks_cover_the_truth(tau, least, channels):
     rng = np.random.default_rng(3)
@@ -21,8 +21,8 @@ def test_errors_of_correlated_blocks_cover_the_truth(tau, least, channels):
             without += 1
             continue
         scores.append((found.value[0] - 7.0) / found.error[0])
-    # Of normal scores 95.4% are below 2; with ten independent samples fewer, as of Student's t.
-    assert least < np.mean(np.abs(scores) < 2) < 0.985
+    # Of normal scores 95.4% are below 2. Of many channels the inefficiency is known better than is assumed.
+    assert least < np.mean(np.abs(scores) < 2) < (0.985 if channels == 1 else 0.995)
     assert without < 120
 
 
@@ -61,6 +61,7 @@ def test_a_few_long_blocks_of_a_trend_give_no_error():
     )
     assert block_note(10.0 * np.arange(5) + noise, consecutive=False) == ""
     assert block_note(noise[:3]) == "the error is from 3 blocks, and itself uncertain by 50%"
+    assert block_note(noise[:3], consecutive=False).startswith("the error is from 3 runs, and itself")
     assert block_note(noise[:1]) == "no error: there is one block of samples"
     assert block_note(np.full(5, 3.0)) == ""
     rng = np.random.default_rng(0)

@@ -179,7 +179,6 @@ def test_sums_are_those_of_numpy_and_tables_those_of_the_estimators():
         "volume": atoms.cell.volume,
         "temperature": temperature,
         "window": 40 * FS,
-        "blocks": plan.blocks,
     }
     expected = green_kubo_conductivity(current, 16 * FS, **common, plateau=(0.0, 32 * FS))
     table = read_table(Path("kappa.csv"))

@@ -8,7 +8,6 @@ from scipy.integrate import trapezoid
 from taichimd.core.errors import AnalysisError
 from taichimd.estimators.series import (
     autocorrelation,
-    block_means,
     mean_of,
     running_integral,
 )
@@ -37,18 +36,12 @@ def test_running_integral_is_the_trapezoid_rule():
     np.testing.assert_allclose(found[-1], trapezoid(values, dx=0.3, axis=0), rtol=1e-12)
 
 
-def test_blocks_leave_the_rest_out_at_the_start():
-    np.testing.assert_array_equal(block_means([9.0, 1, 1, 2, 2], 2), [1, 2])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: autocorrelation(np.ones(5), 5), "window of 5 samples is not shorter than the series of 5"),
         (lambda: autocorrelation(np.ones(5), 0), "correlation window of 0 samples: expected 1 or more"),
         (lambda: autocorrelation([1, np.nan, 2], 1), r"not finite \(index \[1\]\)"),
-        (lambda: block_means([1, 2], 3), "2 samples make no 3 blocks"),
-        (lambda: block_means([1, 2], 1), "1 blocks: expected 2 or more"),
     ],
 )
 def test_mistakes(call, message):

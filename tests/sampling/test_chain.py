@@ -9,7 +9,7 @@ from bits import elsewhere, here
 from taichimd import AxilrodTeller, LennardJones
 from taichimd.core import units
 from taichimd.core.errors import SettingsError, StructureError
-from taichimd.estimators.series import block_means, mean_of
+from taichimd.estimators.average import average_of
 from taichimd.forcefields.triple_energies import EnergyTiles
 from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
 from taichimd.sampling.conditions import outside
@@ -53,7 +53,7 @@ def series(chain, sweeps, value):
     for _ in range(sweeps):
         chain.advance(1)
         found.append(value(chain))
-    return mean_of(block_means(found, 20))
+    return average_of(np.array(found))
 
 
 def test_volume_of_the_ideal_gas_is_that_of_one_particle_more(monkeypatch):
@@ -117,7 +117,7 @@ def test_energy_beside_a_fixed_atom_and_detailed_balance(kind):
         chain.advance(1)
         seen.append(chain.energy)
     np.testing.assert_array_equal(chain.positions()[0], 0.0)
-    found = mean_of(block_means(seen, 20))
+    found = average_of(np.array(seen))
     exact = (energy * weight).sum() / weight.sum()
     assert abs(found.value - exact) < 4 * found.error
     assert found.error < 0.07 * abs(exact)

@@ -6,7 +6,7 @@ Liquid argon at one density and temperature. With Axilrod-Teller: energy and vir
 single atoms, by moves of all atoms, and by molecular dynamics with Langevin's thermostat. With pairs alone,
 whose energy ends smoothly: single moves, then volume moves at the mean pressure of these; the mean virial
 pressure must be the one that is held. The mean volume differs from the one before by a part of order 1/N.
-Errors are the scatter of block means.
+Averages are those of `taichimd mc`: production is found, errors come from the autocorrelation.
 
 The energy of triples jumps at their cutoff, by 0.2 meV or less. The virial lacks that. The pressure by small
 changes of the volume has it: p = kT/dV ln <exp(-(E(V + dV) - E(V))/kT) (1 + dV/V)^N>.
@@ -25,7 +25,6 @@ from validation.sampling import systems
 TEMPERATURE = 110.0
 CELL = 18.2
 """Angstrom, of 108 atoms: 1.19 g/cm^3."""
-BLOCKS = 20
 CHANGE = 0.002
 """Of ln V."""
 _KT = units.KB * TEMPERATURE
@@ -44,18 +43,18 @@ def argon(triples: bool) -> tuple[Any, Any]:
     return bulk("Ar", cubic=True, a=CELL / 3) * 3, forcefield
 
 
-def mean_of(values: Any) -> dict[str, float]:
-    """Mean and error by blocks."""
-    from taichimd.estimators.series import block_means
-    from taichimd.estimators.series import mean_of as over
+def mean_of(values: Any) -> dict[str, float | None]:
+    """Mean over production, and its error."""
+    from taichimd.estimators.average import average_of, production_start
 
-    found = over(block_means(np.array(values), BLOCKS))
+    series = np.array(values)
+    found = average_of(series, production_start([series]))
     return {"mean": found.value, "error": found.error}
 
 
 def collect(
     advance: Callable[[], Any], thermo: Callable[[], Any], samples: int
-) -> dict[str, dict[str, float]]:
+) -> dict[str, dict[str, float | None]]:
     """Averages of energy (eV/atom), pressure (GPa) and volume (A^3/atom)."""
     rows = []
     for _ in range(samples):
@@ -85,9 +84,10 @@ def chain(
 
     found: dict[str, Any] = collect(advance, one.thermo, samples)
     if weights:
-        of_blocks = np.array(weights).reshape(BLOCKS, -1, 2).mean(axis=1)
-        by_volume = _KT * np.log(of_blocks) / (CELL**3 * np.expm1([-CHANGE, CHANGE])) / units.GPA
-        found["pressure_by_volume_GPa"] = mean_of(by_volume.mean(axis=1))
+        w, scale = np.array(weights), _KT / (CELL**3 * np.expm1([-CHANGE, CHANGE])) / units.GPA
+        # ln <w> as the mean of a series: to first order in the noise of <w>.
+        series = scale * (np.log(w.mean(axis=0)) + w / w.mean(axis=0) - 1.0)
+        found["pressure_by_volume_GPa"] = mean_of(series.mean(axis=1))
     return found | {"acceptance": one.moves.acceptance, "move_A": one.moves.size, "sweeps": samples * every}
 
 
@@ -139,10 +139,15 @@ def main() -> None:
     common.write_json(options.out, report)
     rows = []
     for name, one in found.items():
-        cells = [f"{one[key]['mean']:.5f} +- {one[key]['error']:.5f}" for key in list(one)[:3]]
+        cells = [_cell(one[key]) for key in list(one)[:3]]
         more = one.get("pressure_by_volume_GPa")
-        rows.append((name, *cells, "-" if more is None else f"{more['mean']:.5f} +- {more['error']:.5f}"))
+        rows.append((name, *cells, "-" if more is None else _cell(more)))
     print(common.table(rows, ("by", "energy, eV/atom", "pressure, GPa", "volume, A^3/atom", "p by dV, GPa")))
+
+
+def _cell(mean: dict[str, float | None]) -> str:
+    error = mean["error"]
+    return f"{mean['mean']:.5f} +- {'unknown' if error is None else f'{error:.5f}'}"
 
 
 if __name__ == "__main__":
