@@ -23,7 +23,6 @@ class Group:
         threads_per_atom: threads that share an atom of a pair term.
         all_pairs: visit all pairs instead of neighbours.
         near_list: whether force loops read a near list or the Verlet list itself.
-        foreign: whether some atoms are ghosts, whose energies belong to somebody else (`program.foreign`).
     """
 
     terms: Terms
@@ -32,7 +31,6 @@ class Group:
     threads_per_atom: int = 1
     all_pairs: bool = False
     near_list: bool = True
-    foreign: bool = False
 
     @property
     def in_moments(self) -> bool:
@@ -59,8 +57,6 @@ class Group:
             kept |= {"body_table", "live"} | ({"moments"} if self.in_moments else {"partial", "reverse"})
         if terms.bond_order:
             kept |= {"zeta"}
-        if self.foreign:
-            kept |= {"centres"}
         tuples = {"firsts", "tuples"} if self.by_tuple or self.pair_rows else set()
         if self.by_tuple:
             tuples |= {"values", "slopes"}

@@ -34,11 +34,8 @@ AHEAD = 4
 
 
 @cache
-def moment_functions(terms: Terms, real: Any, term: Any, layout: int, foreign: bool = False) -> Any:
-    """Device functions `partials` and `gather`, made and called as those of `gather_functions`.
-
-    With `foreign` atoms behind the first `kept.centres` have no energies.
-    """
+def moment_functions(terms: Terms, real: Any, term: Any, layout: int) -> Any:
+    """Device functions `partials` and `gather`, made and called as those of `gather_functions`."""
     assert terms.angle is not None
     weight, pair, kinds = terms.angle.function, terms.pair, terms.n_kinds
     has_pair = pair is not None
@@ -205,11 +202,6 @@ def moment_functions(terms: Terms, real: Any, term: Any, layout: int, foreign: b
                 half = (0.5 * two_bodies(r2, a, b, kept.pair_table)[1]) * d
                 mine += half
                 theirs_too -= half
-                if ti.static(foreign):
-                    if i >= kept.centres:
-                        mine = vec(0.0)
-                    if j >= kept.centres:
-                        theirs_too = vec(0.0)
                 force += ti.cast(mine, real) - ti.cast(theirs_too, real)
                 if ti.static(want):
                     virial += ti.cast(d.outer_product(theirs_too), real)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from taichimd.core.arguments import Array, Bundle, Number
+from taichimd.core.arguments import Array, Bundle
 from taichimd.core.memory import FEWER, array, bytes_of, bytes_of_number, require
 from taichimd.core.runtime import ti
 from taichimd.neighbours.control import LONGEST, OVERFULL
@@ -27,7 +27,6 @@ class Kept(Bundle):
     moments: Any = Array("term", "10 kinds n", "sums over the neighbours of an atom (`enumerate.moments`)")
     live: Any = Array("i32", "n", "mask of the entries of an atom that are within reach")
     reverse: Any = Array("i32", "n width", "where the entry (j, i) of an entry (i, j) stands")
-    centres: Any = Number("i32", "atoms before this one have energies; the others are ghosts")
 
 
 class GroupArrays(Bundle):

@@ -72,7 +72,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
     """Energy, force and 3x3 virial of each atom at the present positions; nothing with an outdated list."""
     groups, program, types = variant.groups, compiled_groups(variant), variant.types
     number, flags, driven = len(groups), program.flags, variant.coupling.driven
-    foreign, many_body = groups[0].foreign, _many_body(variant)
+    many_body = _many_body(variant)
     bath = BathArrays if driven else None
     given = {
         "system": variant.system(bath=bath, cells=variant.cells("strain", "lost")),
@@ -109,8 +109,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
         @kernel(types, **given)
         def evaluate(system, total, outputs, ends_run):
             s = step_view(system, program.views(system, system.atoms.n, ends_run))
-            if ti.static(not foreign):
-                program.cut(program.seldom, s)
+            program.cut(program.seldom, s)
             flags.open_finish(ends_run, s.control)
             if ti.static(number == 1):
                 of_group(0, s, Outputs(total.energy, system.atoms.force, total.virial))
@@ -124,8 +123,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
     @kernel(types, system=closing(variant), ends_run=given["ends_run"])
     def open_all(system, ends_run):
         s = step_view(system, system.groups)
-        if ti.static(not foreign):
-            program.close_cuts(s)
+        program.close_cuts(s)
         flags.open_finish(ends_run, s.control)
 
     def one_group(k: int) -> Any:
@@ -145,7 +143,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
     def sum_of_all(system, total, outputs):
         add_up(system.atoms, system.control, total, outputs)
 
-    cuts = [] if foreign else cutting_kernels(variant.outside_steps)
+    cuts = cutting_kernels(variant.outside_steps)
     return Sequence(given, [*cuts, open_all, *(one_group(k) for k in range(number)), sum_of_all])
 
 

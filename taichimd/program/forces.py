@@ -14,14 +14,13 @@ from taichimd.enumerate.all_pairs import all_pairs_function
 from taichimd.enumerate.bond_order_registers import BLOCK
 from taichimd.enumerate.gather import gather_functions
 from taichimd.enumerate.group import Group
-from taichimd.enumerate.live import marked
 from taichimd.enumerate.moments import moment_functions
 from taichimd.enumerate.reproducible_sum import ALL, FORCE, pair_sums, store_function, symmetric
 from taichimd.enumerate.threads_per_atom import shared_pairs
 from taichimd.enumerate.tuple_lists import tuple_lists_function
 from taichimd.enumerate.tuples import pair_tuples, triplet_tuples
 from taichimd.neighbours.prune import prune_functions, threads_of_cut
-from taichimd.neighbours.rows import Rows, body_layout, row_layout, slot
+from taichimd.neighbours.rows import Rows, body_layout, row_layout
 from taichimd.neighbours.tuple_arrays import pair_width
 
 
@@ -49,9 +48,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
     terms, lanes, by_tuple, both = group.terms, group.threads_per_atom, group.by_tuple, group.apart
     on_gpu, full = variant.on_gpu, fills_device(variant.blocks)
     many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
-    functions = functools.partial(gather_functions, straight=straight)
-    if in_moments:
-        functions = functools.partial(moment_functions, foreign=group.foreign)
+    functions = moment_functions if in_moments else functools.partial(gather_functions, straight=straight)
     of_pairs, of_bodies = terms.alone if both else (terms, terms)
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
     far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
@@ -65,34 +62,10 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
     # Threads that share an atom do its pairs beforehand.
     helped = both and by_lanes
     with_reverse = many_body and not in_moments
-    foreign, layout = group.foreign, body_layout(backend)
     cutters = threads_of_cut(backend, has_pairs=both or not many_body)
     pruning = prune_functions(
         terms.n_kinds, backend, many_body, with_reverse, box, cutters, pair_rows, group.number
     )
-
-    @ti.func
-    def blank(i, g: ti.template()):
-        """What a ghost leaves for its neighbours: all its entries are live, and its energy has no derivatives."""
-        mask = 0
-        for s in range(g.near.count[i]):
-            mask = marked(mask, s)
-            if ti.static(not in_moments):
-                place = slot(i, s, g.n, g.near.width, layout)
-                g.kept.partial[place] = ti.Vector.zero(term, 3)
-        g.kept.live[i] = mask
-
-    @ti.func
-    def of_centre(i, g: ti.template(), want: ti.template()):
-        """The partial forces of atom i, and its energy if wanted."""
-        e = ti.cast(0.0, term)
-        if ti.static(not foreign):
-            e = atom.partials(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL))
-        elif i < g.kept.centres:
-            e = atom.partials(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL))
-        else:
-            blank(i, g)
-        return e
 
     @ti.func
     def pairs_of(i, g: ti.template(), rows: ti.template(), want: ti.template()):
@@ -136,7 +109,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
             for i in range(g.n):
                 if control[frozen] == 0:
                     if ti.static(many_body):
-                        e = of_centre(i, g, want)
+                        e = atom.partials(i, g.n, g.near.width, g.near.shift_bits, g.near, g.kept, ti.static(want == ALL))  # fmt: skip
                         if ti.static(want == ALL):
                             out.energy[i] = e
                     else:

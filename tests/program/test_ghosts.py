@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from ase.build import bulk
-from foreign_atoms import ghosts
+from ghost_atoms import ghosts
 
 from taichimd import (
     AxilrodTeller,
@@ -46,7 +46,7 @@ def test_local_atoms_among_ghosts_have_the_periodic_result(name):
     symbols = np.array(atoms.get_chemical_symbols())
     species = sorted(set(symbols), reverse=True)  # numbers of kinds are not in the order of the alphabet
     forces = GhostForces(forcefield, species)
-    x, owner, *_ = ghosts(atoms, forces.reach)
+    x, owner = ghosts(atoms, forces.reach)
     kinds = np.array([species.index(one) for one in symbols[owner]])
     scale = np.abs(expected.forces).max()
     # Once as they are, then in another order, with more ghosts than there is room for, and farther away.
