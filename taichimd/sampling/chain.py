@@ -302,11 +302,6 @@ class MonteCarlo(Engine):
     # A chain's system, as `sampling.sweep.Systems`.
 
     @property
-    def members(self) -> "list[MonteCarlo]":
-        """Itself."""
-        return [self]
-
-    @property
     def frame(self) -> Frame:
         """The lattice."""
         return self.device.cell.frame
