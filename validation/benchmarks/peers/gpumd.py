@@ -123,7 +123,7 @@ def run_gpumd(program: Path, folder: Path) -> tuple[float, float]:
     found = re.findall(r"Speed of this run = (\S+) atom\*step/second", done.stdout)
     if done.returncode or len(found) < 2:
         raise RuntimeError(f"GPUMD failed in {folder.name}: {(done.stdout + done.stderr)[-500:]}")
-    return float(found[-1]), float((folder / "thermo.out").read_text().split("\n")[0].split()[0])
+    return float(found[-1]), float(np.loadtxt(folder / "thermo.out", ndmin=2)[-1, 0])
 
 
 def show(report: dict[str, Any]) -> None:
