@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from ase import Atoms
@@ -44,6 +44,9 @@ from taichimd.system.checks import (
 from taichimd.system.constraints import check_fixed, of_free
 from taichimd.system.frame import make_frame
 from taichimd.system.state import State
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 
 class Engine(NotCopied):
@@ -127,7 +130,7 @@ class Engine(NotCopied):
             decomposition, [bound.terms for bound in bounds], self._all_pairs, self.backend
         )
         self.step = 0
-        self.members, self.names, self.alive = [self], [called(0)], [0]
+        self.names, self.alive = [called(0)], [0]
         self.compile_seconds = 0.0
 
         self.ensemble: Ensemble = ensemble or NVE()
@@ -154,6 +157,11 @@ class Engine(NotCopied):
             cell=cell,
             fused=self._fused,
         )  # fmt: skip
+
+    @property
+    def members(self) -> "list[Self]":
+        """Itself."""
+        return [self]
 
     # State, in the user's order and in float64.
 
