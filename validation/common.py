@@ -23,6 +23,8 @@ import numpy as np
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "validation" / "results"
 RUNTIMES = ("taichi", "quadrants")
+SETTINGS = ("TAICHIMD_RUNTIME", "TAICHIMD_THREADS", "TAICHIMD_DEVICE_LOOPS")
+"""Environment variables that a result tells with its command."""
 COMPUTES = ("taichimd", "potentials", "examples", "tests/support", "validation", ":!validation/results")
 """What a result depends on: while files differ from the commit there, no result is written to `RESULTS`."""
 
@@ -50,7 +52,7 @@ def check_commit(target: str | Path | None) -> None:
     Raises:
         ValueError: the target is in `RESULTS`, and files differ from the commit, or no commit is known.
     """
-    if target is None or not Path(target).resolve().is_relative_to(RESULTS):
+    if target is None or Path(target).suffix != ".json" or not Path(target).resolve().is_relative_to(RESULTS):
         return
     if (commit := _commit()) is None:
         raise ValueError(
@@ -135,9 +137,7 @@ def command_line() -> str:
     spec = getattr(main, "__spec__", None)
     name = f"-m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
     arguments = [Path(a).name if os.path.isabs(a) else a for a in sys.argv[1:]]
-    chosen = [
-        f"{key}={os.environ[key]}" for key in ("TAICHIMD_RUNTIME", "TAICHIMD_THREADS") if key in os.environ
-    ]
+    chosen = [f"{key}={os.environ[key]}" for key in SETTINGS if key in os.environ]
     return " ".join([*chosen, "python", name, *arguments])
 
 
@@ -186,6 +186,12 @@ def write_json(path: str | Path, payload: Mapping[str, Any]) -> Path:
     partial.write_text(text + "\n")
     partial.replace(target)
     return target
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """What a result file holds."""
+    found: dict[str, Any] = json.loads(Path(path).read_text(encoding="utf-8"))
+    return found
 
 
 def _plain(value: Any) -> Any:

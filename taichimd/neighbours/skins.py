@@ -42,7 +42,7 @@ MOST_INNER = 0.14
 the next shell is three times as long."""
 MOST_INNER_OF_BONDS = 0.1
 """The same of bond-order terms, which do something for every entry: all of a warp wait for the atom that has one more than
-its bonds. `list_settings_silicon.json`."""
+its bonds. docs/decisions/008-skins-and-near-lists.md."""
 
 MOST_POWER = 4.0
 

@@ -17,7 +17,7 @@ from taichimd.system.state import State
 
 NO_NEAR_LIST = 200_000
 """Atoms from which pair forces on a GPU read the Verlet list itself, which then serves until it lacks a pair:
-a cut of the near list then costs more than it saves (`scans_of_lists_cuda.json`)."""
+a cut of the near list then costs more than it saves (docs/decisions/008-skins-and-near-lists.md)."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,8 @@ import json
 import pytest
 from pages import ROOT, text_of
 
+from validation.benchmarks.gpumd_figures import npt_over_nve
+
 pytestmark = pytest.mark.once
 
 
@@ -47,8 +49,8 @@ def sampled(name):
     return one["slope"] / exact, abs(one["slope_error"] / exact)
 
 
-def rebuild_cost(number, *wider):
-    return f"{of('rebuild_cost', 'results', number, *wider, 'loss_of_speed') * 100:.0f}"
+def rebuild_cost(number):
+    return f"{of('gpumd_figures_h100', 'figure_4', number, 'loss_of_speed') * 100:.0f}"
 
 
 def argon(program):
@@ -113,9 +115,9 @@ NUMBERS = [
     (RELAX, "| 500 atoms of argon", lambda: evaluations("argon 500", "taichimd")),
     (RELAX, "| 64 atoms of SiC", lambda: evaluations("SiC_1989.tersoff 64", "BFGS")),
     (RELAX, "| 4,096 atoms", lambda: evaluations("Si.sw 4096", "FIRE")),
-    (LIMITS, "| 256,000 | 1 |", lambda: rebuild_cost(1, "wider")),
-    (LIMITS, "| 64,000 | 1 |", lambda: rebuild_cost(0, "wider")),
-    (LIMITS, "| 64,000 | 0.5 |", lambda: rebuild_cost(0)),
+    (LIMITS, "| 256,000 | float64 |", lambda: rebuild_cost(0)),
+    (LIMITS, "| 256,000 | mixed |", lambda: rebuild_cost(1)),
+    (LIMITS, "| 256,000 | float32 |", lambda: rebuild_cost(2)),
 ]
 
 
@@ -169,12 +171,54 @@ def test_triples_beside_lammps_have_the_times_of_the_result(case):
     assert cells[3:] == [*(f"{one:.{digits}f}" for one in ms), f"{found['lammps_over_taichimd']:.2f}"]
 
 
-@pytest.mark.parametrize(("column", "name"), [(2, "runtimes_taichi"), (3, "runtimes_quadrants_host_loops")])
-def test_runtimes_have_the_times_of_the_results(column, name):
-    text = text_of("docs/measurements/speed.md")
-    text = text[text.index("## Runtimes") : text.index("## On two CPU cores")]
-    table = [
-        [cell.strip() for cell in line.split("|")[1:]] for line in text.splitlines() if line.startswith("| ")
-    ]
-    shown = [cells[column] for cells in table[2:]]
-    assert shown == [f"{row['us']:.0f}" for row in of(name, "results")]
+def one_time(name, case, atoms):
+    """µs of a step in a file of `benchmarks.run`."""
+    (row,) = (
+        row
+        for row in of(name, "results")
+        if (row["case"], row["atoms"]) == (case, int(atoms.replace(",", "")))
+    )
+    return f"{1e3 * row['ms_per_step']['taichimd']:.0f}"
+
+
+def rows_between(page, start, end):
+    """Cells of the rows of a table; an empty first cell is the one above."""
+    text = text_of(page)
+    first = ""
+    for line in text[text.index(start) : text.index(end)].splitlines():
+        if line.startswith("| ") and "---" not in line:
+            cells = [cell.strip() for cell in line.split("|")[1:-1]]
+            first = cells[0] = cells[0] or first
+            yield cells
+
+
+def test_runtimes_have_the_times_of_the_results():
+    cases = {"Tersoff Si": "tersoff-si", "Stillinger-Weber Si": "sw-si", "Lennard-Jones melt": "lj-melt"}
+    files = "benchmarks_taichi_h100", "benchmarks_host_loops_h100", "benchmarks_h100"
+    rows = list(rows_between("docs/measurements/speed.md", "## Runtimes", "## On two CPU cores"))[1:]
+    assert len(rows) == 5
+    for system, atoms, *shown in rows:
+        assert shown[:3] == [one_time(name, cases[system], atoms) for name in files]
+
+
+def test_times_of_the_page_on_gpus_are_those_of_the_results():
+    rows = list(rows_between("docs/howto/gpu.md", "| atoms | runtime", "Loops on the device use"))[1:]
+    assert len(rows) == 6
+    for atoms, _, _, shown, name in rows:
+        assert shown == one_time(name.strip("`").removesuffix(".json"), "tersoff-si", atoms)
+
+
+def test_costs_of_a_barostat_are_those_of_the_result():
+    results = of("gpumd_figures_h100", "results")
+    head, *rows = rows_between("docs/measurements/speed_limits.md", "## What a barostat", "## What rebuilds")
+    assert len(rows) == 3
+    keys = "potential", "precision", "atoms"
+    costs = {
+        tuple(row[key] for key in keys): f"{100 * (npt_over_nve(results, row) - 1):.0f}"
+        for row in results
+        if row["ensemble"] == "npt-berendsen" and row["atom_steps_per_s"]
+    }
+    for potential, precision, *shown in rows:
+        kind = {"Tersoff": "tersoff", "Stillinger-Weber": "sw"}[potential]
+        for atoms, percent in zip(head[2:], shown, strict=True):
+            assert percent == costs.get((kind, precision, int(atoms.replace(",", ""))), "")

@@ -13,28 +13,21 @@ pytestmark = pytest.mark.once
 FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
 TO_MEASURE_AGAIN = {
     "batches_cpu",
+    "benchmarks_host_loops_h100",
     "benchmarks_h100",
     "ensemble_bits_cpu",
     "ensemble_bits_h100",
     "heat_current",
     "kappa_germanium_hnemd",
     "mc_averages",
-    "near_rows",
     "random_runs_cpu",
     "random_runs_cuda",
     "random_runs_emulated",
     "reaxff_dissociation",
     "reaxff_drift_puremd",
-    "reaxff_floor",
-    "reaxff_iterations",
     "reaxff_lammps",
     "reaxff_light_heavy",
     "reaxff_parameter_files",
-    "repeat_run_graphene",
-    "runtimes_quadrants_host_loops",
-    "scaling",
-    "scans_of_lists_cuda",
-    "several_gpus_model",
     "triples_dynamics_cpu",
     "two_commits",
 }
@@ -92,4 +85,7 @@ def test_results_of_no_commit_are_refused_and_may_lie_elsewhere(tmp_path, monkey
 
 def test_results_of_a_commit_are_accepted(monkeypatch):
     monkeypatch.setattr(common, "_commit", lambda: "0123456789ab")
-    common.check_commit(common.RESULTS / "made_up.json")
+    out = common.RESULTS / "made_up.json"
+    parser = common.parser("Made up.")
+    parser.add_argument("--out", default=out)
+    assert parser.parse_args([]).out == out

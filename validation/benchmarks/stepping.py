@@ -1,70 +1,15 @@
-"""What drivers that time the stepping loop share: command line, warm engine, clock that waits for devices."""
+"""What drivers that time the stepping loop share: warm engine, clock that waits for devices."""
 
-import argparse
 import time
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from ase import Atoms
 
-from validation import common
 from validation.systems import System
 
-SHAPES: dict[int, tuple[int, int, int]] = {100_000: (25, 25, 20), 256_000: (40, 40, 20)}
+SHAPES: dict[int, tuple[int, int, int]] = {256_000: (40, 40, 20)}
 """Conventional cells of silicon in each direction for numbers of atoms that no cube has."""
-
-
-def measure_silicon(
-    about: str,
-    name: str,
-    measure: Callable[[int, argparse.Namespace], dict[str, Any]],
-    show: Callable[[dict[str, Any]], None],
-    *,
-    sizes: Sequence[int],
-    settle: int,
-    **head: Any,
-) -> None:
-    """Parse the command line, measure size after size, write JSON as it grows, print a table last.
-
-    Args:
-        about: what `--help` says.
-        name: of the file in validation/results/, unless the command line names another.
-        measure: number of atoms, options -> what is found, without the number.
-        show: prints a report's table.
-        sizes: numbers of atoms, unless the command line says others.
-        settle: steps before the first timed one, likewise.
-        head: entries of the report besides the usual ones.
-    """
-    parser = common.parser(about)
-    parser.add_argument("--backend", default="auto", choices=["auto", "cpu", "cuda"])
-    parser.add_argument("--precision", default="float64", choices=["float64", "mixed", "float32"])
-    parser.add_argument("--sizes", nargs="+", type=int, default=sizes)
-    parser.add_argument("--potential", default="Si.tersoff", help="a shipped one for silicon")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--seconds", type=float, default=1.0, help="length of one timed run, about")
-    parser.add_argument("--settle", type=int, default=settle, help="steps before the first timed one")
-    parser.add_argument("--out", type=Path, default=common.RESULTS / name)
-    options = parser.parse_args()
-
-    from taichimd.core import runtime
-
-    runtime.start(options.backend)
-    report: dict[str, Any] = {
-        **common.provenance(),
-        "precision": options.precision,
-        "potential": options.potential,
-        **head,
-        "results": [],
-    }
-    for n_atoms in options.sizes:
-        print(f"{n_atoms} atoms ...", flush=True)
-        report["results"].append({"atoms": n_atoms, **measure(n_atoms, options)})
-        common.write_json(options.out, report)
-    device = report["runtime"].get("device")
-    print(f"{report['potential']}, {report['precision']}, {report['runtime'].get('runtime')} on {device}")
-    show(report)
-    print(f"written: {options.out.name}")
 
 
 def silicon_cells(n_atoms: int) -> tuple[int, int, int]:

