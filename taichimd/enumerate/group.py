@@ -38,14 +38,14 @@ class Group:
         return self.terms.angle is not None and not self.by_tuple.bodies
 
     @property
-    def apart(self) -> bool:
+    def pairs_after_bodies(self) -> bool:
         """Whether pair and three-body terms are done one after the other: a short three-body term reads the near list."""
         return self.terms.short_body or (self.by_tuple.pairs and self.terms.many_body)
 
     @property
     def pair_rows(self) -> bool:
         """Whether the pair term has a near list of its own beside that of the three-body term."""
-        return self.apart and not self.by_tuple.pairs
+        return self.pairs_after_bodies and not self.by_tuple.pairs
 
     @property
     def fields(self) -> dict[str, frozenset[str]]:

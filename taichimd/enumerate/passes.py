@@ -142,7 +142,7 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
     always = [not one.each_step for one in program.passes]
 
     @ti.func
-    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         for k in ti.static(range(len(runs))):
             for i in range(g.n):
                 if control[frozen] == 0 and (ti.static(always[k]) or g.stepping == 1):
@@ -157,6 +157,6 @@ def passes_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
         pruning.prune(g, most_drift2, control, cells)
 
     return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=1, both_passes=both_passes, helped=False, apart=False,
+        cut=cut, unfit=pruning.unfit, cutters=1, all_stages=all_stages, helped=False, reads_neighbour_positions=False,
         force_of=None,
     )  # fmt: skip

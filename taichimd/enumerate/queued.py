@@ -32,7 +32,7 @@ def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
     )
 
     @ti.func
-    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         if ti.static(want != FORCE and want != ALL):
             for i in range(g.n):
                 if control[frozen] == 0:
@@ -43,6 +43,6 @@ def queued_functions(group: Group, variant: Any, thermostat: Any, box: Any) -> A
         pruning.prune(g, most_drift2, control, cells)
 
     return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=cutters, both_passes=both_passes, helped=False, apart=False,
+        cut=cut, unfit=pruning.unfit, cutters=cutters, all_stages=all_stages, helped=False, reads_neighbour_positions=False,
         force_of=None,
     )  # fmt: skip

@@ -130,7 +130,7 @@ class Terms:
     queued: bool = False
 
     @property
-    def alone(self) -> tuple["Terms", "Terms"]:
+    def separate(self) -> tuple["Terms", "Terms"]:
         """The pair term without the three-body term, and the other way round."""
         no_body = replace(self, triplet=None, bond_order=None, angle=None, short_body=False)
         return no_body, replace(self, pair=None, short_body=False)

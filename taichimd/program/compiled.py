@@ -65,7 +65,8 @@ def compiled_groups(variant: Variant) -> Any:
     """Device functions of all groups.
 
     Returns:
-        forces: of each group, those of steps; seldom: those of evaluations, which compile sooner. cut: a device function.
+        forces, of_evaluations: of each group, the functions of steps, and of evaluations, which compile sooner. cut: a device
+        function.
         unfit: whether near lists have too little room. thermostat, box, flags: functions of these. tally: what of the virial
         steps need. views: makes `GroupView`s of a kernel's arguments, at its compilation.
     """
@@ -90,7 +91,7 @@ def compiled_groups(variant: Variant) -> Any:
 
     forces = functions(variant.loops or unroll == 1)
     # Unrolled code takes longest to compile, and pays where it runs often: not in evaluations, nor where a barostat acts.
-    seldom = forces if variant.on_gpu else functions(False)
+    of_evaluations = forces if variant.on_gpu else functions(False)
     number = len(groups)
     close_cut = close_cut_function(box)
 
@@ -130,12 +131,13 @@ def compiled_groups(variant: Variant) -> Any:
         close_cut(unfit(s), s.control, s.cells)
 
     return SimpleNamespace(
-        forces=forces, seldom=seldom, cut=cut, close_cuts=close_cuts, unfit=unfit, thermostat=thermostat, box=box, tally=tally, views=views,
+        forces=forces, of_evaluations=of_evaluations, cut=cut, close_cuts=close_cuts, unfit=unfit, thermostat=thermostat,
+        box=box, tally=tally, views=views,
         flags=pass_functions(coupling, thermostat, box, near_list, unroll),
     )  # fmt: skip
 
 
-def alone(k: int, things: Sequence[Any]) -> tuple[Any, ...]:
+def only(k: int, things: Sequence[Any]) -> tuple[Any, ...]:
     """Thing k in its place, and None in those of the others."""
     return tuple(thing if number == k else None for number, thing in enumerate(things))
 
@@ -149,7 +151,7 @@ def cutting_kernels(variant: Variant) -> list[Kernel]:
     def cutting(k: int) -> Kernel:
         its = tuple(group.arguments for group in groups)
 
-        @kernel(variant.types, system=variant.system(groups=alone(k, its), bath=None, cells=strains))
+        @kernel(variant.types, system=variant.system(groups=only(k, its), bath=None, cells=strains))
         def cut(system):
             s = step_view(system, program.views(system, system.atoms.n))
             program.forces[k].cut(s.groups[k], s.reach.most_drift2, s.control, s.cells)

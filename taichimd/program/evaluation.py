@@ -11,7 +11,7 @@ from taichimd.enumerate.access import load_matrix, store_matrix
 from taichimd.enumerate.outputs import Outputs
 from taichimd.enumerate.reproducible_sum import ALL
 from taichimd.neighbours.control import HELD, REBUILD, STALE
-from taichimd.program.compiled import alone, closing, compiled_groups, cutting_kernels, step_view
+from taichimd.program.compiled import closing, compiled_groups, cutting_kernels, only, step_view
 from taichimd.program.variant import Reach, System, Variant
 from taichimd.system.state import Atoms
 
@@ -83,10 +83,10 @@ def _evaluate(variant: Variant, want: int) -> Any:
 
     @ti.func
     def of_group(k: ti.template(), s: ti.template(), out: ti.template()):
-        program.seldom[k].both_passes(s.groups[k], out, s.control, HELD, want, s.bath, s.bath)
+        program.of_evaluations[k].all_stages(s.groups[k], out, s.control, HELD, want, s.bath, s.bath)
         if ti.static(driven and not many_body[k]):
             # Of pairs steps sum another virial, which rounds in another way: as they do.
-            program.forces[k].first_pass(s.groups[k], out, s.control, HELD, program.tally, s.bath, s.bath)
+            program.forces[k].first_stage(s.groups[k], out, s.control, HELD, program.tally, s.bath, s.bath)
 
     @ti.func
     def add_up(atoms: ti.template(), control: ti.template(), total: ti.template(), outputs: ti.template()):
@@ -109,7 +109,7 @@ def _evaluate(variant: Variant, want: int) -> Any:
         @kernel(types, **given)
         def evaluate(system, total, outputs, ends_run):
             s = step_view(system, program.views(system, system.atoms.n, ends_run))
-            program.cut(program.seldom, s)
+            program.cut(program.of_evaluations, s)
             flags.open_finish(ends_run, s.control)
             if ti.static(number == 1):
                 of_group(0, s, Outputs(total.energy, system.atoms.force, total.virial))
@@ -128,9 +128,9 @@ def _evaluate(variant: Variant, want: int) -> Any:
 
     def one_group(k: int) -> Any:
         its = tuple(group.arguments for group in groups)
-        system, outputs = variant.system(groups=alone(k, its), bath=bath, cells=None), given["outputs"]
+        system, outputs = variant.system(groups=only(k, its), bath=bath, cells=None), given["outputs"]
 
-        @kernel(types, system=system, outputs=alone(k, outputs), ends_run=given["ends_run"])
+        @kernel(types, system=system, outputs=only(k, outputs), ends_run=given["ends_run"])
         def forces(system, outputs, ends_run):
             s = step_view(system, program.views(system, system.atoms.n, ends_run))
             of_group(k, s, outputs[k])
@@ -159,9 +159,9 @@ def _tally_virial(variant: Variant) -> Sequence:
     }
 
     def one_group(k: int) -> Any:
-        outputs = alone(k, given["outputs"]) if number > 1 else ()
+        outputs = only(k, given["outputs"]) if number > 1 else ()
         total = None if number > 1 else given["total"]
-        system = variant.system(groups=alone(k, its), cells=None)
+        system = variant.system(groups=only(k, its), cells=None)
 
         @kernel(types, system=system, total=total, outputs=outputs, n=given["n"])
         def tally_virial(system, total, outputs, n):
@@ -177,7 +177,7 @@ def _tally_virial(variant: Variant) -> Sequence:
                 for i in range(n):
                     program.thermostat.add_virial(i, n, load_matrix(out.virial, i), s.ledger)
             else:
-                program.forces[k].first_pass(
+                program.forces[k].first_stage(
                     s.groups[k], out, s.control, REBUILD, program.tally, s.ledger, s.bath
                 )
 

@@ -1,6 +1,6 @@
 """Forces as an integrator asks for them: which enumeration does which term of a group, in which order.
 
-`first_pass` holds its own loops over atoms or tuples. Pair terms are then done; three-body terms have left partial forces,
+`first_stage` holds its own loops over atoms or tuples. Pair terms are then done; three-body terms have left partial forces,
 which `gathered` adds up for one atom, in a loop of the caller's. `cut` comes before: lists that are fit for the positions.
 """
 
@@ -31,11 +31,11 @@ def rows_of_pairs(g: Any) -> Rows:
 
 
 def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, straight: bool) -> Any:
-    """Device functions of a group: `cut`, `unfit`, `first_pass`, `in_lanes`, `gathered`, `complete`, and what callers must know.
+    """Device functions of a group: `cut`, `unfit`, `first_stage`, `in_lanes`, `gathered`, `complete`, and what callers must know.
 
-    That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs; `apart`: `gathered`
-    reads positions, so that the loop that calls it must not change them; `force_of`: for pairs alone, the force that threads
-    of an atom find together, or None.
+    That is `cutters`: threads of an atom in `cut`; `helped`: before `gathered`, `in_lanes` does the pairs;
+    `reads_neighbour_positions`: `gathered` does, so the loop that calls it must not change positions; `force_of`: for pairs
+    alone, the force that threads of an atom find together, or None.
 
     Args:
         group: the terms and how they are done.
@@ -45,11 +45,12 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
         straight: whether unrolled code may be used (`gather_functions`).
     """
     real, term, backend, driven = variant.real, variant.term, variant.backend, variant.coupling.driven
-    terms, lanes, by_tuple, both = group.terms, group.threads_per_atom, group.by_tuple, group.apart
+    terms, lanes, by_tuple = group.terms, group.threads_per_atom, group.by_tuple
+    both = group.pairs_after_bodies
     on_gpu, full = variant.on_gpu, fills_device(variant.blocks)
     many_body, in_moments, pair_rows = terms.many_body, group.in_moments, group.pair_rows
     functions = moment_functions if in_moments else functools.partial(gather_functions, straight=straight)
-    of_pairs, of_bodies = terms.alone if both else (terms, terms)
+    of_pairs, of_bodies = terms.separate if both else (terms, terms)
     atom = functions(of_bodies, real, term, body_layout(backend) if many_body else row_layout(backend))
     far = gather_functions(of_pairs, real, term, row_layout(backend)) if both else None
     by_lanes = lanes > 1 and (both or not many_body)
@@ -90,7 +91,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
             shared.forces(g.n, g.pairs_end, rows.width, g.near.shift_bits, rows, g.kept.pair_table, out.energy, out.force, out.virial, control, frozen)  # fmt: skip
 
     @ti.func
-    def first_pass(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def first_stage(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Partial forces of many-body terms; or, for pairs alone, forces and what is wanted besides."""
         if ti.static(bool(pair_list)):
             if ti.static(want == FORCE or not (both or want == ALL)):
@@ -135,9 +136,9 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
         return f, w, e
 
     @ti.func
-    def both_passes(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
+    def all_stages(g: ti.template(), out: ti.template(), control: ti.template(), frozen, want: ti.template(), ledger: ti.template(), bath: ti.template()):  # fmt: skip
         """Forces of all atoms and, with `ALL`, energies and virials; with less the virial is added to the ledger."""
-        first_pass(g, out, control, frozen, want, ledger, bath)
+        first_stage(g, out, control, frozen, want, ledger, bath)
         if ti.static(helped and want == FORCE):
             in_lanes(g, g.verlet, out, control, frozen)
         if ti.static(many_body):
@@ -155,7 +156,7 @@ def force_functions(group: Group, variant: Any, thermostat: Any, box: Any, strai
             list_tuples(g, control)
 
     return SimpleNamespace(
-        cut=cut, unfit=pruning.unfit, cutters=cutters, first_pass=first_pass, in_lanes=in_lanes, gathered=gathered,
-        both_passes=both_passes, helped=helped, apart=in_moments or both,
+        cut=cut, unfit=pruning.unfit, cutters=cutters, first_stage=first_stage, in_lanes=in_lanes, gathered=gathered,
+        all_stages=all_stages, helped=helped, reads_neighbour_positions=in_moments or both,
         force_of=shared.force_of if shared and not both else None,
     )  # fmt: skip

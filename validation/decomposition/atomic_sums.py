@@ -52,7 +52,7 @@ def arguments_of(group: Group) -> dict[str, Any]:
 def pair_kernels(group: Group, backend: str) -> tuple[Any, Any]:
     """Kernels that add the forces of pairs for each atom, and by atomics."""
     on_gpu = backend == "cuda"
-    pair = pair_tuples(group.terms.alone[0], ti.f64, ti.f64, on_gpu)
+    pair = pair_tuples(group.terms.separate[0], ti.f64, ti.f64, on_gpu)
     sums = pair_sums(ti.f64)
 
     @kernel(types_of(ti.f64), **arguments_of(group))
@@ -89,8 +89,8 @@ def pair_kernels(group: Group, backend: str) -> tuple[Any, Any]:
 def triplet_kernels(group: Group, backend: str) -> tuple[Any, Any]:
     """The same for triplets, with the same arguments."""
     layout = body_layout(backend)
-    triplet = triplet_tuples(group.terms.alone[1], ti.f64, ti.f64, layout)
-    atom = gather_functions(group.terms.alone[1], ti.f64, ti.f64, layout)
+    triplet = triplet_tuples(group.terms.separate[1], ti.f64, ti.f64, layout)
+    atom = gather_functions(group.terms.separate[1], ti.f64, ti.f64, layout)
 
     @kernel(types_of(ti.f64), **arguments_of(group))
     def triplets_in_order(atoms, verlet, group, control, out):

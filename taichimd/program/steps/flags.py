@@ -31,7 +31,7 @@ from taichimd.system.cell import ONLY
 def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: bool, unroll: int) -> Any:
     """Device functions, all serial but `count_step`.
 
-    And `every`, `sometimes`: when what acts on the whole system does so.
+    And `acts_every_step`, `acts_every_period`: when what acts on the whole system does so.
 
     Args:
         coupling: what acts on atoms and cell besides forces.
@@ -41,8 +41,8 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         unroll: steps of a pass.
     """
     cell = coupling.moves_cell
-    sometimes = cell and coupling.period > 1
-    every = coupling.whole and not sometimes
+    acts_every_period = cell and coupling.period > 1
+    acts_every_step = coupling.whole and not acts_every_period
 
     @ti.func
     def deform(k, control: ti.template(), frozen, cells: ti.template()):
@@ -105,7 +105,7 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
         if ti.static(not coupling.none):
             # Once for all steps of the pass: in their loops one atom counts DONE while others read.
             opens = counters(ledger)[FIRST] + control[DONE] + 1
-            if ti.static(sometimes):
+            if ti.static(acts_every_period):
                 before = thermostat.until_due(opens)
                 acts = (1 - halt) & ti.cast(before == 0, ti.i32)
                 control[FROZEN + unroll + 1] = 1 - acts
@@ -140,6 +140,6 @@ def pass_functions(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
             control[REBUILD] = 1
 
     return SimpleNamespace(
-        every=every, sometimes=sometimes, deform=deform, deform_all=deform_all, count_step=count_step,
+        acts_every_step=acts_every_step, acts_every_period=acts_every_period, deform=deform, deform_all=deform_all, count_step=count_step,
         count_pass=count_pass, open_pass=open_pass, close_pass=close_pass, open_finish=open_finish, limit_age=limit_age,
     )  # fmt: skip

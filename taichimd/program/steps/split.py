@@ -9,7 +9,7 @@ from typing import Any
 from taichimd.core.arguments import Kernel, Sequence, kernel
 from taichimd.neighbours.control import FROZEN
 from taichimd.neighbours.rows import VerletRows
-from taichimd.program.compiled import alone, closing, cutting_kernels, step_view
+from taichimd.program.compiled import closing, cutting_kernels, only, step_view
 from taichimd.program.variant import Variant
 
 
@@ -37,9 +37,9 @@ def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
         return open_pass
 
     def forces_of(k: int, at: int, acting: bool) -> Kernel:
-        system = variant.system(groups=alone(k, its), cells=None)
+        system = variant.system(groups=only(k, its), cells=None)
 
-        @kernel(types, system=system, outputs=alone(k, given["outputs"]))
+        @kernel(types, system=system, outputs=only(k, given["outputs"]))
         def forces(system, outputs):
             s = step_view(system, program.views(system, system.atoms.n))
             stepping.of_group(k, at, acting, s, outputs[k])
@@ -58,8 +58,8 @@ def split_pass(variant: Variant, program: Any, stepping: Any) -> Sequence:
     def step(at: int, acting: bool) -> list[Kernel]:
         return [*(forces_of(k, at, acting) for k in numbers), kicks_of(at, acting)]
 
-    kernels = [*cutting_kernels(variant.outside_steps), opening(True), *step(FROZEN, flags.every)]
-    if flags.sometimes:
+    kernels = [*cutting_kernels(variant.outside_steps), opening(True), *step(FROZEN, flags.acts_every_step)]
+    if flags.acts_every_period:
         # Where kernels are queued before each step, it is one of the two.
         kernels += [*([] if variant.queued else [opening(False)]), *step(FROZEN + 2, True)]
     return Sequence(given, kernels)

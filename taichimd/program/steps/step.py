@@ -25,20 +25,20 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
         variant: what kernels are compiled for.
         fused: use the fused stepper where there is one group.
     """
-    forces, seldom, flags, thermostat, tally = (
-        program.forces, program.seldom, program.flags, program.thermostat, program.tally,
+    forces, of_evaluations, flags, thermostat, tally = (
+        program.forces, program.of_evaluations, program.flags, program.thermostat, program.tally,
     )  # fmt: skip
     groups, coupling, unroll, vec = variant.groups, variant.coupling, variant.unroll, variant.types["vec"]
     number, near_list = len(groups), variant.near_list
     cell, driven = coupling.moves_cell, coupling.driven
     fused = fused and number == 1 and not (groups[0].terms.passes or variant.queued)
-    many_body, apart = groups[0].terms.many_body, fused and forces[0].apart
-    every, sometimes = flags.every, flags.sometimes
+    many_body, reads_neighbours = groups[0].terms.many_body, fused and forces[0].reads_neighbour_positions
+    acts_every_step, acts_every_period = flags.acts_every_step, flags.acts_every_period
     # Of pairs alone steps take the force straight to the velocity, unless they want virials, too.
-    kicked = fused and bool(forces[0].force_of) and (cell or tally == FORCE) and not every
+    kicked = fused and bool(forces[0].force_of) and (cell or tally == FORCE) and not acts_every_step
     # Langevin counts energy by warps, one thread an atom.
-    swaps = (apart or (kicked and not coupling.local)) and not every and unroll % 2 == 0
-    drifts_apart = (apart or kicked) and not swaps
+    swaps = (reads_neighbours or (kicked and not coupling.local)) and not acts_every_step and unroll % 2 == 0
+    drifts_later = (reads_neighbours or kicked) and not swaps
     to_the_end = variant.to_the_end
     dangerous_pairs = dangerous_pairs_functions(variant.backend)
     drift = drift_function(
@@ -67,14 +67,14 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
         else:
             v += kick
             s.atoms.vel[i] = v
-            if ti.static(not drifts_apart):
+            if ti.static(not drifts_later):
                 drift(i, v, ahead, 0, s, there, at + 1)
 
     @ti.func
     def of_group(k: ti.template(), at, acting: ti.template(), s: ti.template(), out: ti.template()):
         """Forces of a group, each pass in loops of its own."""
         want = ti.static(tally if acting or not cell else FORCE)
-        forces[k].both_passes(s.groups[k], out, s.control, at, want, s.ledger, s.bath)
+        forces[k].all_stages(s.groups[k], out, s.control, at, want, s.ledger, s.bath)
 
     @ti.func
     def kicks(at, ahead, acting: ti.template(), s: ti.template(), outputs: ti.template()):
@@ -110,10 +110,10 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
                 if ti.static(swaps):
                     count_step(thread, s, at, ahead)
         else:
-            if ti.static(acting and sometimes):
-                seldom[0].first_pass(g, s.out, s.control, at, want, s.ledger, s.bath)
+            if ti.static(acting and acts_every_period):
+                of_evaluations[0].first_stage(g, s.out, s.control, at, want, s.ledger, s.bath)
             else:
-                forces[0].first_pass(g, s.out, s.control, at, want, s.ledger, s.bath)
+                forces[0].first_stage(g, s.out, s.control, at, want, s.ledger, s.bath)
             if ti.static(forces[0].helped and want == FORCE):
                 forces[0].in_lanes(g, g.verlet, s.out, s.control, at)
             for i in range(s.n):
@@ -129,9 +129,9 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
                         elif ti.static(with_virial):
                             thermostat.add_virial(i, s.n, w, s.ledger)
                     close_with(f, i, at, ahead, acting, s, there)
-                if ti.static(not drifts_apart and not acting):
+                if ti.static(not drifts_later and not acting):
                     count_step(i, s, at, ahead)
-        if ti.static(drifts_apart and not acting):
+        if ti.static(drifts_later and not acting):
             for i in range(s.n):
                 if s.control[at] == 0:
                     drift(i, s.atoms.vel[i], ahead, 0, s, there, at + 1)
@@ -161,11 +161,11 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
         """The steps of a pass."""
         for k in ti.static(range(unroll)):
             if ti.static(not swaps):
-                step(FROZEN + k, k, every, s, s.atoms.pos, outputs)
+                step(FROZEN + k, k, acts_every_step, s, s.atoms.pos, outputs)
             elif ti.static(k % 2 == 0):
-                step(FROZEN + k, k, every, s, spare, outputs)
+                step(FROZEN + k, k, acts_every_step, s, spare, outputs)
             else:
-                step(FROZEN + k, k, every, at_positions(s, spare), s.atoms.pos, outputs)
+                step(FROZEN + k, k, acts_every_step, at_positions(s, spare), s.atoms.pos, outputs)
 
     @ti.func
     def bring_back(s: ti.template(), spare: ti.template()):
@@ -180,7 +180,7 @@ def step_functions(program: Any, variant: Any, fused: bool) -> Any:
     @ti.func
     def acting_step(s: ti.template(), outputs: ti.template()):
         """The step in which a barostat acts, if it is its turn."""
-        if ti.static(sometimes):
+        if ti.static(acts_every_period):
             step(FROZEN + unroll + 1, 0, True, s, s.atoms.pos, outputs)
 
     return SimpleNamespace(

@@ -5,10 +5,10 @@
 A run enters with `open_step` (first half kick and drift), goes on with `steps`, each (forces, half kick,
 half kick, drift), and leaves with `finish` (forces, half kick; energies and virials). Between the first and
 the last a step of pairs costs one parallel loop on a GPU and two on a CPU, one of three-body terms two or three. Where
-the last of them reads positions of neighbours (`kicked`, `apart`) and yet moves its atom, every other step moves atoms
-from `pos` to a spare array, and the next one back. Every atom checks its displacement after each drift; when one has
-moved too far for the near list, the rest of the call does nothing, or cuts it anew, or waits for the host to
-rebuild. No step is done with an outdated list, none is done twice.
+the last of them reads positions of neighbours (`kicked`, `reads_neighbour_positions`) and yet moves its atom, every other
+step moves atoms from `pos` to a spare array, and the next one back. Every atom checks its displacement after each drift;
+when one has moved too far for the near list, the rest of the call does nothing, or filters it again, or waits for the host
+to rebuild. No step is done with an outdated list, none is done twice.
 
 Under quadrants `steps` is a CUDA graph that loops on the device until the host is needed. Taichi has no such
 loop: there a call holds several steps, unrolled.
@@ -73,7 +73,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
     rebuild = list_kernels(real, search or Search(real), row_layout(variant.backend), carried).rebuild
     stepping = step_functions(program, variant, fused)
     some_steps, bring_back, acting_step = stepping.some_steps, stepping.bring_back, stepping.acting_step
-    drift, sometimes, all_pairs = stepping.drift, flags.sometimes, groups[0].all_pairs
+    drift, acts_every_period, all_pairs = stepping.drift, flags.acts_every_period, groups[0].all_pairs
     more = (CARRIED,) * carried
     dt_of = Number("real", "time step")
     begins = variant.system(
@@ -126,7 +126,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
                 while ti.graph.do_while(loops.cutting):
                     cut(forces, s)
                     flags.open_pass(s.control, loops.going, None, s.ledger)
-                    if ti.static(sometimes):
+                    if ti.static(acts_every_period):
                         # A loop of its own: a cut costs time even where there is nothing to cut.
                         while ti.graph.do_while(loops.acting):
                             while ti.graph.do_while(loops.going):
@@ -173,7 +173,7 @@ def step_kernels(variant: Variant, search: Search | None, fused: bool, carried: 
             flags.open_pass(s.control, loops.going, None, s.ledger)
             some_steps(s, old.pos, outs)
             bring_back(s, old.pos)
-            if ti.static(sometimes and not variant.queued):
+            if ti.static(acts_every_period and not variant.queued):
                 flags.open_pass(s.control, loops.going, None, s.ledger)
             acting_step(s, outs)
 
