@@ -10,7 +10,7 @@ from ase import Atoms
 from taichimd.calculator import TaichiMD, bare
 from taichimd.forcefields.load import load_forcefield
 from taichimd.program.batch import Batch
-from taichimd.program.batchable import called, named
+from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import Evaluation
 from taichimd.system.checks import check_positions, check_turns, require_atoms
 
@@ -44,7 +44,7 @@ class BatchCalculators:
 
     def __init__(self, images: Sequence[Atoms], potential: Any, **settings: Any) -> None:
         for number, image in enumerate(images):
-            with named(called(number)):
+            with errors_name(called(number)):
                 require_atoms(image)
         # Not the images themselves: they hold their calculators, and those hold this.
         self._images = [ref(image) for image in images]
@@ -95,7 +95,7 @@ class BatchCalculators:
         if cells:
             batch.set_cells({k: vectors.copy() for k, vectors in cells.items()})
         for k, positions in moved.items():
-            with named(called(k)):
+            with errors_name(called(k)):
                 check_positions(positions, len(positions))
                 check_turns(positions, batch.members[k].frame)
             self._held[k].positions = positions

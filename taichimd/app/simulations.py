@@ -23,8 +23,7 @@ from taichimd.core.printable import printable
 from taichimd.core.seeds import derived_seed
 from taichimd.ensembles.registry import NVE, Ensemble
 from taichimd.program.batch import Batch
-from taichimd.program.batchable import called
-from taichimd.program.batchable import named as of_system
+from taichimd.program.batchable import called, errors_name
 from taichimd.program.results import NotCopied, Thermo
 from taichimd.settings.run import SETTINGS
 from taichimd.system.checks import require_atoms
@@ -95,7 +94,7 @@ class Simulations(NotCopied, Sequence[Simulation]):
         elif not common_noise:
             ensembles = _with_seeds(ensembles)
         for number, atoms in enumerate(systems):
-            with of_system(called(number)):
+            with errors_name(called(number)):
                 require_atoms(atoms)
         potential = load_forcefield(forcefield)
         potential.check_bounded()

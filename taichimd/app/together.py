@@ -37,7 +37,7 @@ from taichimd.core.signals import StopRequest
 from taichimd.io.files import allow_open_files
 from taichimd.io.lock import locked
 from taichimd.program.batch import Batch
-from taichimd.program.batchable import named, why_alone
+from taichimd.program.batchable import errors_name, why_not_batchable
 from taichimd.settings.config import make_settings
 
 _FILES_OF_A_RUN = 4
@@ -145,7 +145,7 @@ def run_members(
     mine = [all_of.members[k] for k in (range(len(all_of.members)) if numbers is None else numbers)]
     jobs = []
     for member in mine:
-        with named(member.name):
+        with errors_name(member.name):
             job = all_of.job(member, more)
             if job is not None:
                 job.forcefield.bind(sorted(set(job.atoms.symbols)))
@@ -181,7 +181,7 @@ def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: 
     code, failed = 0, False
     if len(groups) > 1:
         jobs = [one.job for group in groups for one in group]
-        reason = next((f": {why}" for job in jobs if (why := alone(job))), "")
+        reason = next((f": {why}" for job in jobs if (why := why_not_batchable(job.forcefield))), "")
         kinds = f"{len(jobs)} runs in {len(groups)} batches, one after the other"
         console.print(f"{kinds}{reason}", highlight=False, markup=False)
     for group in groups:
@@ -198,11 +198,6 @@ def _run_groups(groups: Sequence[Sequence[NamedJob]], console: Console, single: 
     return code, failed
 
 
-def alone(job: Job) -> str | None:
-    """Why no batch can serve a run; None if one can."""
-    return why_alone(job.forcefield)
-
-
 def groups_of(jobs: Sequence[NamedJob], at_once: int | None = None) -> list[list[NamedJob]]:
     """Runs that go together, in the order of the first of each.
 
@@ -217,7 +212,7 @@ def groups_of(jobs: Sequence[NamedJob], at_once: int | None = None) -> list[list
     for number, one in enumerate(jobs):
         job, settings = one.job, one.job.settings
         kind: Any = number
-        if alone(job) is None:
+        if why_not_batchable(job.forcefield) is None:
             begin = None if job.checkpoint is None else job.checkpoint.step
             barostat = settings.ensemble.barostat if settings.ensemble.kind.moves_cell else ()
             kind = (
@@ -244,7 +239,7 @@ def _run_group(group: Sequence[NamedJob], console: Console) -> tuple[int, bool]:
         runs = []
         for number, (job, folder, goes_on) in enumerate(zip(jobs, folders, appending, strict=True)):
             clear_folder(folder, goes_on)
-            with named(group[number].name):
+            with errors_name(group[number].name):
                 simulation = simulation_of(batch.members[number], job)
             more = {"batch": {"systems": len(group), "number": number, "atoms": int(batch.device.state.n)}}
             runs.append(Run(job, folder, simulation, before, console, goes_on, more))

@@ -26,7 +26,7 @@ from taichimd.forcefields.base import ForceField
 from taichimd.neighbours.control import BLOWN, NONE
 from taichimd.program import explosion
 from taichimd.program.accepted import accepted, check_system
-from taichimd.program.batchable import called, listed, named
+from taichimd.program.batchable import called, errors_name, listed
 from taichimd.program.decomposition import by_tuple, choose
 from taichimd.program.device import Device, Energy
 from taichimd.program.groups import Choice
@@ -96,18 +96,18 @@ class Batch(NotCopied):
         self.names = [called(k) for k in range(len(systems))] if names is None else list(names)
         self.backend = start(backend)
         for number, atoms in enumerate(systems):
-            with named(self.names[number]):
+            with errors_name(self.names[number]):
                 check_atoms(atoms)
         kinds_of_all = [tuple(sorted(set(atoms.symbols))) for atoms in systems]
         for kinds in dict.fromkeys(kinds_of_all):
-            with named(self.names[kinds_of_all.index(kinds)]):
+            with errors_name(self.names[kinds_of_all.index(kinds)]):
                 forcefield.bind(list(kinds))
         species = sorted(set().union(*kinds_of_all))
         bounds = forcefield.bind(species)
         many_body = any(bound.terms.many_body or bound.terms.passes for bound in bounds)
         cells, held = [], []
         for number, atoms in enumerate(systems):
-            with named(self.names[number]):
+            with errors_name(self.names[number]):
                 cells.append(MemberCell(atoms.cell.array, atoms.pbc.copy()))
                 check_system(forcefield, atoms, cells[-1], precision)
                 check_neighbours(forcefield.list_cutoff, many_body, cells[-1].frame, atoms.positions)
@@ -125,7 +125,7 @@ class Batch(NotCopied):
         self._bath = BatchBath(each, masses, cells, held, state)
         self._cell = BatchCell(cells, state.system if self._bath.moves_cell else None)
         for number, one in enumerate(each):
-            with named(self.names[number]):
+            with errors_name(self.names[number]):
                 self._check_barostat(one, number)
         state.set("pos", np.concatenate([atoms.positions for atoms in systems]))
         state.set("vel", _joined(of_free(atoms.get_velocities(), held[k]) for k, atoms in enumerate(systems)))

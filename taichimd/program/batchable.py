@@ -13,7 +13,7 @@ def called(number: int) -> str:
 
 
 @contextmanager
-def named(name: str) -> Iterator[None]:
+def errors_name(name: str) -> Iterator[None]:
     """Errors within are of this system."""
     try:
         yield
@@ -22,7 +22,7 @@ def named(name: str) -> Iterator[None]:
         raise
 
 
-def why_alone(forcefield: ForceField) -> str | None:
+def why_not_batchable(forcefield: ForceField) -> str | None:
     """Why a potential has no batches; None if each of its terms knows the atoms of a system."""
     charged = [term.name for term in forcefield.terms if not term.local]
     if charged:
@@ -41,7 +41,7 @@ def listed(forcefield: ForceField) -> ForceField:
     Raises:
         SettingsError: it has none.
     """
-    why = why_alone(forcefield)
+    why = why_not_batchable(forcefield)
     if why is not None:
         raise SettingsError(f"{why}, and has no batches; run the systems one after the other")
     return forcefield

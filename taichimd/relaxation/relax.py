@@ -19,7 +19,7 @@ from taichimd.core.units import GPA
 from taichimd.forcefields.load import load_forcefield
 from taichimd.io.structures import hold_results
 from taichimd.program.batch import Batch
-from taichimd.program.batchable import called, named, why_alone
+from taichimd.program.batchable import called, errors_name, why_not_batchable
 from taichimd.program.engine import Engine
 from taichimd.program.results import require_finite
 from taichimd.relaxation.cell import CellFreedom
@@ -183,13 +183,13 @@ def relax_many(
     names = [called(number) for number in range(len(systems))] if names is None else names
     freedoms = []
     for number, atoms in enumerate(systems):
-        with named(names[number]):
+        with errors_name(names[number]):
             require_atoms(atoms)
             fixed_atoms(atoms, "relax")
             freedoms += [one] if (one := cell_freedom(atoms, settings)) else []
     forcefield = load_forcefield(potential)
     forcefield.check_bounded()
-    if why_alone(forcefield) is not None:
+    if why_not_batchable(forcefield) is not None:
         found = []
         for number, atoms in enumerate(systems):
 
@@ -197,7 +197,7 @@ def relax_many(
                 on_row(replace(row, system=number))
 
             more: dict[str, Any] = {**asdict(settings), **compute, "should_stop": should_stop}
-            with named(names[number]):
+            with errors_name(names[number]):
                 found.append(relax(atoms, forcefield, on_row=on_own, **more))
         return found
     for name, atoms in zip(names, systems, strict=True):
@@ -205,7 +205,7 @@ def relax_many(
             warnings.warn(f"{name}: {note}", TaichimdWarning, stacklevel=2)
     batch = Batch(systems, forcefield, names=names, **compute | _skin(compute, freedoms, forcefield))
     for number, member in enumerate(batch.members):
-        with named(names[number]):
+        with errors_name(names[number]):
             _check(member)
     return _minimised(SystemsOfBatch(batch), systems, freedoms, settings, on_row, should_stop, started)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ase import Atoms
 
 from taichimd.program.batch import Batch
-from taichimd.program.batchable import why_alone
+from taichimd.program.batchable import why_not_batchable
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.singles import singles_for
 from taichimd.sampling.sweep import SINGLE, Sweep
@@ -27,7 +27,7 @@ def go_together(chains: Sequence[MonteCarlo]) -> bool:
         and len({_potential_of(chain) for chain in chains}) == 1
         and len({(one.kind, one.precision, one.decomposition, one.pressure is None) for one in chains}) == 1
         and sum(chain.n_atoms for chain in chains) <= MOST_ATOMS
-        and why_alone(chains[0].forcefield) is None
+        and why_not_batchable(chains[0].forcefield) is None
     )
 
 

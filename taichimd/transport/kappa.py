@@ -29,7 +29,7 @@ from taichimd.estimators.green_kubo import GreenKubo
 from taichimd.estimators.series import Mean, mean_of
 from taichimd.estimators.transport import Driven, green_kubo_conductivity, hnemd_conductivity
 from taichimd.io.xyz import VELOCITIES
-from taichimd.program.batchable import why_alone
+from taichimd.program.batchable import why_not_batchable
 from taichimd.system.checks import require_atoms
 from taichimd.system.constraints import binding
 from taichimd.transport.runs import Run, RunSamples, RunUnderWay, read_run, write_run
@@ -170,7 +170,7 @@ def _groups(
 
         on_gpu = start(settings.backend) == "cuda"
         most = max(1, BUSY // n_atoms) if on_gpu else 1
-    if settings.method != "green-kubo" or why_alone(potential) is not None:
+    if settings.method != "green-kubo" or why_not_batchable(potential) is not None:
         most = 1
     places: dict[Any, list[int]] = {}
     for number in missing:
