@@ -21,13 +21,7 @@ def free_memory() -> int | None:
     return _free_cuda() if backend() == "cuda" else _free_host()
 
 
-def most_bytes(limit: int | None) -> int | None:
-    """Bytes that one request may take: the limit, else `SHARE` of what is free, if that is known."""
-    free = free_memory() if limit is None else None
-    return limit if free is None else int(SHARE * free)
-
-
-def require(size: int, numbers: int, what: str, cure: str, limit: int | None = None) -> None:
+def require(size: int, numbers: int, what: str, cure: str) -> None:
     """Refuse arrays of `size` bytes in all, of at most `numbers` numbers each, that do not fit.
 
     Args:
@@ -35,17 +29,16 @@ def require(size: int, numbers: int, what: str, cure: str, limit: int | None = N
         numbers: in the longest.
         what: for the message, with the number of tuples or bonds.
         cure: what a user could do.
-        limit: bytes that they may take; None: `SHARE` of what is free.
 
     Raises:
-        CapacityError: more numbers than 32 bits count, or more bytes than the limit.
+        CapacityError: more numbers than 32 bits count, or more bytes than `SHARE` of the free memory.
     """
     if numbers > LARGEST:
         raise _refused(what, size, f"an array holds at most {LARGEST} numbers", cure, LARGEST / numbers)
-    most = most_bytes(limit)
-    if most is not None and size > most:
-        kind = "limit" if limit is not None else f"{SHARE:.0%} of the free memory:"
-        raise _refused(what, size, f"{kind} {_gib(most)}", cure, most / size)
+    free = free_memory()
+    if free is not None and size > SHARE * free:
+        most = int(SHARE * free)
+        raise _refused(what, size, f"{SHARE:.0%} of the free memory: {_gib(most)}", cure, most / size)
 
 
 def bytes_of_number(dtype: Any) -> int:

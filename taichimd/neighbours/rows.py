@@ -12,9 +12,6 @@ what they know: only with `WARPS`.
 
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
 from taichimd.core.arguments import Array, Bundle, Number
 from taichimd.core.memory import LARGEST
 from taichimd.core.runtime import WARPS, ti
@@ -47,16 +44,6 @@ def roomy_width(need: int, n: int) -> int:
     """Slots of rows of n atoms for so many entries and an eighth more, or as many as an array of the runtime holds."""
     most = LARGEST // n // CHUNK * CHUNK
     return max(min(row_width(need + need // 8), most), row_width(need))
-
-
-def places_of(n: int, width: int, layout: int) -> NDArray[np.int64]:
-    """`slot` on the host: (n, width) places of the entries of each atom."""
-    i, s = np.ogrid[:n, :width]
-    if layout == SLOT_MAJOR:
-        return np.asarray(s * n + i)
-    if layout == CHUNKED:
-        return np.asarray((s // CHUNK * n + i) * CHUNK + s % CHUNK)
-    return np.asarray(i * width + s)
 
 
 @ti.func

@@ -31,7 +31,6 @@ OK, ZERO, NO_VALUE = "ok", "zero within error", "no value"
 """Statuses of every quantity; an observable has more, such as "not diffusive"."""
 SIGNIFICANT = 2.0
 """Standard errors by which a quantity must differ from zero."""
-ONE_BLOCK = "no error: there is one block of samples"
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import warps
+from row_places import places_of
 from warps import lane, run
 
 pytestmark = pytest.mark.once
@@ -34,7 +35,7 @@ def rows_of(entries):
     """Rows in chunks, and their length."""
     n, width = len(entries), near_sides.rows.row_width(max(map(len, entries)))
     table = np.zeros(n * width, int)
-    at = near_sides.rows.places_of(n, width, near_sides.rows.CHUNKED)
+    at = places_of(n, width, near_sides.rows.CHUNKED)
     for i, row in enumerate(entries):
         table[at[i, : len(row)]] = row
     return SimpleNamespace(width=width, count=np.array([len(row) for row in entries]), entries=table)

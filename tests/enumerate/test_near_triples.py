@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import warps
 from ase import Atoms
+from row_places import places_of
 from triples import brute_force
 from warps import WARP, run
 
@@ -26,7 +27,7 @@ def test_warps_of_an_atom_find_each_triple_once(monkeypatch, cutoff, product_cut
     random, n = np.random.default_rng(5), 36
     x = 4.0 * np.argwhere(np.ones((3, 3, 4))) + random.uniform(-0.4, 0.4, (n, 3))
     width = rows.row_width(n - 1)
-    places = rows.places_of(n, width, rows.CHUNKED)
+    places = places_of(n, width, rows.CHUNKED)
     near = SimpleNamespace(width=width, count=np.full(n, n - 1), entries=np.zeros(n * width, int))
     for i in range(n):
         near.entries[places[i, : n - 1]] = random.permutation(np.delete(np.arange(n), i))

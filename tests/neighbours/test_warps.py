@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import warps
+from row_places import places_of
 from warps import WARP, lane, run
 
 pytestmark = pytest.mark.once
@@ -56,7 +57,7 @@ def test_staged_writes_bring_every_entry_to_its_row(most):
         return found, written
 
     assert run(fill) == [(n, n) for n in length]
-    table = entries[rows.places_of(WARP, width, rows.CHUNKED)]
+    table = entries[places_of(WARP, width, rows.CHUNKED)]
     for k in range(WARP):
         expected = np.full(width, -1)
         kept = min(length[k], width)
@@ -110,7 +111,7 @@ def test_the_inner_search_fills_rows_or_leaves_them():
     assert near[np.ix_(inside, list(left_cell))].any()
     assert set(sort.order[: sort.sums[0]]) == left
     assert sort.sums[0] == len(left)
-    filled = table.entries[rows.places_of(n, width, rows.CHUNKED)]
+    filled = table.entries[places_of(n, width, rows.CHUNKED)]
     for i, neighbours in expected.items():
         assert set(filled[i, : table.count[i]]) == neighbours
         assert table.count[i] == len(neighbours)

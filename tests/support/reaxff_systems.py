@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
+from row_places import places_of
 
 from taichimd.core.runtime import start, ti
 from taichimd.enumerate.reproducible_sum import ALL
@@ -11,7 +12,7 @@ from taichimd.forcefields.reaxff.charges import ChargeParameters, Charges
 from taichimd.forcefields.reaxff.nonbonded import Nonbonded, Results
 from taichimd.forcefields.reaxff.options import COUPLING, Constants
 from taichimd.forcefields.reaxff.pairs import Form, pair_table
-from taichimd.neighbours.rows import NearRows, places_of, row_layout, row_width
+from taichimd.neighbours.rows import NearRows, row_layout, row_width
 from taichimd.system.state import State
 
 LOWER, CUTOFF = 0.0, 6.0

@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 from taichimd.core.scalars import digits
 from taichimd.forcefields.formats.text import LONGEST
-from taichimd.forcefields.formats.triples import Layout, Triple, TripleFile
+from taichimd.forcefields.formats.triples import Layout, Triple
 
 FIELDS = (
     "m", "gamma", "lambda3", "c", "d", "costheta0", "n",
@@ -80,9 +80,6 @@ class TersoffEntry:
     def cutoff(self) -> float:
         """R + D, where the smooth cutoff ends (angstrom)."""
         return self.R + self.D
-
-
-TersoffFile = TripleFile[TersoffEntry]
 
 
 def _mistake(triple: Triple, of: Mapping[str, float]) -> tuple[str, str] | None:
