@@ -71,8 +71,18 @@ def scored(row, method, file="cssp_speed_cpu", digits=2):
     return f"{of(file, 'results')[row]['ms'][method]:.{digits}f}"
 
 
+def faster(case):
+    largest = max(of("precision_cuda", "cases", case, "speed"), key=lambda row: row["atoms"])
+    return f"{largest['faster_than_float64']['mixed']:.2f}"
+
+
+def of_a_batch(ensemble, ratio):
+    return f"{of('batches_h100', 'speed', ensemble, ratio):.2g}"
+
+
 PHYSICS, CONDUCTIVITY = "docs/measurements/physics.md", "docs/measurements/conductivity.md"
 LIMITS, RELAX = "docs/measurements/speed_limits.md", "docs/howto/relax.md"
+BATCHES = "docs/decisions/022-batches.md"
 CSSP, OUTPUT = "docs/howto/cssp.md", "docs/howto/output.md"
 NUMBERS = [
     (CSSP, "| background | singlets + doublets + t", lambda: demonstrated("background", "segments")),
@@ -99,6 +109,11 @@ NUMBERS = [
         lambda: drift("precision_cuda", "sw-si", "float32", 6, 0),
     ),
     (PHYSICS, "| argon | float64", lambda: drift("precision_cuda", "lj-argon", "float64", 8)),
+    (PHYSICS, "| Tersoff silicon | 512,000", lambda: faster("tersoff-si")),
+    (PHYSICS, "| Stillinger-Weber silicon | 512,000", lambda: faster("sw-si")),
+    (PHYSICS, "| argon | 1,048,576", lambda: faster("lj-argon")),
+    (BATCHES, "| nve |", lambda: of_a_batch("nve", "batch/(n small)")),
+    (BATCHES, "| nvt-langevin |", lambda: of_a_batch("nvt-langevin", "batch/large")),
     (OUTPUT, "| 20 ps |", lambda: covered("20 ps", "temperature_K")),
     (OUTPUT, "| 5 ps |", lambda: covered("5 ps", "temperature_K")),
     (OUTPUT, "| 5 ps |", lambda: covered("5 ps", "potential_eV_per_atom")),
@@ -222,3 +237,29 @@ def test_costs_of_a_barostat_are_those_of_the_result():
         kind = {"Tersoff": "tersoff", "Stillinger-Weber": "sw"}[potential]
         for atoms, percent in zip(head[2:], shown, strict=True):
             assert percent == costs.get((kind, precision, int(atoms.replace(",", ""))), "")
+
+
+def test_times_at_a_real_300_k_are_those_of_the_result():
+    results = of("gpumd_figures_h100", "results")
+    found = {
+        (row["potential"], row["atoms"]): f"{1e3 * row['ms_per_step']:.0f}"
+        for row in results
+        if (row["ensemble"], row["precision"]) == ("nve", "float64")
+    }
+    rows = list(rows_between("docs/measurements/speed.md", "## At a real 300 K", "How warm the peers"))[1:]
+    assert len(rows) == 12
+    for system, atoms, shown in rows:
+        kind = {"Tersoff Si": "tersoff", "Stillinger-Weber Si": "sw"}[system]
+        assert shown == found[kind, int(atoms.replace(",", ""))]
+
+
+def test_reaxff_on_two_cores_has_the_times_of_the_result():
+    results = of("reaxff_cpu_speed", "results")
+    rows = list(
+        rows_between("docs/measurements/speed.md", "File: `reaxff_cpu_speed.json`", "## At a real 300 K")
+    )
+    assert len(rows) == 3
+    for system, atoms, *shown in rows[1:]:
+        found = results[f"{system} {atoms}"]
+        ms = found["ms_per_step"]
+        assert shown == [f"{ms['taichimd']:.0f}", f"{ms['lammps']:.0f}", f"{found['ratio']:.2f}"]

@@ -38,7 +38,7 @@ def commits(found):
     """Every commit that a result names, in all of its parts."""
     if isinstance(found, dict):
         for key, value in found.items():
-            yield from [value] if key == "commit" else commits(value)
+            yield from [value] if key.endswith("commit") else commits(value)
     elif isinstance(found, list):
         for value in found:
             yield from commits(value)
