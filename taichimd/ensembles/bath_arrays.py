@@ -9,7 +9,7 @@ class BathArrays(Bundle):
     """What thermostats and barostats keep on the device; `layout` of `thermostats` and `barostats` say what stands where."""
 
     ledger: Any = Array("i64", "see `Bath`", "seed, numbers of steps, sums of energies in units of 2^-36 eV")
-    bath: Any = Array("f64", "see `Bath`", "parameters and state; of a barostat the cell, too")
+    bath: Any = Array("f64", "see `Bath`", "parameters and state; the cell is in `system.cell`")
 
 
 class BatchBathArrays(BathArrays):

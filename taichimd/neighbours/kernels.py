@@ -3,7 +3,7 @@
 An entry of a list is one 32-bit integer: the neighbour's sorted index in the high bits, the code of its
 image T, 0 for none, in the low ones (`shift_bits`). The distance vector is pos[j] - pos[i] + T, with positions as they
 are, never folded: it does not depend on when or where the list was built. Sums over the entries of an atom do not
-depend on their order (`enumerate.exact`), or go over the near list, which is ordered (`prune`).
+depend on their order (`enumerate.reproducible_sum`), or go over the near list, which is ordered (`prune`).
 """
 
 from functools import cache

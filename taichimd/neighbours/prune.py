@@ -14,7 +14,7 @@ Distances are those of `packed` positions. Where rows are in chunks (`rows`) and
 and entries are put in order afterwards.
 
 `reverse` says where the entry (j, i) of an entry (i, j) stands. Pair potentials need neither it nor an order
-(`enumerate.exact`).
+(`enumerate.reproducible_sum`).
 """
 
 from types import SimpleNamespace

@@ -10,7 +10,7 @@ P_START, P_END, RATE, CELL_TIME, VELOCITY_SCALE, AT_REST, AHEAD, OWN_STATE, BATH
 """Wanted pressure before and after a ramp (eV/angstrom^3), beta/(3 tau), tau; A; 1 of a system of a batch that has stopped; what
 must be added to the energy received (eV); a matrix of a barostat's own that changes. Cell, B - 1 and C are in `system.cell`."""
 STATE = slice(AHEAD, BATH_SIZE)
-"""What changes from step to step, and belongs in a checkpoint, behind the cell."""
+"""What changes from step to step, and belongs in a checkpoint after the cell."""
 RAN_AWAY = -1
 """In the control array's BLOWN, where an atom's number would be: the cell changed too fast. RAN_AWAY - k of system k."""
 

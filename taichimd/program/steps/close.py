@@ -19,7 +19,7 @@ def close_function(
         coupling: what acts on atoms and cell besides forces.
         thermostat: its functions.
         box: functions of the cell.
-        flags: those of `passes`.
+        flags: functions of the control array (`flags.pass_functions`).
         drift: moves an atom.
         on_gpu: whether a thread waits long for memory.
     """

@@ -23,7 +23,7 @@ def drift_function(coupling: Coupling, thermostat: Any, box: Any, near_list: boo
 
     @ti.func
     def drift(i, v, ahead, deforming, s: ti.template(), there: ti.template(), frozen):
-        """Move atom i of a step (`verlet.StepView`) to an array `there`, `ahead` steps into a pass; flag what the move breaks.
+        """Move atom i of a step (`compiled.StepView`) to an array `there`, `ahead` steps into a pass; flag what the move breaks.
 
         A comparison with NaN is false, hence the `not`.
         """
