@@ -12,7 +12,7 @@ from typing import Any
 
 from taichimd.core.runtime import NAME, ti
 
-MOST = 64
+MAX_REMEMBERED = 64
 """Sets of arrays that a kernel remembers; more are forgotten together."""
 
 
@@ -76,7 +76,7 @@ class Launches:
         for k in self._vectors:
             self._types[k].set_kernel_struct_args(flat[k], arguments, (k,))
         key = tuple(id(flat[k]) for k in self._same)
-        if len(self._calls) >= MOST:
+        if len(self._calls) >= MAX_REMEMBERED:
             self._calls.clear()
         calls = self._calls
 

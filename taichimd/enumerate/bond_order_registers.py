@@ -18,14 +18,14 @@ from taichimd.enumerate.live import BITS, marked
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.rows import ATOM_MAJOR, slot
 
-MOST = 4
+MAX_IN_REGISTERS = 4
 """Neighbours within reach that are held in registers: as many as a tetrahedral crystal has."""
 AHEAD = 4
 """Entries that a thread of a GPU reads at a time: their latencies pass together."""
 BLOCK = 192
 """Threads of a block on a GPU that has more atoms than it does at a time: fewer registers a
 thread leave room for more warps, which outweighs what the compiler puts aside (docs/decisions, 018)."""
-PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MOST), 2))]
+PAIRS = [(m, s, t) for m, (s, t) in enumerate(combinations(range(MAX_IN_REGISTERS), 2))]
 """Number of a pair of neighbours, and the two."""
 
 
@@ -42,9 +42,9 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
     look = access(terms, real, layout)
     ahead = 1 if layout == ATOM_MAJOR else AHEAD
     vec = ti.types.vector(3, real)
-    reals = ti.types.vector(MOST, real)
-    ints = ti.types.vector(MOST, ti.i32)
-    vecs = ti.types.matrix(MOST, 3, real)
+    reals = ti.types.vector(MAX_IN_REGISTERS, real)
+    ints = ti.types.vector(MAX_IN_REGISTERS, ti.i32)
+    vecs = ti.types.matrix(MAX_IN_REGISTERS, 3, real)
     doubles = ti.types.matrix(len(PAIRS), 8, real)
     cosine_of = ti.types.vector(len(PAIRS), real)
 
@@ -54,11 +54,11 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
 
     @ti.func
     def compact(i, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """Number and mask of the live neighbours and, if they are at most `MOST`, U_i; then partials are stored."""
+        """Number and mask of the live neighbours and, if they are at most `MAX_IN_REGISTERS`, U_i; then partials are stored."""
         x = rows.pos[i]
         p = look.read_body(kept.body_table, 0)
         d, r, place = vecs(0.0), reals(0.0), ints(0)
-        for k in ti.static(range(MOST)):
+        for k in ti.static(range(MAX_IN_REGISTERS)):
             d[k, 0] = p.reach
             r[k] = p.reach * p.reach
         found, mask = 0, 0
@@ -72,7 +72,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                 s = base * ahead + a
                 d_s, r2_s, _ = visits[a]
                 if s < m and r2_s < p.reach * p.reach:
-                    for k in ti.static(range(MOST)):
+                    for k in ti.static(range(MAX_IN_REGISTERS)):
                         if found == k:
                             r[k], place[k] = r2_s, s
                             for c in ti.static(range(3)):
@@ -83,10 +83,10 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     mask = marked(mask, s)
                     kept.partial[slot(i, s, n, width, layout)] = vec(0.0)
         energy = 0.0
-        if found <= MOST:
+        if found <= MAX_IN_REGISTERS:
             inverse, w, dw, zeta, slope = reals(0.0), reals(0.0), reals(0.0), reals(0.0), reals(0.0)
             cosines, z, out = cosine_of(0.0), doubles(0.0), vecs(0.0)
-            for k in ti.static(range(MOST)):
+            for k in ti.static(range(MAX_IN_REGISTERS)):
                 r[k] = ti.sqrt(r[k])
                 inverse[k] = 1.0 / r[k]
                 f, df = third.weigh(r[k], p)
@@ -99,7 +99,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                     z[m, c] = both[c]
                 zeta[s] += w[t] * z[m, 0]
                 zeta[t] += w[s] * z[m, 4]
-            for k in ti.static(range(MOST)):
+            for k in ti.static(range(MAX_IN_REGISTERS)):
                 u, u_r, u_zeta = functions.bond(r[k], w[k], dw[k], zeta[k], p)
                 inside = k < found and r[k] < p.cutoff
                 energy += ti.select(inside, 0.5 * u, 0.0)
@@ -116,7 +116,7 @@ def compact_function(terms: Terms, real: Any, layout: int) -> Any:
                 for c in ti.static(range(3)):
                     out[s, c] += to_s[c]
                     out[t, c] += to_t[c]
-            for k in ti.static(range(MOST)):
+            for k in ti.static(range(MAX_IN_REGISTERS)):
                 if k < found:
                     kept.partial[slot(i, place[k], n, width, layout)] = row(out, k)
         return found, mask, energy

@@ -16,21 +16,21 @@ from taichimd.enumerate.live import following
 from taichimd.enumerate.terms import Terms
 from taichimd.neighbours.rows import slot
 
-ROOM = 8
+MAX_IN_ARRAYS = 8
 """Neighbours within reach. A liquid of silicon has six, a dense one eight."""
 
 
 @cache
 def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
-    """The device function that does one atom of a bond order of one species with up to `ROOM` live neighbours."""
+    """The device function that does one atom of a bond order of one species with up to `MAX_IN_ARRAYS` live neighbours."""
     assert terms.bond_order is not None
     functions = terms.bond_order.function
     third = third_bodies(functions)
     look = access(terms, real, layout)
     vec = ti.types.vector(3, real)
-    reals = ti.types.vector(ROOM, real)
-    ints = ti.types.vector(ROOM, ti.i32)
-    vecs = ti.types.matrix(ROOM, 3, real)
+    reals = ti.types.vector(MAX_IN_ARRAYS, real)
+    ints = ti.types.vector(MAX_IN_ARRAYS, ti.i32)
+    vecs = ti.types.matrix(MAX_IN_ARRAYS, 3, real)
 
     @ti.func
     def row(m: ti.template(), k):
@@ -43,7 +43,7 @@ def crowded_function(terms: Terms, real: Any, layout: int) -> Any:
 
     @ti.func
     def crowded(i, mask, n, width, shift_bits, rows: ti.template(), kept: ti.template()):
-        """U_i; partials of the live neighbours, of which the mask has at most `ROOM`, are stored."""
+        """U_i; partials of the live neighbours, of which the mask has at most `MAX_IN_ARRAYS`, are stored."""
         x = rows.pos[i]
         p = look.read_body(kept.body_table, 0)
         d, out, place = vecs(0.0), vecs(0.0), ints(0)

@@ -21,8 +21,8 @@ from typing import Any
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import access, distance_vector, slope_vector
 from taichimd.enumerate.bond_order import bond_order_loops
-from taichimd.enumerate.bond_order_registers import MOST, compact_function
-from taichimd.enumerate.crowded import ROOM, crowded_function
+from taichimd.enumerate.bond_order_registers import MAX_IN_REGISTERS, compact_function
+from taichimd.enumerate.crowded import MAX_IN_ARRAYS, crowded_function
 from taichimd.enumerate.live import BITS, following, marked
 from taichimd.enumerate.reproducible_sum import pair_sums
 from taichimd.enumerate.terms import Terms
@@ -90,17 +90,17 @@ def gather_functions(terms: Terms, real: Any, term: Any, layout: int, straight: 
     @computed_in(term)
     def partials(i, n, width, shift_bits, rows: ti.template(), kept: ti.template(), want: ti.template()):
         """Store dU_i/dr_ij for every live entry of atom i, and which they are; returns U_i."""
-        found = MOST + 1
+        found = MAX_IN_REGISTERS + 1
         energy = 0.0
         mask = 0
         if ti.static(bool(few)):
             found, mask, energy = few(i, n, width, shift_bits, rows, kept)
             if ti.static(bool(crowded)):
-                if found > MOST and found <= ROOM and width <= BITS:
+                if found > MAX_IN_REGISTERS and found <= MAX_IN_ARRAYS and width <= BITS:
                     energy = crowded(i, mask, n, width, shift_bits, rows, kept)
                     # Done.
                     found = 0
-        if found > MOST:
+        if found > MAX_IN_REGISTERS:
             mask, energy = two_bodies(i, n, width, shift_bits, rows, kept)
             if ti.static(has_triplet):
                 energy += triplets(i, mask, n, width, shift_bits, rows, kept)

@@ -22,7 +22,7 @@ LOOKED_AT = Sorted.only("radius2", "bins", "reach", "periodic", "grid", "starts"
 LANES = 32
 """Threads that look around one atom."""
 ATOMS_AT_A_TIME = {"cuda": 2048, "cpu": 4}
-MOST = {"cuda": (8, 64), "cpu": (4, 1000)}
+MAX_FAST = {"cuda": (8, 64), "cpu": (4, 1000)}
 """A build is due when more than some atoms and one in so many have gone far. On a GPU some pair is about to be missing by then;
 on a CPU it costs less than to look around them all, step after step."""
 
@@ -67,7 +67,7 @@ def lacks_pair(i, lane, most2, pos: ti.template(), built_at: ti.template(), b: t
 def dangerous_pairs_functions(backend: str) -> Any:
     """Device functions `note`, and `look`, which asks for a build if the list lacks a pair, and holds its own loop."""
     at_a_time = ATOMS_AT_A_TIME[backend]
-    some, one_in = MOST[backend]
+    some, one_in = MAX_FAST[backend]
 
     @ti.func
     def note(i, n, gone2, most2, b: ti.template(), control: ti.template()):

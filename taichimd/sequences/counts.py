@@ -20,7 +20,7 @@ SIX_CLASSES = ("AVILMC", "FWYH", "STNQ", "DE", "KR", "GP")
 Groups = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 GROUPS: Groups = (LETTERS, LETTERS, SIX_CLASSES)
 """Classes of residues of singlets, doublets, triplets; each letter in one class."""
-MOST = 100_000_000
+MAX_SIZE = 100_000_000
 """Numbers of a table, so that it fits memory."""
 
 
@@ -54,10 +54,10 @@ class Shape:
                     f"{' '.join(SIX_CLASSES)}"
                 )
         size = len(separations(self.fragment)) * (3 * len(self.groups[2]) + 3) ** 3
-        if size > MOST:
+        if size > MAX_SIZE:
             raise SettingsError(
                 f"a table of fragments of {self.fragment} with {len(self.groups[2])} classes of triplets has "
-                f"{size:,} numbers, at most {MOST:,} are allowed: take shorter fragments or fewer classes"
+                f"{size:,} numbers, at most {MAX_SIZE:,} are allowed: take shorter fragments or fewer classes"
             )
 
     @cached_property
