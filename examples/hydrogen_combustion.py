@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 
 from taichimd import Bussi, ReaxFF, Simulation
 from taichimd.app.live import Observations
-from taichimd.observables.plan import make_plan
+from taichimd.observables.planning import make_plan
 
 STEPS = int(sys.argv[1]) if len(sys.argv) > 1 else 5000
 TIMESTEP = 0.2  # fs: at this temperature less than the usual 0.25 fs

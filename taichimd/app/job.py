@@ -19,7 +19,8 @@ from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint, check_same_system
 from taichimd.io.report import plot_format_of, read_report
 from taichimd.io.structures import has_velocities, read_noted, remarks
-from taichimd.observables.plan import Plan, saved_plan
+from taichimd.observables.plan import Plan
+from taichimd.observables.planning import saved_plan
 from taichimd.settings.config import check_velocities, make_settings
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, FILE, absolute, of_each

@@ -23,7 +23,8 @@ from taichimd.core.errors import AnalysisError, CheckpointError
 from taichimd.core.saved import saved_array
 from taichimd.observables.observable import Rows
 from taichimd.observables.observed_run import ObservedRun
-from taichimd.observables.plan import Plan, check_forcefield, check_system, saved_plan
+from taichimd.observables.plan import Plan
+from taichimd.observables.planning import check_forcefield, check_system, observables_of, saved_plan
 from taichimd.program.totals import LABORATORY, centre_of_mass
 from taichimd.system.velocities import drift_share
 
@@ -42,7 +43,7 @@ class Observations(Sampler):
 
     Args:
         engine: of the run, velocities set.
-        plan: see `taichimd.observables.plan.make_plan`.
+        plan: see `taichimd.observables.planning.make_plan`.
 
     Raises:
         SettingsError: a cell or masses that do not allow what is asked.
@@ -64,11 +65,13 @@ class Observations(Sampler):
         self.notes = run.notes
         self.values: dict[str, dict[str, Any]] = {}
         self.summaries: dict[str, dict[str, str]] = {}
-        self.observables = {kind.name: kind(run) for kind in plan.observables}
+        kinds = observables_of(plan)
+        self.observables = {kind.name: kind(run) for kind in kinds}
+        self._correlated = any(kind.correlated for kind in kinds)
         # Where it rests, looking for it in each sample would only cost time.
         drifting = drift_share(engine.masses, engine.velocities()) > _STILL or engine.ensemble.moves_centre
         self._moving = engine.n_atoms > 1 and drifting and not run.fixed.any()
-        spoilt = [kind.name for kind in plan.observables if kind.green_kubo]
+        spoilt = [kind.name for kind in kinds if kind.green_kubo]
         if spoilt and engine.ensemble.acts_on:
             self._say(
                 spoilt,
@@ -95,7 +98,7 @@ class Observations(Sampler):
         self._run.engine.observe(self._take)
 
     def _take(self, state: Any, energies: Any, virials: Any) -> None:
-        centre = centre_of_mass(state) if self._moving and self.plan.correlated else LABORATORY
+        centre = centre_of_mass(state) if self._moving and self._correlated else LABORATORY
         for sampler in self._run.samplers.values():
             sampler.sample(state, energies, virials, centre)
         self._run.volumes.append(self._run.engine.volume or np.nan)

@@ -8,7 +8,15 @@ from ase import Atoms
 from taichimd.app.simulation import Simulation
 from taichimd.core.errors import SettingsError
 from taichimd.io.checkpoint import Checkpoint
-from taichimd.observables.plan import Plan, check_forcefield, check_system, make_plan, parse_kinds, saved_plan
+from taichimd.observables.plan import Plan
+from taichimd.observables.planning import (
+    check_forcefield,
+    check_system,
+    make_plan,
+    observables_of,
+    parse_kinds,
+    saved_plan,
+)
 from taichimd.settings.run import SETTINGS, RunSettings
 from taichimd.settings.types import DRAW, parse_time
 from taichimd.system.constraints import fixed_atoms
@@ -84,9 +92,8 @@ def check(plan: Plan | None, atoms: Atoms, forcefield: Any) -> None:
 
 def files_of(plan: Plan | None, plot_format: str = "png") -> tuple[str, ...]:
     """Names of the files that a run will write."""
-    return (
-        () if plan is None else tuple(file for kind in plan.observables for file in kind.files(plot_format))
-    )
+    kinds = [] if plan is None else observables_of(plan)
+    return tuple(file for kind in kinds for file in kind.files(plot_format))
 
 
 def start(simulation: Simulation, plan: Plan | None, checkpoint: Checkpoint | None) -> "Observations | None":

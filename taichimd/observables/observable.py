@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from taichimd.core.arrays import Array
 from taichimd.io.analysis_files import draw, write_table
 from taichimd.observables.numbers import OK, Finding, joined
+from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.plan import Plan
+from taichimd.observables.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from taichimd.forcefields.base import ForceField
-    from taichimd.observables.observed_run import ObservedRun
-    from taichimd.observables.plan import Plan
-    from taichimd.observables.trajectory import Trajectory
 
 Rows = list[tuple[str, str]]
 """Names and values for a summary."""
@@ -103,7 +103,7 @@ class RunObservable(Observable):
     needs_volume: ClassVar[bool] = False
     green_kubo: ClassVar[bool] = False
 
-    def __init__(self, run: "ObservedRun") -> None:
+    def __init__(self, run: ObservedRun) -> None:
         self.run = run
 
     @classmethod
@@ -112,9 +112,9 @@ class RunObservable(Observable):
 
     @classmethod
     def check_system(
-        cls, plan: "Plan", symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
+        cls, plan: Plan, symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
     ) -> None:
-        """Raise a SettingsError or AnalysisError if it cannot be observed, as `plan.check_system`."""
+        """Raise a SettingsError or AnalysisError if it cannot be observed, as `planning.check_system`."""
 
     @classmethod
     def check_window(cls, lags: int, window: float, interval: float) -> None:
@@ -135,13 +135,13 @@ class TrajectoryObservable(Observable):
     by_default: ClassVar[bool] = True
 
     @classmethod
-    def missing(cls, trajectory: "Trajectory") -> str:
+    def missing(cls, trajectory: Trajectory) -> str:
         """Why a trajectory does not tell it; empty if it does."""
         return ""
 
     @classmethod
     @abstractmethod
-    def of_trajectory(cls, trajectory: "Trajectory") -> Result:
+    def of_trajectory(cls, trajectory: Trajectory) -> Result:
         """What a trajectory tells. It may leave notes with the trajectory.
 
         Raises:

@@ -20,12 +20,11 @@ from taichimd.io.frames import Frames
 from taichimd.observables.numbers import band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.plan import Plan
 from taichimd.observables.trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from taichimd.observables.plan import Plan
 
 Distributions = dict[tuple[str, str], RadialDistribution]
 """RDF of b around a for every pair (a, b) of species."""
@@ -52,7 +51,7 @@ class Rdf(RunObservable, TrajectoryObservable):
 
     @classmethod
     def check_system(
-        cls, plan: "Plan", symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
+        cls, plan: Plan, symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
     ) -> None:
         """Raise an AnalysisError if r_max holds too many distances."""
         check_reach(len(symbols), float(np.linalg.det(cell)), plan.r_max)

@@ -1,7 +1,5 @@
 """Velocity autocorrelation and vibrational density of states."""
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,10 +21,8 @@ from taichimd.observables.motion import Motion, missing_motion, relative
 from taichimd.observables.numbers import OK, band, finding
 from taichimd.observables.observable import Result, RunObservable, TrajectoryObservable
 from taichimd.observables.observed_run import ObservedRun
+from taichimd.observables.plan import Plan
 from taichimd.observables.trajectory import Trajectory
-
-if TYPE_CHECKING:
-    from taichimd.observables.plan import Plan
 
 FOLDED = "may be folded back"
 """Status of a peak of vibrations that may be faster than the samples show."""
@@ -46,7 +42,7 @@ class Vacf(RunObservable, TrajectoryObservable):
 
     @classmethod
     def check_system(
-        cls, plan: "Plan", symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
+        cls, plan: Plan, symbols: list[str], masses: NDArray[np.float64], cell: NDArray[np.float64]
     ) -> None:
         """Raise a SettingsError if a species has several masses: sums of a run are those of a species."""
         for symbol in sorted(set(symbols)):

@@ -20,7 +20,8 @@ from taichimd.estimators.transport import green_kubo_conductivity, green_kubo_vi
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
 from taichimd.observables.observable import Result, RunObservable
-from taichimd.observables.plan import Plan, make_plan, parse_kinds
+from taichimd.observables.plan import Plan
+from taichimd.observables.planning import make_plan, parse_kinds
 from taichimd.observables.registry import OF_RUNS
 from taichimd.program.heat import heat_current
 from taichimd.system.velocities import drift, maxwell_boltzmann

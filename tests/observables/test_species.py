@@ -17,7 +17,8 @@ from taichimd.core.errors import PropertyError
 from taichimd.estimators.molecules import count_formulas, molecules
 from taichimd.io.analysis_files import read_table
 from taichimd.observables import observable
-from taichimd.observables.plan import Plan, make_plan
+from taichimd.observables.plan import Plan
+from taichimd.observables.planning import make_plan
 
 pytestmark = pytest.mark.once
 

@@ -44,7 +44,7 @@ def main() -> None:
     from taichimd.core.units import KB
     from taichimd.ensembles.registry import Bussi
     from taichimd.io.analysis_files import read_table
-    from taichimd.observables.plan import make_plan
+    from taichimd.observables.planning import make_plan
 
     mass = 39.948
     number = DENSITY / mass * 0.602214076
