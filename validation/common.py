@@ -136,7 +136,7 @@ def command_line() -> str:
     main = sys.modules["__main__"]
     spec = getattr(main, "__spec__", None)
     name = f"-m {spec.name.removesuffix('.__main__')}" if spec else Path(sys.argv[0]).name
-    arguments = [Path(a).name if os.path.isabs(a) else a for a in sys.argv[1:]]
+    arguments = [re.sub(r"(?<![^=])/\S*/", "", argument) for argument in sys.argv[1:]]
     chosen = [f"{key}={os.environ[key]}" for key in SETTINGS if key in os.environ]
     return " ".join([*chosen, "python", name, *arguments])
 

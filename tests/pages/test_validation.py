@@ -296,3 +296,9 @@ def test_random_runs_are_drawn_by_number_and_counted():
     beyond = {**first, "same_bits": False, "largest_force": 2.0 * RANGE, "exploded": "far away"}
     found = random_runs.summary([{**first, "same_bits": True}, {**other, "same_bits": False}, beyond])
     assert list(found.values()) == [3, 1, 1, 1, 1]
+
+
+def test_commands_of_results_have_no_folders_of_a_machine(monkeypatch):
+    given = ["driver.py", "--out", "/made/up/x.json", "--given", "a=/made/up/b", "validation/results/c.json"]
+    monkeypatch.setattr("sys.argv", given)
+    assert common.command_line().endswith("--out x.json --given a=b validation/results/c.json")
