@@ -27,7 +27,6 @@ TO_MEASURE_AGAIN = {
     "reaxff_drift_puremd",
     "reaxff_lammps",
     "reaxff_light_heavy",
-    "reaxff_parameter_files",
     "triples_dynamics_cpu",
     "two_commits",
 }
