@@ -5,7 +5,7 @@ from typing import Any
 from taichimd.enumerate.reproducible_sum import ALL
 
 ENERGY = ALL + 1
-"""What is wanted: the energy alone, of evaluators that find it apart; of others all that there is."""
+"""What is wanted: the energy alone, of evaluators with `energy_costs_less`; of others all that there is."""
 REST = ENERGY + 1
 """The same without energies that are homogeneous in the positions."""
 
@@ -15,11 +15,11 @@ class Evaluator:
 
     Attributes:
         jumped: whether somebody else than a step has moved the atoms since the last evaluation.
-        apart: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and energies to `energies`.
+        energy_costs_less: whether an evaluation with `ENERGY` costs less, leaves 0 with the atoms and energies to `energies`.
         degree: d where positions s r have s^d times the energy of positions r; else 0.
     """
 
-    jumped = apart = False
+    jumped = energy_costs_less = False
     degree = 0
 
     def queue(self, call: Any, verlet: Any, control: Any, when: int, want: int) -> None:

@@ -27,7 +27,7 @@ SPREAD = 256
 """Places that threads add to, so that few wait for each other."""
 UNIT = 2.0**-36
 """eV: of the first whole number of an energy. That of the second is its square."""
-MOST = 2.0**26
+MAX_ENERGY = 2.0**26
 """eV: sums of a run beyond it are no energies of atoms that repel each other."""
 LOST = 2 * SPREAD
 """Where it is counted how many were beyond."""
@@ -92,7 +92,7 @@ def columns_of(everything: bool) -> type[PairSums]:
 def in_units(u):
     """An energy (eV) as two whole numbers, of UNIT and of its square, and whether it is lost."""
     found = ti.Vector.zero(ti.i64, 3)
-    if ti.abs(u) < MOST:
+    if ti.abs(u) < MAX_ENERGY:
         units = ti.floor(u * (1.0 / UNIT) + 0.5)
         found[0] = ti.cast(units, ti.i64)
         found[1] = ti.cast(ti.floor((u - units * UNIT) * (1.0 / UNIT / UNIT) + 0.5), ti.i64)

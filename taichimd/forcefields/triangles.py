@@ -71,7 +71,7 @@ class TriangleEvaluator(Evaluator):
         self._spans = spans_of(self._sizes, state.system)
         self._energy: WholeEnergy | None = None
         self._later = Later()
-        self.apart = tiles is not None
+        self.energy_costs_less = tiles is not None
         self.degree = tiles.degree if tiles and np.isinf(cutoff) else 0
         if np.isinf(cutoff):
             self._placed = placed_atoms(state.n)

@@ -33,7 +33,7 @@ class MatrixEvaluator(Evaluator):
         BackendError: on CUDA, PyTorch is not installed.
     """
 
-    apart = True
+    energy_costs_less = True
 
     def __init__(
         self,

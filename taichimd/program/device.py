@@ -307,15 +307,15 @@ class Device:
         Args:
             known: homogeneous part of each, eV, where it is known; None: it is computed.
         """
-        if not any(one.apart for one in self.evaluators):
+        if not any(one.energy_costs_less for one in self.evaluators):
             self.need_outputs()
             return [(energy, None) for energy in self.potentials()]
         known = known or [None] * len(self.state.sizes)
         of_all = None not in known
         self.finish(REST if of_all else ENERGY)
-        apart = [one for one in self.evaluators if one.apart]
-        rest = [self.potentials(), *(one.energies() for one in apart if not one.degree)]
-        same = [] if of_all else [one.energies() for one in apart if one.degree]
+        cheaper = [one for one in self.evaluators if one.energy_costs_less]
+        rest = [self.potentials(), *(one.energies() for one in cheaper if not one.degree)]
+        same = [] if of_all else [one.energies() for one in cheaper if one.degree]
         found: list[Energy | None] = []
         for k, homogeneous in enumerate(known):
             parts = [homogeneous] if homogeneous is not None else [one[k] for one in same]

@@ -89,7 +89,7 @@ def measure(atoms: Any, forcefield: Any, seconds: float) -> dict[str, Any]:
         found[f"{kind}_acceptance"] = chain.moves.acceptance
     chain.compare()
     found["energy_seconds"] = least(
-        lambda: chain.device.energy() if any_apart(chain) else evaluate(chain), seconds
+        lambda: chain.device.energy() if any_energy_costs_less(chain) else evaluate(chain), seconds
     )
     found["evaluation_seconds"] = least(lambda: evaluate(chain), seconds)
     for name in ("energy", "evaluation"):
@@ -97,9 +97,9 @@ def measure(atoms: Any, forcefield: Any, seconds: float) -> dict[str, Any]:
     return found
 
 
-def any_apart(chain: Any) -> bool:
+def any_energy_costs_less(chain: Any) -> bool:
     """Whether the energy costs less than an evaluation."""
-    return any(one.apart for one in chain.device.evaluators)
+    return any(one.energy_costs_less for one in chain.device.evaluators)
 
 
 def steps_of_all(side: int, cutoff: str) -> dict[str, Any]:
