@@ -101,6 +101,13 @@ def _code_of(arguments: Sequence[str]) -> int:
         if isinstance(error, TaichimdError):
             _tidy()
             return _fail(str(error), error.exit_code)
+        if isinstance(error, UnicodeEncodeError):
+            _tidy()
+            return _fail(
+                f"{ascii(error.object)[1:-1]}: the encoding of the locale, {sys.getfilesystemencoding()}, "
+                "cannot write this name; set PYTHONUTF8=1, or rename the file",
+                2,
+            )
         # Usage errors of the option parser; by their method, because its module has moved between versions.
         if hasattr(error, "format_message"):
             return _fail(error.format_message(), 2)

@@ -185,9 +185,10 @@ def fault_of(model: type[BaseModel], content: Any) -> str:
     """What is wrong with a record: place, value and what was expected; empty if nothing is."""
     try:
         # As JSON: there a strict model takes the lists and objects that it is made of.
-        model.model_validate_json(json.dumps(content))
-    except (RecursionError, UnicodeError):
-        return "it is nested too deeply, or no text"
+        # Names of files may hold bytes that the locale could not read, as lone surrogates.
+        model.model_validate_json(json.dumps(content, ensure_ascii=False).encode("utf-8", "replace"))
+    except RecursionError:
+        return "it is nested too deeply"
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(part) for part in first["loc"]) or "it"

@@ -68,8 +68,13 @@ def read_noted(
     units: str | None = None,
     atom_style: str | None = None,
 ) -> tuple[Atoms, list[str]]:
-    """As `read_structure`, with what it would warn of."""
+    """As `read_structure`, with what it would warn of.
+
+    Raises:
+        UnicodeEncodeError: the encoding of the locale has no such file name.
+    """
     path = _in_folder(Path(path), frame)
+    os.fsencode(path)  # a name that the locale cannot write would seem to be missing
     if not path.exists():
         raise StructureError(f"structure file {path} does not exist")
     if path.is_file() and path.stat().st_size == 0:

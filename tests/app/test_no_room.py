@@ -62,6 +62,26 @@ def test_a_full_disk_leaves_no_files_of_other_commands(where, command, tmp_path,
     assert [file.name for file in tmp_path.iterdir()] == ["ar.xyz"]
 
 
+@pytest.mark.parametrize("where", ["the samples of a run", "the report"])
+def test_a_full_disk_is_one_line_of_kappa(where, tmp_path, call, monkeypatch):
+    """The samples of finished runs stay."""
+    if where == "the report":
+        monkeypatch.setattr("taichimd.transport.files.write_report", lambda path, report: full(path))
+    else:
+        monkeypatch.setattr("taichimd.transport.runs.write_atomically", lambda path, write: full(path))
+    (bulk("Ar", cubic=True, a=5.4) * (2, 1, 1)).write(tmp_path / "ar.xyz", format="extxyz")
+    code, _, error = call(
+        f"kappa {tmp_path}/ar.xyz --potential Ar.lj --temperature 60 --equilibrate 20fs --time 200fs "
+        f"--window 50fs --every 5 --runs 1 --backend cpu --output {tmp_path}/out"
+    )
+    assert code == 2
+    assert error.count("\n") == 1
+    assert "the disk is full" in error
+    kept = sorted(file.name for file in tmp_path.glob("out/*") if file.suffix == ".npz")
+    assert kept == (["run-01.npz"] if where == "the report" else [])
+    assert not list(tmp_path.glob("out/kappa.json"))
+
+
 def test_atoms_in_one_place_are_refused_before_earlier_results_of_kappa_go(tmp_path, call):
     atoms = bulk("Si", cubic=True)
     atoms.positions[1] = atoms.positions[0]
