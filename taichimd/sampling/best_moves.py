@@ -1,17 +1,11 @@
-"""Which trial moves sample a system best, and how large they are at first."""
-
-from typing import Literal
+"""Which trial moves sample a system best."""
 
 import numpy as np
 from ase import Atoms
 
 from taichimd.forcefields.base import ALL_PAIRS, ForceField
-from taichimd.sampling.local_energy import locals_of
-from taichimd.sampling.sweep import ALL, SINGLE
-
-Moves = Literal["all", "single"]
-FIRST_MOVE = 0.3
-"""Angstrom: the largest displacement of one atom at the start; N atoms together have 1/sqrt(N) of it."""
+from taichimd.sampling.kinds import ALL, SINGLE, Moves
+from taichimd.sampling.local_terms import locals_of
 
 
 def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> tuple[Moves, str]:
@@ -33,8 +27,3 @@ def best_moves(forcefield: ForceField, atoms: Atoms, pressure: float | None) -> 
         if (narrow := heights[atoms.pbc].min()) <= forcefield.cutoff:
             return ALL, f"the cell ({narrow:.3g} Å) is not wider than the cutoff ({forcefield.cutoff:.3g} Å)"
     return SINGLE, ""
-
-
-def first_move(kind: str, n_atoms: int) -> float:
-    """Largest displacement at the start, angstrom."""
-    return FIRST_MOVE if kind == SINGLE else round(FIRST_MOVE / n_atoms**0.5, 4)

@@ -1,51 +1,22 @@
 """Triples within a cutoff that a move changes, shared by a block of threads of a GPU.
 
-Cells are few, and the moves of one come one after the other. So a move must be quick, and a warp has too few threads for its
-pairs of neighbours. A block first keeps the neighbours that are in range, each fetched once, in any order; then its threads
-share their pairs evenly. Sums do not depend on their order (`enumerate.reproducible_sum`).
+Cells are few, and the moves of one come one after the other. So a move must be quick, and a warp has too few
+threads for its pairs of neighbours. A block first keeps the neighbours that are in range, each fetched once,
+in any order; then its threads share their pairs evenly. Sums do not depend on their order
+(`enumerate.reproducible_sum`).
 """
 
 from typing import Any
 
-from taichimd.core.arguments import Array, Bundle, Number
-from taichimd.core.runtime import WARPS, computed_in, ti
+from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.all_triples import later
 from taichimd.enumerate.reproducible_sum import empty_sums, total_of, with_term
 from taichimd.enumerate.row_sums import from_first, together
 from taichimd.neighbours.masks import how_many_below
 from taichimd.neighbours.rows import WARP, those
-from taichimd.sampling.local_energy import OTHER_CELLS, Local, entry_function, limited_energy
-
-BLOCK = 256
-"""Threads of a block."""
-MOST_BLOCKS = 1024
-"""More than a large GPU has at a time."""
-
-
-class Room(Bundle):
-    """What the threads of a block tell each other, block by block."""
-
-    width: Any = Number("i32", "neighbours that there is room for")
-    vectors: Any = Array("f64", "6 width blocks", "to neighbours before a move, and behind it, angstrom")
-    kinds: Any = Array("i32", "width blocks", "their species")
-    kept: Any = Array("i32", "2 blocks", "how many; for one sum, and for the next one")
-    parts: Any = Array("f64", "2 warps blocks", "both parts of the sums of warps")
-
-
-def in_blocks(terms: tuple[Local, ...], backend: str) -> bool:
-    """Whether the threads of a block share a move."""
-    return backend == "cuda" and WARPS and any(one.triple for one in terms)
-
-
-def room_for(width: int, blocks: int) -> Room:
-    """Room for so many neighbours in each of so many blocks."""
-    return Room(
-        width,
-        ti.ndarray(ti.f64, 6 * width * blocks),
-        ti.ndarray(ti.i32, width * blocks),
-        ti.ndarray(ti.i32, 2 * blocks),
-        ti.ndarray(ti.f64, 2 * (BLOCK // WARP) * blocks),
-    )
+from taichimd.sampling.block_room import BLOCK
+from taichimd.sampling.local_energy import entry_function, limited_energy
+from taichimd.sampling.local_terms import OTHER_CELLS, Local
 
 
 @ti.func
@@ -73,10 +44,10 @@ def of_block(sums, block, lane, room: ti.template()):
 
 
 def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
-    """Device function `(sums, i, block, lane, turn, x, y, work, g, k)`: adds the change of term k if atom i goes from x to y.
+    """Device function `(sums, i, block, lane, turn, x, y, colour, g, k)`.
 
-    All threads of a block call it; `lane` is the number of one. `turn` is 0 and 1 in turns. Between two calls they
-    wait for each other.
+    It adds the change of term k if atom i goes from x to y. All threads of a block call it; `lane` is the
+    number of one. `turn` is 0 and 1 in turns. Between two calls they wait for each other.
 
     Args:
         local: a term of triples within a cutoff.
@@ -88,14 +59,14 @@ def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
     energy = limited_energy(local)
 
     @ti.func
-    def keep(i, block, lane, turn, x, y, work, limit, g: ti.template(), k: ti.template()):
-        """Keep the neighbours that are in range before the move, or behind it; how many they are."""
+    def keep(i, block, lane, turn, x, y, colour, limit, g: ti.template(), k: ti.template()):
+        """Keep the neighbours that are in range before the move, or after it; how many they are."""
         count = g.rows[k].count[i]
         for chunk in range((count + BLOCK - 1) // BLOCK):
             s, keeps, kind = chunk * BLOCK + lane, 0, 0
             d, d_new = ti.Vector.zero(ti.f64, 3), ti.Vector.zero(ti.f64, 3)
             if s < count:
-                d_far, d_new_far, b, counts = entry_of(i, s, x, y, work, g, k)
+                d_far, d_new_far, b, counts = entry_of(i, s, x, y, colour, g, k)
                 d, d_new, kind = ti.cast(d_far, ti.f64), ti.cast(d_new_far, ti.f64), b
                 if counts and (d.dot(d) < limit or d_new.dot(d_new) < limit):
                     keeps = 1
@@ -119,10 +90,10 @@ def block_triples(local: Local, n_kinds: int, real: Any, layout: int) -> Any:
         return ti.Vector([room.vectors[(start + v) * room.width + at] for v in ti.static(range(3))])
 
     @computed_in(ti.f64)
-    def triples(sums: ti.template(), i, block, lane, turn, x, y, work, g: ti.template(), k: ti.template()):
+    def triples(sums: ti.template(), i, block, lane, turn, x, y, colour, g: ti.template(), k: ti.template()):
         table = ti.static(g.tables[k])
         limits = ti.Vector([table[0], table[1]])
-        many, own, p = keep(i, block, lane, turn, x, y, work, limits[0], g, k), g.atoms.kind[i], lane
+        many, own, p = keep(i, block, lane, turn, x, y, colour, limits[0], g, k), g.atoms.kind[i], lane
         while p < many * (many - 1) // 2:
             # Pairs on a ring.
             s, t = p % many, later(p % many, p // many + 1, many)

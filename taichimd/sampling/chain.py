@@ -33,11 +33,12 @@ from taichimd.program.device import Energy
 from taichimd.program.engine import Engine
 from taichimd.program.results import Thermo
 from taichimd.program.totals import stress_of
-from taichimd.sampling.best_moves import best_moves, first_move
+from taichimd.sampling.best_moves import best_moves
 from taichimd.sampling.conditions import check_ensemble, outside, refused
+from taichimd.sampling.kinds import ALL, SINGLE, first_move
 from taichimd.sampling.rates import Check, Rate
 from taichimd.sampling.singles import singles_for
-from taichimd.sampling.sweep import ALL, SINGLE, Sweep
+from taichimd.sampling.sweep import Sweep
 from taichimd.system.frame import Frame
 from taichimd.system.overlaps import notes_on_overlap
 

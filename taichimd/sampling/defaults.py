@@ -5,9 +5,9 @@ from dataclasses import replace
 from ase import Atoms
 
 from taichimd.forcefields.base import ForceField
-from taichimd.sampling.best_moves import best_moves, first_move
+from taichimd.sampling.best_moves import best_moves
+from taichimd.sampling.kinds import ALL, SINGLE, first_move
 from taichimd.sampling.settings import MCSettings
-from taichimd.sampling.sweep import ALL, SINGLE
 
 ROWS = 200
 """Rows of the table that a run has at least, if it has as many sweeps."""

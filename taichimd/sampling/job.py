@@ -26,10 +26,10 @@ from taichimd.io.lock import locked
 from taichimd.io.structures import read_noted, unused_charges
 from taichimd.sampling.chain_folder import ChainFolder, Folders, nothing_left
 from taichimd.sampling.defaults import completed
+from taichimd.sampling.kinds import SINGLE
 from taichimd.sampling.progress import SweepProgress
 from taichimd.sampling.settings import MCSettings
 from taichimd.sampling.shown import print_header, print_summary
-from taichimd.sampling.sweep import SINGLE
 from taichimd.sampling.tempering import Chains
 from taichimd.settings.declared import settings_of
 from taichimd.settings.types import absolute, of_each

@@ -1,65 +1,30 @@
-"""What a move of one atom changes of the energy: of its pairs, and of the triples that it is in, term by term.
+"""What a move of one atom changes of the energy, term by term.
 
     pairs:    dE = sum over neighbours j of u(r') - u(r)
     triples:  dE = sum over pairs of neighbours j < k of u(r'_ij, r'_ik, r_jk) - u(r_ij, r_ik, r_jk)
 
 Neighbours come from lists that reach far enough for both positions. Sums do not depend on their order
-(`enumerate.reproducible_sum`): on a GPU the threads of a warp share them, or those of a block (`block_moves`).
+(`enumerate.reproducible_sum`): on a GPU the threads of a warp share them, or threads of a block
+(`block_moves`).
 """
 
-from dataclasses import dataclass
-from math import isinf
 from typing import Any
 
 from taichimd.core.runtime import computed_in, ti
 from taichimd.enumerate.access import distance_vector
 from taichimd.enumerate.parameters import reader
 from taichimd.enumerate.reproducible_sum import with_term
-from taichimd.enumerate.terms import Compiled, Triples
-from taichimd.forcefields.bound import Bound
 from taichimd.neighbours.rows import slot
-from taichimd.sampling.batch import FIRST, LAST
-
-
-@dataclass(frozen=True)
-class Local:
-    """A term whose change is known, as kernels are compiled for it.
-
-    Attributes:
-        pair: a pair term; else None. triple: function of a triple's energy; else None.
-        everywhere: whether all triples count, whatever their sides (`batch`); then `triple` is a `TripletFunction`.
-    """
-
-    pair: Compiled | None = None
-    triple: Any = None
-    everywhere: bool = False
-
-
-def locals_of(bounds: tuple[Bound, ...]) -> tuple[Local, ...] | None:
-    """The terms of all groups, or None if one does not say how its energy changes with one atom."""
-    found = []
-    for bound in bounds:
-        terms = bound.terms
-        if isinstance(bound.triples, Triples):
-            everywhere = isinf(bound.triples.cutoff)
-            function = bound.triples.whole if everywhere else bound.triples.function
-            found.append(Local(triple=function, everywhere=everywhere))
-        elif terms.pair is not None and not (terms.many_body or terms.passes or terms.queued):
-            found.append(Local(pair=terms.pair))
-        else:
-            return None
-    return tuple(found)
-
-
-NOBODY, OTHER_CELLS, THE_BATCH = range(3)
-"""Which neighbours of a moving atom are left out: none; those in other cells of the same colour, which are out of
-range and move at the same time; those whose moves are of the same batch."""
+from taichimd.sampling.local_terms import OTHER_CELLS, THE_BATCH, Local
 
 
 def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: int, others: int) -> Any:
-    """Device function `(sums, i, lane, many, x, y, work, g, k)`: adds the change of term k if atom i goes from x to y.
+    """Device function `(sums, i, lane, many, x, y, moving, g, k)`.
 
-    Of `many` threads that share the atom, it is the part of number `lane`. `work` is what the thread works for (`batch`).
+    It adds the change of term k if atom i goes from x to y.
+
+    Of `many` threads that share the atom, it is the part of number `lane`. What else moves is `moving`, the
+    `MoveBatch` or the `Colour` of a board: neighbours from its `first` to its `last` are left out.
 
     Args:
         local: the term; not one of all triples.
@@ -74,26 +39,26 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
     energy = None if local.pair else limited_energy(local)
 
     @computed_in(term)
-    def pairs(sums: ti.template(), i, lane, many, x, y, work, g: ti.template(), k: ti.template()):
+    def pairs(sums: ti.template(), i, lane, many, x, y, moving, g: ti.template(), k: ti.template()):
         s = lane
         while s < g.rows[k].count[i]:
-            old, new, b, counts = entry_of(i, s, x, y, work, g, k)
+            old, new, b, counts = entry_of(i, s, x, y, moving, g, k)
             if counts:
                 of_pair(sums, old, new, g.atoms.kind[i], b, g.tables[k])
             s += many
 
     @computed_in(ti.f64)
-    def triples(sums: ti.template(), i, lane, many, x, y, work, g: ti.template(), k: ti.template()):
+    def triples(sums: ti.template(), i, lane, many, x, y, moving, g: ti.template(), k: ti.template()):
         table = ti.static(g.tables[k])
         limits = ti.Vector([table[0], table[1]])
         own = g.atoms.kind[i]
         for s in range(1, g.rows[k].count[i]):
-            d_far, d_new_far, b, counts = entry_of(i, s, x, y, work, g, k)
+            d_far, d_new_far, b, counts = entry_of(i, s, x, y, moving, g, k)
             d, d_new = ti.cast(d_far, ti.f64), ti.cast(d_new_far, ti.f64)
             if counts and (d.dot(d) < limits[0] or d_new.dot(d_new) < limits[0]):
                 t = lane
                 while t < s:
-                    e_far, e_new_far, c, counts_too = entry_of(i, t, x, y, work, g, k)
+                    e_far, e_new_far, c, counts_too = entry_of(i, t, x, y, moving, g, k)
                     if counts_too:
                         e, e_new = ti.cast(e_far, ti.f64), ti.cast(e_new_far, ti.f64)
                         opposite = e - d
@@ -108,20 +73,23 @@ def change_function(local: Local, n_kinds: int, real: Any, term: Any, layout: in
 
 
 def entry_function(real: Any, layout: int, others: int) -> Any:
-    """Device function `(i, s, x, y, work, g, k)`: what entry s of atom i is to a move from x to y; as `change_function`."""
+    """Device function `(i, s, x, y, moving, g, k)`: entry s of atom i in a move from x to y.
+
+    Arguments are those of `change_function`.
+    """
 
     @ti.func
-    def entry_of(i, s, x, y, work, g: ti.template(), k: ti.template()):
+    def entry_of(i, s, x, y, moving, g: ti.template(), k: ti.template()):
         """Vectors of entry s from both positions, kind of its atom, and whether it counts."""
         entry = g.rows[k].entries[slot(i, s, g.atoms.n, g.rows[k].width, layout)]
         j = entry >> g.verlet.shift_bits
         counts = j != i
         if ti.static(others == OTHER_CELLS):
             cell, own = g.board.cell_of[j], g.board.cell_of[i]
-            counts = counts and (cell == own or cell < work[FIRST] or cell >= work[LAST])
+            counts = counts and (cell == own or cell < moving.first or cell >= moving.last)
         if ti.static(others == THE_BATCH):
             place = g.order.place_of[g.atoms.ident[j]]
-            counts = counts and (place < work[FIRST] or place >= work[LAST])
+            counts = counts and (place < moving.first or place >= moving.last)
         d = ti.Vector.zero(real, 3)
         if counts:
             d = distance_vector(entry, g.verlet.shift_bits, x, g.atoms.pos, g.verlet.shifts)
@@ -131,7 +99,7 @@ def entry_function(real: Any, layout: int, others: int) -> Any:
 
 
 def limited_energy(local: Local) -> Any:
-    """Device function `(d, e, o2, nu, limits)`: the energy of a triple within a cutoff, and within that of the product."""
+    """Device function `(d, e, o2, nu, limits)`: the energy of a triple within its cutoffs."""
 
     @ti.func
     def energy(d, e, o2, nu, limits: ti.template()):
@@ -145,7 +113,7 @@ def limited_energy(local: Local) -> Any:
 
 
 def pair_change(local: Local, n_kinds: int, term: Any) -> Any:
-    """Device function `(sums, old, new, a, b, table)`: adds the change of one pair of kinds a, b by its vectors.
+    """Device function `(sums, old, new, a, b, table)`: adds the change of one pair of kinds a, b.
 
     Args:
         local: a pair term.

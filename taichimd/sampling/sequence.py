@@ -8,11 +8,11 @@ from taichimd.core.runtime import DEVICE_LOOPS, WARPS, blocks_for, grid, literal
 from taichimd.forcefields.triple_energies import integers, placed_atoms
 from taichimd.neighbours.rows import WARP
 from taichimd.program.device import Device
-from taichimd.sampling.batch import BATCH, DEEP, DEEP_DECIDED, ENTRIES, PAIRS, WIDTH, depth, sharing
-from taichimd.sampling.local_energy import Local
-from taichimd.sampling.proposals import Each
+from taichimd.sampling.local_terms import Local
+from taichimd.sampling.move_batch import DEEP, DEEP_DECIDED, MOVES, PAIRS, SUMS, WIDTH, depth, sharing
 from taichimd.sampling.sequence_kernels import Order, Share, sequence_kernels
 from taichimd.sampling.tally import ACCEPTED, ROUGH, SLOTS, Tally
+from taichimd.sampling.trials import Trials
 
 
 class InSequence:
@@ -35,18 +35,18 @@ class InSequence:
         order = np.lexsort((fixed, state.system_of_atoms))
         self._order = Order(integers(order), integers(np.argsort(order)), state.sorted_of)
         self._placed = placed_atoms(n)
-        long = [ti.ndarray(ti.i64, 2 * ENTRIES * SLOTS * systems) for _ in range(2)]
-        short = [ti.ndarray(ti.i32, size * systems) for size in (4 * ENTRIES, 2)]
-        doubles = [ti.ndarray(ti.f64, size) for size in (systems, 12 * BATCH * systems, 2 * WIDTH * n)]
+        long = [ti.ndarray(ti.i64, 2 * SUMS * SLOTS * systems) for _ in range(2)]
+        short = [ti.ndarray(ti.i32, size * systems) for size in (4 * SUMS, 2)]
+        doubles = [ti.ndarray(ti.f64, size) for size in (systems, 12 * MOVES * systems, 2 * WIDTH * n)]
         self._tally = Tally(*long, *short, *doubles)
         threads = np.array([sharing(size) for size in sizes])
-        sides = np.array([-(-2 * BATCH * size // WARP) * WARP for size in sizes])
+        sides = np.array([-(-2 * MOVES * size // WARP) * WARP for size in sizes])
         pairs, decided = (np.array([depth(size, deep) for size in sizes]) for deep in (DEEP, DEEP_DECIDED))
-        near = BATCH * WARP if any(one.pair for one in terms) else 0
+        near = MOVES * WARP if any(one.pair for one in terms) else 0
         free = np.bincount(state.system_of_atoms[~fixed], minlength=systems)
         columns = np.cumsum([0, *sizes]), free, pairs, decided, threads
-        wide, large = int((sides + PAIRS * pairs + BATCH * decided).max()) + near, int(threads.max())
-        batches = -(-int(free.max()) // BATCH)
+        wide, large = int((sides + PAIRS * pairs + MOVES * decided).max()) + near, int(threads.max())
+        batches = -(-int(free.max()) // MOVES)
         deciding = systems * (WARP if backend == "cuda" and WARPS else 1)
         loops = wide, systems * wide, large, deciding + systems * large
         self._rounds = 1 if DEVICE_LOOPS else batches + 1
@@ -56,7 +56,7 @@ class InSequence:
         )
         self._blocks = blocks_for(systems * max(wide, large))
 
-    def sweep(self, rows: Any, tables: Any, trials: Each, sweep: int) -> list[tuple[float | None, int]]:
+    def sweep(self, rows: Any, tables: Any, trials: Trials, sweep: int) -> list[tuple[float | None, int]]:
         """A trial move of each free atom.
 
         Returns:

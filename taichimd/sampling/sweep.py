@@ -4,7 +4,7 @@ Each chain decides alone, on the host, with its own random numbers. So it has th
 """
 
 from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -15,16 +15,16 @@ from taichimd.core.philox import GLOBAL, blocks, uniforms
 from taichimd.core.runtime import ti
 from taichimd.core.streams import MC_MOVE, MC_SWEEP
 from taichimd.program.device import Device, Energy
-from taichimd.sampling.proposals import Each, proposals
+from taichimd.sampling.kinds import ALL
+from taichimd.sampling.proposals import proposals
 from taichimd.sampling.singles import SingleMoves
+from taichimd.sampling.trials import Trials
 from taichimd.system.frame import Frame
 from taichimd.system.state import State
 
 if TYPE_CHECKING:
     from taichimd.sampling.chain import MonteCarlo
 
-ALL: Final = "all"
-SINGLE: Final = "single"
 MOVE, VOLUME, VOLUME_MOVE, BOARD = range(4)
 """Uniform numbers of a sweep: acceptance of the move of all atoms, change of ln V, its acceptance; the others
 are of the board."""
@@ -66,10 +66,10 @@ class Sweep:
     def __init__(self, state: State, singles: SingleMoves | None = None) -> None:
         self._singles, self._kernels = singles, proposals(state.real)
         self._before = ti.ndarray(state.vec, state.n)
-        of_systems = [name for name, field in Each.fields.items() if field.length == "systems"]
+        of_systems = [name for name, field in Trials.fields.items() if field.length == "systems"]
         systems = len(state.sizes)
-        made = {name: ti.ndarray(state.types[Each.fields[name].type], systems) for name in of_systems}
-        self._each, self._told = Each(system=state.system, **made), {name: np.zeros(0) for name in made}
+        made = {name: ti.ndarray(state.types[Trials.fields[name].type], systems) for name in of_systems}
+        self._trials, self._told = Trials(system=state.system, **made), {name: np.zeros(0) for name in made}
         self._tell("firsts", state.firsts)
 
     def __call__(self, chains: Sequence["MonteCarlo"], systems: Systems) -> None:
@@ -100,7 +100,7 @@ class Sweep:
         self._tell("beta", [one.beta for one in chains])
         most = max(one.moves.size for one in chains)
         frames = [member.frame for member in systems.members]
-        changes = singles.sweep(frames, list(uniform), self._each, most, chains[0].step)
+        changes = singles.sweep(frames, list(uniform), self._trials, most, chains[0].step)
         systems.forget()
         rough = any(change is None for change, _ in changes)
         whole = systems.energies() if rough else []
@@ -149,7 +149,7 @@ class Sweep:
 
     def _tell(self, name: str, values: Any) -> None:
         """Numbers of systems that the device has to know."""
-        array, before = getattr(self._each, name), self._told[name]
+        array, before = getattr(self._trials, name), self._told[name]
         numbers = np.asarray(values, ti.lang.util.to_numpy_type(array.dtype))
         if not np.array_equal(numbers, before):
             to_device(array, numbers)
@@ -157,7 +157,7 @@ class Sweep:
 
     def _propose(self, systems: Systems, kernel: Any, *numbers: int) -> None:
         device = systems.device
-        device.launch(kernel, device.state, self._before, self._each, *numbers)
+        device.launch(kernel, device.state, self._before, self._trials, *numbers)
         device.moved()
         systems.forget()
 

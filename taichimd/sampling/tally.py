@@ -1,7 +1,8 @@
 """What threads tell each other about the moves of a batch: sums as whole numbers, and what is decided."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 from taichimd.core.arguments import Array, Bundle
@@ -11,7 +12,8 @@ from taichimd.core.warps import sum_of
 from taichimd.enumerate.reproducible_sum import BITS, COARSE, FINE, RANGE
 from taichimd.enumerate.row_sums import from_first
 from taichimd.neighbours.rows import WARP
-from taichimd.sampling.batch import BATCH, ENTRIES, entry_of
+from taichimd.sampling.move_batch import MOVES, SUMS
+from taichimd.sampling.move_batch_kernels import entry_of
 
 SLOTS = 32
 """Places where threads add up each sum, so that not all wait for one."""
@@ -24,20 +26,37 @@ ACCEPTED, ROUGH = range(2)
 class Tally(Bundle):
     """What threads tell each other, system by system; of each system two batches have sums and positions."""
 
-    high: Any = Array("i64", "2 ENTRIES SLOTS systems", "first parts of sums, in 2^-36 eV")
-    low: Any = Array("i64", "2 ENTRIES SLOTS systems", "second parts, in 2^-72 eV")
-    marks: Any = Array("i32", "4 ENTRIES systems", "UP and DOWN of each sum")
+    high: Any = Array("i64", "2 SUMS SLOTS systems", "first parts of sums, in 2^-36 eV")
+    low: Any = Array("i64", "2 SUMS SLOTS systems", "second parts, in 2^-72 eV")
+    marks: Any = Array("i32", "4 SUMS systems", "UP and DOWN of each sum")
     counts: Any = Array("i32", "2 systems", "ACCEPTED and ROUGH")
     gain: Any = Array("f64", "systems", "change of the energy by accepted moves, eV")
-    ends: Any = Array(
-        "f64", "12 BATCH systems", "positions of a batch, before and behind each move, angstrom"
-    )
-    sides: Any = Array("f64", "2 WIDTH n", "see `batch.WIDTH`; of each atom for two batches")
+    ends: Any = Array("f64", "12 MOVES systems", "positions of a batch, before and after each move, angstrom")
+    sides: Any = Array("f64", "2 WIDTH n", "see `move_batch.WIDTH`; of each atom for two batches")
+
+
+@dataclass(frozen=True)
+class TallyFunctions:
+    """Device functions of a tally.
+
+    Attributes:
+        leave: adds what a thread has found to a sum.
+        found: the change of the energy by a move, from all its sums.
+        log_of: logarithm of the number that decides on a move.
+        accepts: whether a move is accepted.
+        forget: makes the sums of a batch empty.
+    """
+
+    leave: Callable[..., Any]
+    found: Callable[..., Any]
+    log_of: Callable[..., Any]
+    accepts: Callable[..., Any]
+    forget: Callable[..., Any]
 
 
 @cache
-def tally_functions(warps: bool) -> Any:
-    """Device functions `leave`, `found`, `log_of`, `accepts` and `forget`.
+def tally_functions(warps: bool) -> TallyFunctions:
+    """Device functions of a tally.
 
     Args:
         warps: whether the threads of a warp work together; else one decides.
@@ -59,11 +78,11 @@ def tally_functions(warps: bool) -> Any:
     @ti.func
     def _entry(s, t, moved, kept):
         """The part of move s with atom t, or of s alone where they are the same."""
-        return ENTRIES * kept + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
+        return SUMS * kept + ti.select(t == s, s, entry_of(s, t, (moved >> t) & 1))
 
     @in_double
     def leave(high, low, thread, entry, tally: ti.template()):
-        """Add what a thread has found to a sum; those of batch `kept` begin at kept ENTRIES."""
+        """Add what a thread has found to a sum; those of batch `kept` begin at kept SUMS."""
         coarse, fine, up, down = within_range(high, low)
         if up == 1:
             tally.marks[2 * entry + UP] = 1
@@ -79,18 +98,21 @@ def tally_functions(warps: bool) -> Any:
 
     @in_double
     def found(high, low, lane, s, moved, kept, tally: ti.template()):
-        """The change by move s, and how often a sum is above and below; in the first lane. `high`, `low`: what a lane adds."""
+        """The change by move s, and how often a sum is above and below, in the first lane.
+
+        `high` and `low` are what a lane adds.
+        """
         coarse, fine, up, down = within_range(high, low)
         above, below = ti.cast(coarse * 2.0**BITS, ti.i64), ti.cast(fine * 2.0 ** (2 * BITS), ti.i64)
         # Without a branch, all sums are asked for at once; those of atoms that the batch has not are 0.
-        for t in ti.static(range(BATCH)):
+        for t in ti.static(range(MOVES)):
             entry = _entry(s, t, moved, kept)
             for slot in ti.static(range(0, SLOTS, many)):
                 above += tally.high[entry * SLOTS + slot + lane]
                 below += tally.low[entry * SLOTS + slot + lane]
-        for t in ti.static(range(0, BATCH, many)):
-            mine = ti.min(t + lane, BATCH - 1)
-            entry, counted = _entry(s, mine, moved, kept), ti.select(t + lane < BATCH, 1, 0)
+        for t in ti.static(range(0, MOVES, many)):
+            mine = ti.min(t + lane, MOVES - 1)
+            entry, counted = _entry(s, mine, moved, kept), ti.select(t + lane < MOVES, 1, 0)
             up += counted * tally.marks[2 * entry + UP]
             down += counted * tally.marks[2 * entry + DOWN]
         if ti.static(warps):
@@ -117,12 +139,12 @@ def tally_functions(warps: bool) -> Any:
     @ti.func
     def forget(thread, threads, kept, tally: ti.template()):
         """What one of so many threads has to do to make all sums of a batch empty."""
-        first, k = ENTRIES * kept, thread
-        while k < ENTRIES * SLOTS:
+        first, k = SUMS * kept, thread
+        while k < SUMS * SLOTS:
             tally.high[first * SLOTS + k] = 0
             tally.low[first * SLOTS + k] = 0
-            if k < 2 * ENTRIES:
+            if k < 2 * SUMS:
                 tally.marks[2 * first + k] = 0
             k += threads
 
-    return SimpleNamespace(leave=leave, found=found, log_of=log_of, accepts=accepts, forget=forget)
+    return TallyFunctions(leave, found, log_of, accepts, forget)

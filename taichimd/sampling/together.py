@@ -12,8 +12,9 @@ from ase import Atoms
 from taichimd.program.batch import Batch
 from taichimd.program.batchable import why_not_batchable
 from taichimd.sampling.chain import MonteCarlo
+from taichimd.sampling.kinds import SINGLE
 from taichimd.sampling.singles import singles_for
-from taichimd.sampling.sweep import SINGLE, Sweep
+from taichimd.sampling.sweep import Sweep
 
 MOST_ATOMS = 300_000
 """Of all chains: with more, each of them keeps a device busy alone, and lists of all take memory."""

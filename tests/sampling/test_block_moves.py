@@ -40,7 +40,7 @@ def test_pairs_of_neighbours_are_dealt_to_the_threads_of_a_block(monkeypatch, n)
         width=n, vectors=np.full(12 * n, np.nan), kinds=np.full(2 * n, -1), kept=np.full(4, 7),
         parts=np.full(4, np.nan),
     )  # fmt: skip
-    local = SimpleNamespace(triple=triple)
+    local, colour = SimpleNamespace(triple=triple), SimpleNamespace(first=0, last=2)
     shared = moves.block_triples(local, 2, float, 0)
 
     def several():
@@ -49,7 +49,7 @@ def test_pairs_of_neighbours_are_dealt_to_the_threads_of_a_block(monkeypatch, n)
         for turn, step in enumerate(steps):
             sums = exact.empty_sums(1)
             x = positions[0]
-            shared(sums, 0, block, warps.lane(), turn % 2, x, x + step, (0, 0, 0, 0, 2), g, 0)
+            shared(sums, 0, block, warps.lane(), turn % 2, x, x + step, colour, g, 0)
             found.append(moves.of_block(sums, block, warps.lane(), g.room))
         return found
 

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 import warps
 
-tally, batch, exact = warps.emulated("sampling.tally", "sampling.batch", "enumerate.reproducible_sum")
+tally, batch, exact = warps.emulated("sampling.tally", "sampling.move_batch", "enumerate.reproducible_sum")
 KEPT = 1
 BEFORE = 0b101
 """Moves 0 and 2 of a batch were accepted."""
 
 
 def empty():
-    entries = (KEPT + 1) * batch.ENTRIES
+    entries = (KEPT + 1) * batch.SUMS
     sums = entries * tally.SLOTS
     return SimpleNamespace(
         high=np.zeros(sums, int), low=np.zeros(sums, int), marks=np.zeros(2 * entries, int)
@@ -23,9 +23,9 @@ def empty():
 def entries_of(s):
     """What counts for a move: its own sum, and those with each other of the batch."""
     found = {s}
-    for t in range(batch.BATCH):
+    for t in range(batch.MOVES):
         low, high = min(s, t), max(s, t)
-        first = batch.BATCH + 3 * (high * (high - 1) // 2 + low)
+        first = batch.MOVES + 3 * (high * (high - 1) // 2 + low)
         if t != s:
             found.add(first if s < t else first + 1 + ((BEFORE >> t) & 1))
     return found
@@ -39,15 +39,15 @@ def functions():
 @pytest.mark.parametrize("s", [0, 1, 3, 7])
 def test_a_move_has_the_sums_of_what_has_moved(functions, s):
     random, given = np.random.default_rng(s), empty()
-    numbers = random.normal(size=(batch.ENTRIES, warps.WARP))
+    numbers = random.normal(size=(batch.SUMS, warps.WARP))
     own = random.normal(size=warps.WARP)
 
     def decide():
         lane = warps.lane()
-        for entry in range(batch.ENTRIES):
+        for entry in range(batch.SUMS):
             sums = exact.empty_sums(1)
             exact.with_term(sums, 1, 0, numbers[entry, lane])
-            functions.leave(sums[0], sums[1], lane + warps.WARP * entry, KEPT * batch.ENTRIES + entry, given)
+            functions.leave(sums[0], sums[1], lane + warps.WARP * entry, KEPT * batch.SUMS + entry, given)
         warps._exchange("end of a loop", None)
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, own[lane])
@@ -61,7 +61,7 @@ def test_a_move_has_the_sums_of_what_has_moved(functions, s):
 
     counted = entries_of(s)
     change_of = sum(numbers[entry].sum() for entry in counted) + own.sum()
-    assert len(counted) == batch.BATCH
+    assert len(counted) == batch.MOVES
     found = warps.run(decide)
     assert found[0][0] == pytest.approx(change_of, abs=1e-12)
     assert {tuple(answers) for _, answers in found} == {(1, 0)}
@@ -77,7 +77,7 @@ def test_what_is_out_of_range_is_decided_without_a_sum(functions, value, expecte
         lane = warps.lane()
         sums = exact.empty_sums(1)
         exact.with_term(sums, 1, 0, value if lane == 5 else 0.0)
-        functions.leave(sums[0], sums[1], lane, KEPT * batch.ENTRIES + s, given)
+        functions.leave(sums[0], sums[1], lane, KEPT * batch.SUMS + s, given)
         warps._exchange("end of a loop", None)
         change, up, down = functions.found(*exact.empty_sums(1), lane, s, BEFORE, KEPT, given)
         return functions.accepts(np.log(0.5), change, up, down, 1.0)

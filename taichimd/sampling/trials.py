@@ -1,0 +1,24 @@
+"""What trial moves of one system or several are, as kernels take it."""
+
+from typing import Any
+
+from taichimd.core.arguments import Array, Bundle, Number
+
+BEFORE = Array("vec", "n", "positions before the trial by the user's numbers, angstrom")
+SWEEP = Number("i64", "number of the sweep")
+
+
+class Trials(Bundle):
+    """Numbers of each system."""
+
+    system: Any = Array("i32", "n", "system of the atom at a place")
+    firsts: Any = Array("i32", "systems", "first atom of each system, by the user's numbers")
+    most: Any = Array("real", "systems", "largest displacement along an axis, angstrom")
+    beta: Any = Array("f64", "systems", "1/kT, 1/eV")
+    seeds: Any = Array("i64", "systems", "seed")
+    factors: Any = Array("real", "systems", "of all lengths")
+    back: Any = Array("i32", "systems", "1 where the positions before the trial come back")
+
+
+SINGLE_MOVES = Trials.only("firsts", "most", "beta", "seeds")
+"""Of trial moves of single atoms, which kernels decide on."""
