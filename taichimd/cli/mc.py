@@ -14,6 +14,7 @@ def mc(quiet: Quiet = False, trust: Trust = False, **flags: Any) -> int:
     Ctrl-C stops with a checkpoint.
     """
     from taichimd.app.console import Console
-    from taichimd.sampling.job import prepare_mc, run_mc_job
+    from taichimd.sampling.job import run_mc_job
+    from taichimd.sampling.prepare import prepare_mc
 
     return run_mc_job(prepare_mc(flags, trust=trust), Console(quiet))

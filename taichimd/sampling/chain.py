@@ -132,7 +132,7 @@ class MonteCarlo(Engine):
         potential.check_bounded()
         if kind is None:
             kind, _ = best_moves(potential, atoms, pressure)
-        check_ensemble(potential, atoms, pressure, fixed, together=kind == ALL)
+        check_ensemble(potential, atoms, pressure, fixed, moves_all=kind == ALL)
         self._walls = pressure is not None and not atoms.pbc.any()
         super().__init__(atoms, potential, fixed=fixed, **of_engine)
         for note in notes_on_overlap(atoms):

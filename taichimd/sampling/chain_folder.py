@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from taichimd.app.checkpoint_keeper import CheckpointKeeper, note_of
 from taichimd.app.job import same_path
@@ -21,11 +21,9 @@ from taichimd.program.results import require_finite
 from taichimd.sampling.averages import conditions_since, production_of, rhythm
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.files import SweepFrames, SweepTable
+from taichimd.sampling.prepare import ChainJob, MCJob
 from taichimd.settings.types import each
 from taichimd.system.constraints import check_fixed, fixed_atoms
-
-if TYPE_CHECKING:
-    from taichimd.sampling.job import ChainJob, MCJob
 
 
 class ChainFolder:
@@ -45,7 +43,7 @@ class ChainFolder:
     files: RunFiles
     keeper: CheckpointKeeper
 
-    def __init__(self, job: "MCJob", own: "ChainJob", folder: OutputFolder, appending: bool) -> None:
+    def __init__(self, job: MCJob, own: ChainJob, folder: OutputFolder, appending: bool) -> None:
         self.job, self.own, self.folder, self.appending = job, own, folder, appending
         self.settings = own.settings
         self.earlier = read_report(folder.report) if appending else {}
@@ -124,7 +122,7 @@ class ChainFolder:
         Args:
             reason: of the end.
             result: of the run; None: not known yet.
-            chains: that have gone on together.
+            chains: of the run.
         """
         chain, atoms = self.chain, self.own.atoms
         report: dict[str, Any] = {
@@ -228,7 +226,7 @@ class _Of(Observer):
         self._observer.report(self._chain.simulation, self._chain.chain.thermo())
 
 
-def _chain_of(own: "ChainJob", forcefield: Any) -> MonteCarlo:
+def _chain_of(own: ChainJob, forcefield: Any) -> MonteCarlo:
     settings = own.settings
     with warnings.catch_warnings():
         # The job has noted it.

@@ -15,7 +15,7 @@ def check_ensemble(
     pressure: float | None,
     fixed: NDArray[np.bool_] | None,
     *,
-    together: bool,
+    moves_all: bool,
 ) -> None:
     """Refuse what cannot be sampled.
 
@@ -24,7 +24,7 @@ def check_ensemble(
         atoms: the structure.
         pressure: GPa; None: the volume is constant.
         fixed: (n,) bool of the atoms that stay in place, or None.
-        together: whether all atoms move in one trial.
+        moves_all: whether all atoms move in one trial.
 
     Raises:
         SettingsError: charges; a pressure without a volume, with fixed atoms, or with all pairs; moves of
@@ -49,7 +49,7 @@ def check_ensemble(
             '"neighbours"'
         )
     if not atoms.pbc.any():
-        _check_walls(atoms, together)
+        _check_walls(atoms, moves_all)
 
 
 def refused(forcefield: ForceField) -> SettingsError:
@@ -67,13 +67,13 @@ def outside(positions: NDArray[np.float64], cell: NDArray[np.float64]) -> NDArra
     return np.flatnonzero(((fractions < 0.0) | (fractions > 1.0)).any(axis=1))
 
 
-def _check_walls(atoms: Atoms, together: bool) -> None:
+def _check_walls(atoms: Atoms, moves_all: bool) -> None:
     if volume_of(atoms.cell.array) is None:
         raise SettingsError(
             "ensemble = npt: the structure has no volume; expected a periodic cell, or one whose faces are "
             "hard walls"
         )
-    if not together:
+    if not moves_all:
         raise SettingsError(
             "moves = single: npt between walls moves all atoms together; expected moves = all"
         )

@@ -1,20 +1,18 @@
 """What a Monte Carlo run says on the terminal before and after."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from taichimd.app.outputs import OutputFolder
 from taichimd.app.progress import duration
 from taichimd.app.summary import potential_rows, print_rows
-
-if TYPE_CHECKING:
-    from taichimd.sampling.chain_folder import ChainFolder
-    from taichimd.sampling.job import MCJob
+from taichimd.sampling.chain_folder import ChainFolder
+from taichimd.sampling.prepare import MCJob
 
 
-def print_header(console: Console, job: "MCJob", chains: Sequence["ChainFolder"]) -> None:
+def print_header(console: Console, job: MCJob, chains: Sequence[ChainFolder]) -> None:
     """What is about to run, on what."""
     from taichimd import __version__
     from taichimd.core.runtime import info

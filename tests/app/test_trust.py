@@ -13,7 +13,7 @@ from taichimd.app.members import Member, Members, spread
 from taichimd.app.trust import check_trusted, hashes_of, more_to_go_on
 from taichimd.core.errors import CheckpointError
 from taichimd.io.checkpoint import read_checkpoint, write_checkpoint
-from taichimd.sampling.job import prepare_mc
+from taichimd.sampling.prepare import prepare_mc
 
 pytestmark = pytest.mark.once
 

@@ -12,7 +12,7 @@ from ase.build import bulk
 
 from taichimd.core.seeds import derived_seed
 from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.job import prepare_mc
+from taichimd.sampling.prepare import prepare_mc
 
 pytestmark = pytest.mark.once
 

@@ -13,7 +13,7 @@ from pages import ROOT, commands, text_of
 from taichimd.core.seeds import derived_seed
 from taichimd.forcefields.load import load_forcefield
 from taichimd.sampling.best_moves import best_moves
-from taichimd.sampling.job import prepare_mc
+from taichimd.sampling.prepare import prepare_mc
 
 pytestmark = pytest.mark.once
 

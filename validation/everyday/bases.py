@@ -26,7 +26,7 @@ from taichimd.io.frames import read_frames
 from taichimd.io.structures import read_structure
 from taichimd.io.thermo import COLUMNS, offset_of_row, read_thermo
 from taichimd.observables.planning import make_plan, saved_plan
-from taichimd.sampling.job import prepare_mc
+from taichimd.sampling.prepare import prepare_mc
 from taichimd.settings.run import RunSettings
 from taichimd.transport.runs import RunUnderWay, read_run, write_run
 from validation.common import ROOT
