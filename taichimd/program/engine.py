@@ -42,7 +42,7 @@ from taichimd.system.checks import (
     check_vectors,
 )
 from taichimd.system.constraints import check_fixed, of_free
-from taichimd.system.frame import make_frame
+from taichimd.system.frame import Frame, make_frame
 from taichimd.system.state import State
 
 if TYPE_CHECKING:
@@ -182,6 +182,11 @@ class Engine(NotCopied):
     def cell(self) -> Array:
         """(3, 3) angstrom, cell vectors in rows; after steps with a barostat it waits for the device."""
         return self.device.cell.vectors.copy()
+
+    @property
+    def frame(self) -> Frame:
+        """The lattice."""
+        return self.device.cell.frame
 
     @property
     def volume(self) -> float | None:

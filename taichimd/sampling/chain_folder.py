@@ -60,7 +60,9 @@ class ChainFolder:
                     "--sweeps and --output"
                 )
             chain.set_state(step=checkpoint.step, bath=checkpoint.bath)
-            job.notes.extend(note for note in changes_of_machine(checkpoint, chain) if note not in job.notes)
+            job.notes.extend(
+                note for note in changes_of_machine(checkpoint, chain.system) if note not in job.notes
+            )
         self.first_step, self.last_step = chain.step, chain.step + job.steps
 
     def prepare(self) -> None:
@@ -68,7 +70,8 @@ class ChainFolder:
         first = self.chain.evaluate()
         require_finite(first.energy, first.forces, self.chain)
         self.compiling = self.chain.warm_up()
-        self.simulation = Simulation.from_engine(self.chain, timestep=1.0)
+        engine: Any = self.chain
+        self.simulation = Simulation.from_engine(engine, timestep=1.0)
         if not self.appending:
             self.folder.clear()
         self.files = self._files()

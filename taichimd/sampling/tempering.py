@@ -17,14 +17,19 @@ from taichimd.core import units
 from taichimd.core.errors import CapacityError
 from taichimd.core.philox import Stream, logarithm
 from taichimd.core.streams import MC_EXCHANGE
-from taichimd.sampling.chain import MonteCarlo
-from taichimd.sampling.together import Sweeps, go_together
+from taichimd.program.batch import Batch
+from taichimd.program.batchable import why_not_batchable
+from taichimd.sampling.chain import MonteCarlo, system_atoms
+from taichimd.sampling.group import Group
+
+MOST_ATOMS = 300_000
+"""Of all chains of a group: with more, each of them keeps a device busy, and lists of all take memory."""
 
 
 class Chains:
-    """Chains that go on together: in one launch where they can and fit (`together`), else in turn.
+    """Chains that are sampled side by side: in one group where that is possible and fits, else in turn.
 
-    For the rest it is the first of them.
+    What it has besides is that of the first chain.
 
         >>> from ase.build import bulk
         >>> from taichimd.sampling.chain import MonteCarlo
@@ -36,8 +41,8 @@ class Chains:
         2
 
     Args:
-        chains: at the same sweep, each with a seed of its own. Without exchanges they have the bits that
-            they have alone.
+        chains: at the same sweep, each with a seed of its own. Without exchanges each has the bits that it
+            has in a group of one.
         exchange: sweeps between exchanges; None: there are none.
         rungs: temperatures of a ladder; None: all chains are one. Ladders stand one after the other.
     """
@@ -46,8 +51,7 @@ class Chains:
         self, chains: Sequence[MonteCarlo], exchange: int | None = None, rungs: int | None = None
     ) -> None:
         self.chains, self._exchange, self._rungs = list(chains), exchange, rungs or len(chains)
-        self._together = go_together(self.chains)
-        self._sweeps: Sweeps | None = None
+        self._one_group = can_share(self.chains)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.chains[0], name)
@@ -63,14 +67,46 @@ class Chains:
             self._sweep(then - step)
 
     def _sweep(self, sweeps: int) -> None:
-        if self._together and self._sweeps is None:
+        if self._one_group and any(one.group.chains != self.chains for one in self.chains):
             try:
-                self._sweeps = Sweeps(self.chains)
+                share(self.chains)
             except CapacityError:
                 # One at a time may fit.
-                self._together = False
-        for one in [self._sweeps] if self._sweeps else self.chains:
-            one.advance(sweeps)
+                self._one_group = False
+        if self._one_group:
+            self.chains[0].group.advance(sweeps)
+        else:
+            for one in self.chains:
+                one.advance(sweeps)
+
+
+def can_share(chains: Sequence[MonteCarlo]) -> bool:
+    """Whether chains can have their systems on one device."""
+    kinds = {(one.kind, one.precision, one.decomposition, one.pressure is None) for one in chains}
+    return (
+        len(chains) > 1
+        and len({one.forcefield.describe(one.symbols)["fingerprint"] for one in chains}) == 1
+        and len(kinds) == 1
+        and sum(one.n_atoms for one in chains) <= MOST_ATOMS
+        and why_not_batchable(chains[0].forcefield) is None
+    )
+
+
+def share(chains: Sequence[MonteCarlo]) -> None:
+    """Put the systems of chains that can share it on one device, where they are one group.
+
+    Raises:
+        CapacityError: they do not fit; then nothing has changed.
+    """
+    first = chains[0]
+    batch = Batch(
+        [system_atoms(one) for one in chains], first.forcefield, backend=first.backend,
+        precision=first.precision, decomposition=first.decomposition, fixed=[one.fixed for one in chains],
+    )  # fmt: skip
+    batch.set_vectors("vel", {k: one.velocities() for k, one in enumerate(chains)})
+    group = Group(chains, batch)
+    for number, one in enumerate(chains):
+        one.join(group, number)
 
 
 def exchange(ladder: Sequence[MonteCarlo], number: int) -> None:

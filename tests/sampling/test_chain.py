@@ -1,5 +1,7 @@
 """Monte Carlo samples the ensembles that it says: exact results, the same bits after a restart."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from ase import Atoms
@@ -11,8 +13,10 @@ from taichimd.core import units
 from taichimd.core.errors import SettingsError, StructureError
 from taichimd.estimators.average import average_of
 from taichimd.forcefields.triple_energies import EnergyTiles
-from taichimd.sampling.chain import MonteCarlo, Rate, _exponential
+from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.conditions import outside
+from taichimd.sampling.metropolis import exponential
+from taichimd.sampling.rates import Rate
 from taichimd.sampling.sweep import Sweep
 
 pytestmark = pytest.mark.once
@@ -23,16 +27,8 @@ TRIPLES = AxilrodTeller(nu=45.69, cutoff=5.0)
 GAS_PRESSURE = 0.01
 
 
-class Given(MonteCarlo):
-    """Monte Carlo of an energy that a test gives, at next to no cost."""
-
-    function = staticmethod(lambda chain: 0.0)
-
-    def energies(self, known=None):
-        return [(self.function(self), None)]
-
-
-def gas(monkeypatch, n=5, **options):
+def gas(monkeypatch, function=lambda system: 0.0, n=5, **options):
+    """Monte Carlo of an energy that a test gives as a function of the system, at next to no cost."""
     if options.get("pressure", GAS_PRESSURE):
         # Positions do not matter.
         monkeypatch.setattr(Sweep, "_displace", lambda *given: None)
@@ -45,7 +41,9 @@ def gas(monkeypatch, n=5, **options):
         "backend": "cpu",
         "kind": "all",
     }
-    return Given(atoms, NOTHING, **given | options)
+    chain = MonteCarlo(atoms, NOTHING, **given | options)
+    monkeypatch.setattr(chain.group.systems, "energies", lambda known=None: [(function(chain.system), None)])
+    return chain
 
 
 def series(chain, sweeps, value):
@@ -69,10 +67,10 @@ def test_volume_of_the_ideal_gas_is_that_of_one_particle_more(monkeypatch):
 def test_volume_with_an_energy_that_falls_with_it(monkeypatch):
     # E = c (V0/V)^3 as of all triples at fixed scaled coordinates; <V> is a quotient of integrals.
     kt, p, v0, c = units.KB * 300.0, GAS_PRESSURE * units.GPA, 13.0**3, 0.2
-    monkeypatch.setattr(Given, "function", staticmethod(lambda chain: c * (v0 / chain.volume) ** 3))
     v = np.linspace(1.0, 40 * kt / p, 400_001)
     weight = np.exp(5 * np.log(v / v0) - (c * (v0 / v) ** 3 + p * v) / kt)
-    found = series(gas(monkeypatch, volume_move=0.6), 3000, lambda chain: chain.volume)
+    chain = gas(monkeypatch, lambda system: c * (v0 / system.volume) ** 3, volume_move=0.6)
+    found = series(chain, 3000, lambda chain: chain.volume)
     exact = (v * weight).sum() / weight.sum()
     assert exact > 1.1 * 6 * kt / p
     assert abs(found.value - exact) < 4 * found.error
@@ -82,10 +80,9 @@ def test_volume_with_an_energy_that_falls_with_it(monkeypatch):
 @pytest.mark.long
 def test_energy_of_a_harmonic_well(monkeypatch):
     stiffness = 0.3
-    monkeypatch.setattr(
-        Given, "function", staticmethod(lambda chain: 0.5 * stiffness * (chain.positions() ** 2).sum())
+    chain = gas(
+        monkeypatch, lambda of: 0.5 * stiffness * (of.positions() ** 2).sum(), 2, pressure=None, move=0.4
     )
-    chain = gas(monkeypatch, 2, pressure=None, move=0.4)
     chain.set_state(positions=np.eye(3)[:2] * 0.2)
     found = series(chain, 4000, lambda chain: chain.energy)
     assert abs(found.value - 3 * chain.temperature * units.KB) < 4 * found.error
@@ -243,7 +240,7 @@ def test_the_energy_of_single_moves_is_that_of_a_full_evaluation(cells, forcefie
 def test_single_moves_are_those_of_full_evaluations(forcefield):
     # In one cell no move leaves it: the same trial moves in the same order, decided in both ways.
     chain, full = (single(rattled_argon(*CELLS["one cell"]), forcefield) for _ in range(2))
-    full._sweep._singles = None
+    full.group.sweep.singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -261,7 +258,7 @@ def test_single_moves_among_all_triples_are_those_of_full_evaluations(points):
     everywhere = AxilrodTeller({"Ar": 45.7, ("Ar", "Ar", "Kr"): 66.0, ("Ar", "Kr", "Kr"): 95.0, "Kr": 137.6})
     held = np.arange(len(atoms)) == 2
     chain, full = (single(atoms, argon + everywhere, fixed=held) for _ in range(2))
-    full._sweep._singles = None
+    full.group.sweep.singles = None
     for one in (chain, full):
         one.advance(4)
     np.testing.assert_array_equal(chain.positions(), full.positions())
@@ -305,7 +302,7 @@ def test_single_moves_of_several_species_and_fixed_atoms():
 
 def test_a_term_that_does_not_say_how_it_changes_is_evaluated():
     chain = single(bulk("Si", cubic=True), "Si.sw", temperature=600.0, move=0.1)
-    assert chain._sweep._singles is None
+    assert chain.group.sweep.singles is None
     chain.advance(2)
     assert (chain.moves.tried, chain.compare()) == (16, 0.0)
 
@@ -352,26 +349,26 @@ def test_step_sizes_are_tuned_in_the_equilibration_alone():
     assert (rate.size, rate.tried) == (1.2, 0)
 
 
-def test_exponential():
+def testexponential():
     for x in (-0.3, -1e-3, 0.0, 0.2, 0.33):
-        assert _exponential(x) == pytest.approx(np.exp(x), rel=3e-16)
+        assert exponential(x) == pytest.approx(np.exp(x), rel=3e-16)
 
 
 def test_atoms_on_top_of_each_other_are_rejected(monkeypatch):
     apart = Atoms("Ar2", positions=[[0, 0, 0], [4, 0, 0]])
     chain = MonteCarlo(apart, ARGON, temperature=80.0, kind="all", move=0.1, backend="cpu")
     before, energy = chain.positions(), chain.energy
-    displace = chain._sweep._kernels.displace
+    kernels = chain.group.sweep.kernels
 
     def onto(state, old, *numbers):
-        displace(state, old, *numbers)
+        kernels.displace(state, old, *numbers)
         state.set("pos", np.zeros((2, 3)))
 
-    monkeypatch.setattr(chain._sweep._kernels, "displace", onto)
+    monkeypatch.setattr(chain.group.sweep, "kernels", replace(kernels, displace=onto))
     chain.advance(1)
     assert (chain.moves.accepted, chain.energy) == (0, energy)
     np.testing.assert_array_equal(chain.positions(), before)
-    monkeypatch.setattr(chain._sweep._kernels, "displace", displace)
+    monkeypatch.setattr(chain.group.sweep, "kernels", kernels)
     chain.advance(5)
     assert chain.compare() == 0.0
 

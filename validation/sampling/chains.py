@@ -53,12 +53,11 @@ def chains_of(case: tuple[Any, Any, dict[str, Any]], many: int) -> list[Any]:
 
 def measure(case: tuple[Any, Any, dict[str, Any]], many: int, seconds: float) -> dict[str, Any]:
     """Digests of the ends of both ways, and seconds of a sweep of all chains."""
-    from taichimd.sampling.tempering import Chains
-    from taichimd.sampling.together import go_together
+    from taichimd.sampling.tempering import Chains, can_share
 
     alone, together = chains_of(case, many), chains_of(case, many)
     chains = Chains(together)
-    found: dict[str, Any] = {"chains": many, "one_launch": go_together(together)}
+    found: dict[str, Any] = {"chains": many, "one_launch": can_share(together)}
     found["first_seconds"] = duration(lambda: chains.advance(1))
     chains.advance(SWEEPS - 1)
     for one in alone:

@@ -1,4 +1,4 @@
-"""Chains in one launch: each has the bits that it has alone."""
+"""Chains whose systems share a device: each has the bits that it has in a group of one."""
 
 import numpy as np
 import pytest
@@ -9,8 +9,7 @@ from taichimd import AxilrodTeller, LennardJones, load_forcefield, testing
 from taichimd.core.errors import CapacityError
 from taichimd.sampling.chain import MonteCarlo
 from taichimd.sampling.sweep import Sweep
-from taichimd.sampling.tempering import Chains
-from taichimd.sampling.together import Sweeps, go_together
+from taichimd.sampling.tempering import Chains, can_share, share
 
 ARGON = LennardJones(**testing.ARGON, cutoff=6.0)
 PAIRS = {"Ar": {"epsilon": 0.0104, "sigma": 3.4}, "Kr": {"epsilon": 0.014, "sigma": 3.6}}
@@ -43,7 +42,7 @@ def assert_same(found, expected):
 @pytest.mark.parametrize("pressure", [None, 0.05])
 def test_each_chain_has_the_bits_that_it_has_alone(pressure):
     together, alone = (ladder(argon(), ARGON, pressure=pressure) for _ in range(2))
-    assert go_together(together)
+    assert can_share(together)
     chains = Chains(together)
     for sweeps in (33, 28):
         chains.advance(sweeps)
@@ -61,7 +60,7 @@ def test_exchanges_and_states_from_outside(precision, monkeypatch):
     """Configurations that change between sweeps of all are those that the next ones start from."""
     found = []
     for together in (True, False):
-        monkeypatch.setattr("taichimd.sampling.tempering.go_together", lambda chains, yes=together: yes)
+        monkeypatch.setattr("taichimd.sampling.tempering.can_share", lambda chains, yes=together: yes)
         rungs = ladder(argon(), ARGON, pressure=0.05, precision=precision)
         chains = Chains(rungs, exchange=4)
         chains.advance(18)
@@ -108,9 +107,9 @@ def test_axilrod_teller_has_the_bits_that_it_has_alone(case):
     forcefield, found = ARGON + AxilrodTeller(nu=45.69, **limits), []
     for together in (True, False):
         rungs = ladder(structure(), forcefield, **options)
-        assert go_together(rungs)
+        assert can_share(rungs)
         chains = Chains(rungs, exchange=4)
-        chains._together = together
+        chains._one_group = together
         chains.advance(10)
         if together:
             states = [
@@ -139,7 +138,7 @@ def test_chains_of_other_sizes():
                 for n, t in ((20, 80.0), (90, 300.0), (3, 150.0))
             ]
         )
-    assert go_together(found[0])
+    assert can_share(found[0])
     Chains(found[0]).advance(12)
     for together, alone in zip(*found, strict=True):
         alone.advance(12)
@@ -166,7 +165,7 @@ def test_single_moves_in_sequence_have_the_bits_that_they_have_alone(mixed):
             )  # fmt: skip
 
     together, alone = list(made()), list(made())
-    assert go_together(together)
+    assert can_share(together)
     Chains(together).advance(6)
     states = [{"positions": one.positions(), "step": one.step, "bath": one.bath_state()} for one in together]
     together = list(made())
@@ -225,7 +224,7 @@ def test_single_moves_on_boards_have_the_bits_that_they_have_alone(case):
         ]  # fmt: skip
 
     together, alone = made(), made()
-    assert go_together(together)
+    assert can_share(together)
     Chains(together).advance(5)
     again = made()
     for one, other in zip(again, together, strict=True):
@@ -276,33 +275,31 @@ def test_atoms_that_do_not_repel_each_other_are_evaluated_of_their_chain_alone()
 
 
 @pytest.mark.once
-def test_who_goes_together():
+def test_which_chains_can_share_a_device():
     pairs = ladder(argon(), ARGON)
-    assert not go_together(pairs[:1])
-    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="single")])
-    assert not go_together([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="all", pressure=0.1)])
+    assert not can_share(pairs[:1])
+    assert not can_share([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="single")])
+    assert not can_share([pairs[0], MonteCarlo(argon(), ARGON, temperature=80.0, kind="all", pressure=0.1)])
     other = LennardJones(**testing.ARGON, cutoff=5.9)
-    assert not go_together([pairs[0], MonteCarlo(argon(), other, temperature=80.0, kind="all")])
-    silicon = {"temperature": 600.0, "kind": "single"}
-    assert not go_together([MonteCarlo(bulk("Si", cubic=True), "Si.sw", **silicon) for _ in range(2)])
+    assert not can_share([pairs[0], MonteCarlo(argon(), other, temperature=80.0, kind="all")])
     by_products = AxilrodTeller(nu=45.69, enumeration="matrix")
-    assert not go_together(ladder(drop(27), ARGON + by_products))
+    assert not can_share(ladder(drop(27), ARGON + by_products))
 
 
 @pytest.mark.once
 def test_atoms_on_top_of_each_other_are_refused_of_their_chain_alone():
     chains = ladder(argon(), ARGON)
-    sweeps = Sweeps(chains)
-    before = [member.positions() for member in sweeps._batch.members]
-    sweep, batch = sweeps._sweep, sweeps._batch
-    sweep._propose(batch, sweep._kernels.displace, 0, -1)
+    share(chains)
+    sweep, batch = chains[0].group.sweep, chains[0].group.systems
+    before = [member.positions() for member in batch.members]
+    sweep._propose(sweep.kernels.displace, 0, -1)
     close = before[1].copy()
     close[3] = close[0] + [1e-3, 0.0, 0.0]
     batch.set_vectors("pos", {**dict(enumerate(before)), 1: close})
-    found = sweep._trial_energies(batch, (), [None] * 3, {})
+    found = sweep._trial_energies((), [None] * 3, {})
     assert [np.isinf(energy) for energy, _ in found] == [False, True, False]
     assert (found[0][0], found[2][0]) == (chains[0].energy, chains[2].energy)
-    np.testing.assert_array_equal(sweeps._batch.members[1].positions(), before[1])
+    np.testing.assert_array_equal(batch.members[1].positions(), before[1])
 
 
 @pytest.mark.once
@@ -335,8 +332,46 @@ def test_chains_that_do_not_fit_together_go_on_one_after_the_other(monkeypatch):
         raise CapacityError("a batch of 3 systems does not fit")
 
     together, alone = (ladder(argon(), ARGON) for _ in range(2))
-    monkeypatch.setattr("taichimd.sampling.tempering.Sweeps", too_many)
+    monkeypatch.setattr("taichimd.sampling.tempering.share", too_many)
     Chains(together).advance(5)
     for found, expected in zip(together, alone, strict=True):
         expected.advance(5)
+        assert_same(found, expected)
+
+
+@pytest.mark.once
+def test_a_chain_leaves_its_group_and_comes_back():
+    """Calls of a chain between calls of all."""
+    together, alone = (ladder(argon(), ARGON, pressure=0.05) for _ in range(2))
+    chains = Chains(together)
+    for one in together:
+        one.set_state(velocities=np.arange(96.0).reshape(32, 3))
+    chains.advance(5)
+    for one in together:
+        one.advance(3)
+    chains.advance(4)
+    assert len({one.group for one in together}) == 1
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(12)
+        assert_same(found, expected)
+        np.testing.assert_array_equal(found.velocities(), np.arange(96.0).reshape(32, 3))
+
+
+@pytest.mark.once
+def test_single_moves_with_full_evaluations():
+    """Of chains of several sizes."""
+    silicon = bulk("Si", cubic=True)
+    structures = silicon, silicon.repeat((2, 1, 1))
+    held = np.arange(8) == 2, None
+    together, alone = (
+        [
+            MonteCarlo(atoms, "Si.sw", temperature=600.0, kind="single", move=0.1, fixed=fixed, seed=3)
+            for atoms, fixed in zip(structures, held, strict=True)
+        ]
+        for _ in range(2)
+    )
+    Chains(together).advance(2)
+    for found, expected in zip(together, alone, strict=True):
+        expected.advance(2)
+        assert 0 < expected.moves.accepted
         assert_same(found, expected)

@@ -1,0 +1,167 @@
+"""What one Markov chain remembers, and how it decides.
+
+A trial configuration x' is accepted with the probability min(1, exp(a)); else the old one x counts once more:
+
+    displacement:  a = -(E' - E)/kT
+    volume:        a = -(E' - E + p (V' - V))/kT + (N + 1) ln(V'/V), ln V' uniform, same fractions of the cell
+
+N. Metropolis et al., J. Chem. Phys. 21, 1087 (1953), doi:10.1063/1.1699114; D. Frenkel and B. Smit,
+Understanding Molecular Simulation, 2nd ed. (2002), sections 3.1 and 5.4.
+
+Decisions on moves of the whole system are taken on the host, with random numbers and logarithms of
+`core.philox`: they have the same bits everywhere.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+from taichimd.core import units
+from taichimd.core.arrays import Array
+from taichimd.core.matrix3 import determinant
+from taichimd.core.philox import logarithm
+from taichimd.io.checkpoint import METROPOLIS
+from taichimd.program.device import Energy
+from taichimd.sampling.conditions import outside
+from taichimd.sampling.kinds import ALL, SINGLE
+from taichimd.sampling.rates import Check, Rate
+
+RATES = ("moves", "volume_moves", "exchanges")
+"""Attributes of a chain that a checkpoint has."""
+WINDOW = {ALL: 40, SINGLE: 5}
+"""Sweeps from one tuning of the displacements to the next; of volumes it is that of ALL."""
+MOST_VOLUME_STEP = 0.3
+
+
+class Metropolis:
+    """A Markov chain of one system: its conditions, its counts and its running energy.
+
+    Args:
+        n_atoms: atoms. free: atoms that move.
+        temperature: K.
+        pressure: GPa, or None.
+        walls: whether the faces of the cell are hard walls.
+        kind: of moves.
+        move, volume_move: largest ones at the start, angstrom and of ln V.
+        most_move: largest step size of displacements, angstrom.
+        equilibration: sweeps in which step sizes are tuned.
+        seed: of all random numbers.
+
+    Attributes:
+        pressure: eV/angstrom^3, or None; the other arguments as they are.
+        moves, volume_moves: `Rate`. exchanges: with the next chain (`tempering`).
+        check: `Check`. step: sweeps done.
+        known: the running energy; None: it must be evaluated.
+    """
+
+    def __init__(
+        self,
+        n_atoms: int,
+        free: int,
+        *,
+        temperature: float,
+        pressure: float | None,
+        walls: bool,
+        kind: str,
+        move: float,
+        volume_move: float,
+        most_move: float,
+        equilibration: int,
+        seed: int,
+    ) -> None:
+        self.n_atoms, self.free, self.walls = n_atoms, free, walls
+        self.temperature, self.kind, self.seed = temperature, kind, seed
+        self.pressure = None if pressure is None else pressure * units.GPA
+        self.equilibration, self.most_move = equilibration, most_move
+        self.moves, self.volume_moves, self.exchanges = Rate(move), Rate(volume_move), Rate(0.0)
+        self.check, self.step = Check(), 0
+        self.known: Energy | None = None
+
+    def find_energy(self) -> Energy:
+        """Evaluate the energy of the present configuration."""
+        raise NotImplementedError
+
+    def running(self) -> Energy:
+        """The running energy, and the part of it that is homogeneous in the positions; see `Energy`."""
+        if self.known is None:
+            self.known = self.find_energy()
+        return self.known
+
+    @property
+    def energy(self) -> float:
+        """Running potential energy, eV: that of the start and all accepted changes."""
+        return self.running()[0]
+
+    @property
+    def beta(self) -> float:
+        """1/kT, 1/eV."""
+        return 1.0 / self.kt
+
+    @property
+    def kt(self) -> float:
+        """KT, eV."""
+        return float(units.KB * self.temperature)
+
+    def state(self) -> dict[str, Any]:
+        """What the chain remembers besides positions and cell, for a checkpoint."""
+        rates = {name: dict(vars(getattr(self, name))) for name in RATES}
+        energy, homogeneous = self.running()
+        return {"kind": METROPOLIS, "energy": energy, "homogeneous": homogeneous, **rates}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Set what `state` returned."""
+        self.known = float(state["energy"]), state["homogeneous"]
+        for name in RATES:
+            setattr(self, name, Rate(**state[name]))
+
+    # What a sweep asks for.
+
+    def leaves(self, positions: Callable[[], Array], cell: Array) -> bool:
+        """Whether atoms at (n, 3) positions are outside of a cell (3, 3) whose faces are walls."""
+        return self.walls and len(outside(positions(), cell)) > 0
+
+    def accepts(self, uniform: float, change: float) -> bool:
+        """Whether a displacement that changes the energy (eV) so much is accepted; it is counted."""
+        accepted = logarithm(uniform) < -change / self.kt
+        self.moves.count(accepted)
+        return accepted
+
+    def trial_volume(self, change: float) -> tuple[float, float]:
+        """Ln V'/V of a uniform number, and the factor of all lengths."""
+        log_ratio = self.volume_moves.size * (2.0 * change - 1.0)
+        return log_ratio, exponential(log_ratio / 3.0)
+
+    def accepts_volume(
+        self, uniform: float, change: float, log_ratio: float, cells: tuple[Array, Array]
+    ) -> bool:
+        """Whether a move of the volume is accepted; it is counted.
+
+        Args:
+            uniform: number.
+            change: of the energy, eV.
+            log_ratio: ln V'/V.
+            cells: (3, 3) angstrom, before and after.
+        """
+        before, after = (abs(determinant(cell)) for cell in cells)
+        work = change + (self.pressure or 0.0) * (after - before)
+        accepted = logarithm(uniform) < -work / self.kt + (self.n_atoms + 1) * log_ratio
+        self.volume_moves.count(accepted)
+        return accepted
+
+    def count_sweep(self) -> None:
+        """A sweep is over."""
+        self.step += 1
+        if self.step > self.equilibration:
+            return
+        last = self.step == self.equilibration
+        if last or self.step % WINDOW[self.kind] == 0:
+            self.moves.tune(self.most_move)
+        if last or self.step % WINDOW[ALL] == 0:
+            self.volume_moves.tune(MOST_VOLUME_STEP)
+
+
+def exponential(x: float) -> float:
+    """exp(x) of a small x in plain arithmetic, with the same bits on every processor."""
+    total = 1.0
+    for k in range(16, 0, -1):
+        total = 1.0 + x / k * total
+    return total
