@@ -84,7 +84,7 @@ class MonteCarlo(Metropolis, NotCopied):
 
     Attributes:
         system: where the atoms are, an `Engine` or a `Member`; what it has besides `advance`, the chain has.
-        group: the chains whose systems are on the same device; see `tempering.Chains`.
+        group, number: of systems on the same device, and which of them; see `tempering.Chains`.
         moves, volume_moves, exchanges, check, step: as of `Metropolis`.
         free: number of atoms that move.
     """
@@ -131,7 +131,7 @@ class MonteCarlo(Metropolis, NotCopied):
             equilibration=equilibration,
             seed=seed,
         )
-        self.join(Group([self], OneSystem(engine)), 0)
+        self.join(Group(OneSystem(engine), kind), 0)
 
     def __getattr__(self, name: str) -> Any:
         if name == "system":
@@ -140,14 +140,14 @@ class MonteCarlo(Metropolis, NotCopied):
 
     def join(self, group: Group, number: int) -> None:
         """From now on the system is that of a number in a group."""
-        self.group, self._number, self.system = group, number, group.systems.members[number]
+        self.group, self.number, self.system = group, number, group.systems.members[number]
 
     def leave(self) -> None:
         """From now on the chain is a group of one, with an engine of its own."""
         system = self.system
         engine = Engine(system_atoms(self), system.forcefield, fixed=system.fixed, **self._options)
         engine.set_state(velocities=system.velocities())
-        self.join(Group([self], OneSystem(engine)), 0)
+        self.join(Group(OneSystem(engine), self.kind), 0)
 
     @property
     def volume(self) -> float | None:
@@ -165,14 +165,14 @@ class MonteCarlo(Metropolis, NotCopied):
 
         There is no time. After an error the chain is where it was before.
         """
-        if len(self.group.chains) > 1:
+        if len(self.group.systems.members) > 1:
             self.leave()
-        self.group.advance(n_steps)
+        self.group.advance([self], n_steps)
 
     def thermo(self) -> Sampled:
         """Totals of the present configuration."""
         energy = self.energy
-        _, virial = self.group.totals(self._number)
+        _, virial = self.group.totals(self.number)
         kinetic, volume, pressure = 1.5 * self.free * self.kt, self.volume, None
         if volume is not None:
             pressure = (2.0 * kinetic + float(np.trace(virial))) / (3.0 * volume) / units.GPA
@@ -184,7 +184,7 @@ class MonteCarlo(Metropolis, NotCopied):
 
     def compare(self) -> float:
         """Running energy less that of a full evaluation, eV."""
-        evaluated, _ = self.group.totals(self._number)
+        evaluated, _ = self.group.totals(self.number)
         difference = self.energy - evaluated
         self.check.times += 1
         self.check.largest = max(self.check.largest, abs(difference))
@@ -215,7 +215,7 @@ class MonteCarlo(Metropolis, NotCopied):
 
     def find_energy(self) -> Energy:
         """Evaluate the energy of the present configuration."""
-        return self.group.find_energy(self._number)
+        return self.group.systems.energies()[self.number]
 
     def warm_up(self) -> float:
         """Compile what a full evaluation needs; returns the seconds it took."""

@@ -6,50 +6,51 @@ from typing import Any
 import numpy as np
 
 from taichimd.core.arrays import Array
-from taichimd.program.device import Energy
 from taichimd.sampling.metropolis import Metropolis
 from taichimd.sampling.sweep import Sweep
 from taichimd.sampling.systems import Systems
 
 
 class Group:
-    """Chains at the same sweep. Each has the bits that it has in a group of one.
+    """The systems of chains on one device, and their sweeps.
+
+    It does not hold the chains, which hold it: else the device's memory would wait for the garbage collector.
 
     Args:
-        chains: of one kind of moves, all with a pressure or none.
         systems: of each chain, under one force field.
+        kind: of their moves.
 
     Attributes:
-        chains, systems: as given. sweep: what does the sweeps.
+        systems: as given. sweep: what does the sweeps.
     """
 
-    def __init__(self, chains: Sequence[Metropolis], systems: Systems) -> None:
-        self.chains, self.systems = list(chains), systems
-        self.sweep = Sweep(self.chains, systems)
+    def __init__(self, systems: Systems, kind: str) -> None:
+        self.systems, self.sweep = systems, Sweep(systems, kind)
 
-    def advance(self, sweeps: int) -> None:
-        """So many sweeps of all chains; after an error they are where they were before."""
+    def advance(self, chains: Sequence[Metropolis], sweeps: int) -> None:
+        """So many sweeps of all chains; after an error they are where they were before.
+
+        Args:
+            chains: of the systems, at the same sweep. Each has the bits that it has in a group of one.
+            sweeps: how many.
+        """
+        if any(one.known is None for one in chains):
+            for one, energy in zip(chains, self.systems.energies(), strict=True):
+                one.known = one.known or energy
         members = self.systems.members
         places: list[dict[str, Any]] = [{"positions": one.positions(), "cell": one.cell} for one in members]
-        before = [(one.step, one.state()) for one in self.chains]
+        before = [(one.step, one.state()) for one in chains]
         try:
             for _ in range(sweeps):
-                self.sweep()
-                for one in self.chains:
+                self.sweep(chains)
+                for one in chains:
                     one.count_sweep()
         except BaseException:
-            for member, place, one, (step, state) in zip(members, places, self.chains, before, strict=True):
+            for member, place, one, (step, state) in zip(members, places, chains, before, strict=True):
                 member.set_state(**place)
                 one.step = step
                 one.restore(state)
             raise
-
-    def find_energy(self, number: int) -> Energy:
-        """The energy of a system, evaluated; other chains whose energy is not known learn theirs."""
-        found = self.systems.energies()
-        for one, energy in zip(self.chains, found, strict=True):
-            one.known = one.known or energy
-        return found[number]
 
     def totals(self, number: int) -> tuple[float, Array]:
         """Potential energy (eV) and virial ((3, 3), eV) of a system, of a full evaluation."""

@@ -34,46 +34,45 @@ class Sweep:
     """Trial moves of chains at the same sweep, whose settings differ in temperatures, step sizes and seeds.
 
     Args:
-        chains: of one kind of moves, all with a pressure or none.
-        systems: of each chain, under one force field.
+        systems: of chains, under one force field.
+        kind: of their moves.
 
     Attributes:
         singles: of chains of single moves, what knows how they change energies; else None.
         kernels: that propose moves of whole systems.
     """
 
-    def __init__(self, chains: Sequence[Metropolis], systems: Systems) -> None:
-        self._chains, self._systems, members = chains, systems, systems.members
-        self._all, self._cutoff = range(len(chains)), members[0].forcefield.cutoff
+    def __init__(self, systems: Systems, kind: str) -> None:
+        self._systems, members = systems, systems.members
+        self._all, self._cutoff = range(len(members)), members[0].forcefield.cutoff
         self.singles: SingleMoves | None = None
-        if chains[0].kind == SINGLE:
+        if kind == SINGLE:
             first = members[0]
             self.singles = singles_for(systems.device, first.forcefield, set(first.symbols), first.backend)
         state = systems.device.state
         self.kernels = proposals(state.real)
         self._before = ti.ndarray(state.vec, state.n)
         of_systems = [name for name, field in Trials.fields.items() if field.length == "systems"]
-        made = {name: ti.ndarray(state.types[Trials.fields[name].type], len(chains)) for name in of_systems}
+        made = {name: ti.ndarray(state.types[Trials.fields[name].type], len(members)) for name in of_systems}
         self._trials, self._told = Trials(system=state.system, **made), {name: np.zeros(0) for name in made}
         self._tell("firsts", state.firsts)
 
-    def __call__(self) -> None:
-        """One sweep of all."""
-        chains = self._chains
+    def __call__(self, chains: Sequence[Metropolis]) -> None:
+        """One sweep of all, which have a pressure or have none."""
         first, seeds = chains[0], [one.seed for one in chains]
         words = blocks(seeds, np.full(len(chains), GLOBAL), first.step, MC_SWEEP, 0, (NUMBERS + 1) // 2)
         uniform = uniforms(words).reshape(len(chains), -1)[:, :NUMBERS]
         self._tell("seeds", seeds)
         if first.kind == ALL:
-            self._displace(self._all, uniform[:, MOVE].tolist())
+            self._displace(chains, self._all, uniform[:, MOVE].tolist())
         else:
             narrow = [k for k in self._all if self.singles is None or not self._is_wide(k)]
             if self.singles is not None and len(narrow) < len(chains):
-                self._move_singles(self.singles, narrow, uniform[:, BOARD:])
+                self._move_singles(self.singles, chains, narrow, uniform[:, BOARD:])
             if narrow:
-                self._displace_each(narrow)
+                self._displace_each(chains, narrow)
         if first.pressure is not None:
-            self._change_volumes(uniform)
+            self._change_volumes(chains, uniform)
 
     def _is_wide(self, number: int) -> bool:
         """Whether no atom of a system is in range of its own image; else its moves have full evaluations."""
@@ -81,12 +80,14 @@ class Sweep:
         heights = frame.heights[frame.pbc]
         return not len(heights) or bool(heights.min() > self._cutoff)
 
-    def _move_singles(self, singles: SingleMoves, narrow: Collection[int], uniform: Array) -> None:
+    def _move_singles(
+        self, singles: SingleMoves, chains: Sequence[Metropolis], narrow: Collection[int], uniform: Array
+    ) -> None:
         """Trial moves of single atoms that kernels decide on; atoms of narrow systems stay."""
-        chains, systems = self._chains, self._systems
+        systems = self._systems
         before = [one.energy for one in chains]
         wide = [k for k in self._all if k not in narrow]
-        self._tell_most(wide)
+        self._tell_most(chains, wide)
         self._tell("beta", [one.beta for one in chains])
         most = max(chains[k].moves.size for k in wide)
         frames = [member.frame for member in systems.members]
@@ -99,23 +100,25 @@ class Sweep:
             one.known = whole[k] if change is None else (before[k] + change, None)
             one.moves.count(accepted, one.free)
 
-    def _displace_each(self, numbers: Sequence[int]) -> None:
+    def _displace_each(self, chains: Sequence[Metropolis], numbers: Sequence[int]) -> None:
         """A trial move of each free atom of some systems, with a full evaluation each."""
         chances, free = {}, {}
         for k in numbers:
-            one, fixed = self._chains[k], self._systems.members[k].fixed
+            one, fixed = chains[k], self._systems.members[k].fixed
             atoms = np.arange(one.n_atoms)
             chances[k] = uniforms(blocks(one.seed, atoms, one.step, MC_MOVE, 1, 1))[:, 0, 1].tolist()
             free[k] = set((atoms if fixed is None else np.flatnonzero(~fixed)).tolist())
         for atom in sorted(set().union(*free.values())):
             moving = [k for k in numbers if atom in free[k]]
-            self._displace(moving, [chances[k][atom] for k in moving], atom)
+            self._displace(chains, moving, [chances[k][atom] for k in moving], atom)
 
-    def _displace(self, numbers: Sequence[int], uniform: Sequence[float], only: int = -1) -> None:
+    def _displace(
+        self, chains: Sequence[Metropolis], numbers: Sequence[int], uniform: Sequence[float], only: int = -1
+    ) -> None:
         """Move all atoms of some systems, or one of each, and decide by a uniform number of each."""
-        chains, members = self._chains, self._systems.members
+        members = self._systems.members
         old = [one.energy for one in chains]
-        self._tell_most(numbers)
+        self._tell_most(chains, numbers)
         self._propose(self.kernels.displace, chains[0].step, only)
         out = {k for k in self._all if k not in numbers}
         out |= {k for k in numbers if chains[k].leaves(members[k].positions, members[k].cell)}
@@ -124,10 +127,10 @@ class Sweep:
             k: chains[k].accepts(chance, new[k][0] - old[k])
             for k, chance in zip(numbers, uniform, strict=True)
         }
-        self._decide(accepted, new, {})
+        self._decide(chains, accepted, new, {})
 
-    def _change_volumes(self, uniform: Array) -> None:
-        chains, systems = self._chains, self._systems
+    def _change_volumes(self, chains: Sequence[Metropolis], uniform: Array) -> None:
+        systems = self._systems
         running, cells = [one.running() for one in chains], [one.cell for one in systems.members]
         trials = [one.trial_volume(float(uniform[k, VOLUME])) for k, one in enumerate(chains)]
         after = [cell * factor for cell, (_, factor) in zip(cells, trials, strict=True)]
@@ -149,11 +152,11 @@ class Sweep:
             )
             for k, one in enumerate(chains)
         }
-        self._decide(accepted, new, before)
+        self._decide(chains, accepted, new, before)
 
-    def _tell_most(self, numbers: Collection[int]) -> None:
+    def _tell_most(self, chains: Sequence[Metropolis], numbers: Collection[int]) -> None:
         """The largest displacements; 0 of systems that do not move."""
-        self._tell("most", [one.moves.size if k in numbers else 0.0 for k, one in enumerate(self._chains)])
+        self._tell("most", [one.moves.size if k in numbers else 0.0 for k, one in enumerate(chains)])
 
     def _tell(self, name: str, values: Any) -> None:
         """Numbers of systems that the device has to know."""
@@ -194,11 +197,14 @@ class Sweep:
                 return [found[k] if k in failed else energy for k, energy in enumerate(energies)]
         return found
 
-    def _decide(self, accepted: dict[int, bool], energies: Sequence[Energy], cells: dict[int, Array]) -> None:
+    def _decide(
+        self, chains: Sequence[Metropolis], accepted: dict[int, bool], energies: Sequence[Energy],
+        cells: dict[int, Array],
+    ) -> None:  # fmt: skip
         """Chains whose trial is accepted take its energy; the others go back."""
         for k, yes in accepted.items():
             if yes:
-                self._chains[k].known = energies[k]
+                chains[k].known = energies[k]
         self._undo([k for k, yes in accepted.items() if not yes], cells)
 
     def _undo(self, numbers: Sequence[int], cells: dict[int, Array]) -> None:

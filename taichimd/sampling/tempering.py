@@ -67,14 +67,14 @@ class Chains:
             self._sweep(then - step)
 
     def _sweep(self, sweeps: int) -> None:
-        if self._one_group and any(one.group.chains != self.chains for one in self.chains):
+        if self._one_group and not are_sharing(self.chains):
             try:
                 share(self.chains)
             except CapacityError:
                 # One at a time may fit.
                 self._one_group = False
         if self._one_group:
-            self.chains[0].group.advance(sweeps)
+            self.chains[0].group.advance(self.chains, sweeps)
         else:
             for one in self.chains:
                 one.advance(sweeps)
@@ -92,6 +92,13 @@ def can_share(chains: Sequence[MonteCarlo]) -> bool:
     )
 
 
+def are_sharing(chains: Sequence[MonteCarlo]) -> bool:
+    """Whether chains are all those of one group, in its order."""
+    group = chains[0].group
+    places = [(one.group, one.number) for one in chains]
+    return places == [(group, number) for number in range(len(group.systems.members))]
+
+
 def share(chains: Sequence[MonteCarlo]) -> None:
     """Put the systems of chains that can share it on one device, where they are one group.
 
@@ -104,7 +111,7 @@ def share(chains: Sequence[MonteCarlo]) -> None:
         precision=first.precision, decomposition=first.decomposition, fixed=[one.fixed for one in chains],
     )  # fmt: skip
     batch.set_vectors("vel", {k: one.velocities() for k, one in enumerate(chains)})
-    group = Group(chains, batch)
+    group = Group(batch, first.kind)
     for number, one in enumerate(chains):
         one.join(group, number)
 
