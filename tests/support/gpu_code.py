@@ -54,9 +54,9 @@ def as_on_a_gpu():
     staged_writes.BLOCK = inner_search.BLOCK = search.BLOCK = 1
     assert search.CHUNK == threads_per_atom.CHUNK == staged_writes.CHUNK == 1
     assert inner_search.WARP == scan.WARP == 1
-    from taichimd.sampling import block_moves
+    from taichimd.sampling import block_room
 
-    block_moves.BLOCK = 1
+    block_room.BLOCK = 1
     ledger.WARPS = False
     threads_for = threads_per_atom.threads_for
     threads_per_atom.threads_for = lambda *of: One(1) if threads_for(*of) > 1 else 1
