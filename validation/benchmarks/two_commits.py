@@ -35,7 +35,11 @@ CASES = {
     "lj melt 32,000 nve": ("lj-melt", 32_000, "nve", 3_000),
     "lj melt 256,000 nve": ("lj-melt", 256_000, "nve", 600),
     "lj melt 1,048,576 nve": ("lj-melt", 1_048_576, "nve", 200),
+    "64 x 1,000 tersoff nve": ("tersoff-si", 1_000, "nve", 1_000),
+    "water 6,540 reaxff nve": ("reaxff-water", 6_540, "nve", 100),
 }
+COPIES = 64
+"""Systems of the batch."""
 SETTLE = 500
 """Steps before the first timed run."""
 
@@ -48,6 +52,7 @@ def main() -> None:
     parser.add_argument(
         "--cases", nargs="+", default=[""], help="only those with one of these in their names"
     )
+    parser.add_argument("--data", type=Path, help="folder of water_6540.pdb and ffield.water, for ReaxFF")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--scale", type=float, default=1.0, help="times the steps of a timed run")
@@ -65,8 +70,9 @@ def main() -> None:
 
 
 def chosen(options: argparse.Namespace) -> list[str]:
-    """Names of the cases to run."""
-    return [name for name in CASES if any(part in name for part in options.cases)]
+    """Names of the cases to run; those of ReaxFF only with data."""
+    names = [name for name in CASES if options.data or not CASES[name][0].startswith("reaxff")]
+    return [name for name in names if any(part in name for part in options.cases)]
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -93,20 +99,42 @@ def measure(options: argparse.Namespace) -> None:
     for name in chosen(options):
         system_name, n_atoms, ensemble, steps = CASES[name]
         steps = max(1, int(options.scale * steps))
-        system = SYSTEMS[system_name].system(n_atoms)
-        engine = Engine(system.atoms, system.forcefield(), ensemble=kinds[ensemble], backend=options.backend)
+        if system_name == "reaxff-water":
+            atoms, forcefield, timestep = water(options.data)
+        else:
+            system = SYSTEMS[system_name].system(n_atoms)
+            atoms, forcefield, timestep = system.atoms, system.forcefield(), system.timestep
+        if name.startswith(f"{COPIES} x"):
+            engine = taichimd.Batch([atoms] * COPIES, forcefield, backend=options.backend)
+            systems = engine.members
+        else:
+            engine = Engine(atoms, forcefield, ensemble=kinds[ensemble], backend=options.backend)
+            systems = [engine]
         compiled = engine.warm_up()
-        engine.advance(SETTLE, system.timestep)
+        engine.advance(min(SETTLE, 2 * steps), timestep)
         each = []
         for _ in range(options.repeats):
             engine.synchronize()
             began = time.perf_counter()
-            engine.advance(steps, system.timestep)
+            engine.advance(steps, timestep)
             engine.synchronize()
             each.append(1e6 * (time.perf_counter() - began) / steps)
-        digest = hashlib.sha256(engine.positions().tobytes() + engine.velocities().tobytes()).hexdigest()
+        states = [array for one in systems for array in (one.positions(), one.velocities())]
+        digest = hashlib.sha256(b"".join(array.tobytes() for array in states)).hexdigest()
         found = {"case": name, "us": each, "compile_s": compiled, "sha256": digest}
         print(json.dumps(found), flush=True)
+
+
+def water(data: Path) -> tuple[Any, Any, float]:
+    """Atoms at 300 K, ReaxFF and time step of 6,540 atoms of water."""
+    from ase import units
+    from ase.io import read
+
+    import taichimd
+    from validation.systems import with_velocities
+
+    atoms = with_velocities(read(data / "water_6540.pdb"), 300.0, 1)
+    return atoms, taichimd.ReaxFF(data / "ffield.water"), 0.25 * units.fs
 
 
 def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
@@ -114,6 +142,7 @@ def run_part(folder: Path, options: argparse.Namespace) -> list[dict[str, Any]]:
     command = [
         sys.executable, str(Path(__file__).resolve()), "--part", "--backend", options.backend,
         "--repeats", str(options.repeats), "--scale", str(options.scale), "--cases", *options.cases,
+        *(["--data", str(options.data.resolve())] if options.data else []),
     ]  # fmt: skip
     path = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
     # Of the script's own folder nothing is to be imported.
