@@ -82,7 +82,7 @@ def main() -> None:
         sys.exit(reason)
     import lammps
 
-    system = CASES[options.case].system(options.n_atoms)
+    system = CASES[options.case].benchmark(options.n_atoms)
     elements = oracle.unique_elements(system.atoms)
     box = oracle.lammps_box(system.atoms)
     suffix = ["-sf", "omp", "-pk", "omp", str(options.threads)] if options.omp else []

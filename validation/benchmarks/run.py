@@ -2,8 +2,9 @@
 
     python -m validation.benchmarks.run --cases tersoff-si --sizes 8000 64000
 
-NVE with the rebuild test in each step, virial off. After warm-up each repeat runs ours, then LAMMPS with
-`-sf omp`, then LAMMPS serial, in turn, so that a busy machine is busy for all; medians are compared.
+NVE with the rebuild test in each step, virial off; crystals begin with twice their kinetic energy. After
+warm-up each repeat runs ours, then LAMMPS with `-sf omp`, then LAMMPS serial, in turn, so that a busy
+machine is busy for all; medians are compared.
 """
 
 import argparse
@@ -106,7 +107,7 @@ def time_ours_and_theirs(
     from taichimd.core.runtime import ti
     from taichimd.program.engine import Engine
 
-    system = CASES[name].system(n_atoms)
+    system = CASES[name].benchmark(n_atoms)
     built = time.perf_counter()
     engine = Engine(
         system.atoms,

@@ -18,6 +18,8 @@ class Case:
         cpu_sizes: numbers of atoms timed on a CPU by default.
         cuda_sizes: numbers of atoms timed on a GPU by default.
         what: one line for readers.
+        heat: times the kinetic energy of the start, in benchmarks: a perfect crystal gives half of it to its
+            bonds.
     """
 
     build: Callable[[int], systems.System]
@@ -25,6 +27,7 @@ class Case:
     cpu_sizes: tuple[int, ...]
     cuda_sizes: tuple[int, ...]
     what: str
+    heat: float = 2.0
 
     def system(self, n_atoms: int) -> systems.System:
         """The system of exactly n_atoms atoms.
@@ -36,6 +39,10 @@ class Case:
         if cells < 1 or self.atoms_per_cell * cells**3 != n_atoms:
             raise ValueError(f"{n_atoms} atoms are not {self.atoms_per_cell} times a cube")
         return self.build(cells)
+
+    def benchmark(self, n_atoms: int) -> systems.System:
+        """The same, at the temperature of its name once it has settled."""
+        return heated(self.system(n_atoms), self.heat)
 
 
 def heated(system: systems.System, heat: float) -> systems.System:
@@ -79,6 +86,7 @@ CASES = {
         cpu_sizes=(4_000, 32_000),
         cuda_sizes=(32_000, 256_000, 1_048_576),
         what="LJ melt, reduced density 0.8442, T* 1.44, cutoff 2.5, dt 0.005",
+        heat=1.0,
     ),
     "lj-argon": Case(
         build=lambda cells: systems.argon(cells, 300.0, cutoff=10.0, timestep_fs=1.0),

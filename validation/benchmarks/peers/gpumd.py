@@ -4,7 +4,7 @@
 
 GPUMD is not in this repository. Build it from https://github.com/brucefan1983/GPUMD: in its folder `src`,
 `make gpumd CUDA_ARCH=-arch=sm_90`. Both run NVE in float64 with steps of 1 fs, from a crystal that holds
-`--heat` times the kinetic energy of 300 K. GPUMD computes the virial in each step and has no setting that
+twice the kinetic energy of 300 K. GPUMD computes the virial in each step and has no setting that
 leaves it out; taichimd computes it when a row is due. Each program tells the time of the steps alone, without
 its start. Inputs and outputs of GPUMD stay in `--folder`.
 """
@@ -22,7 +22,7 @@ from ase import Atoms, units
 
 from validation import common
 from validation.benchmarks.stepping import seconds, warm_engine
-from validation.benchmarks.systems import CASES, HEAT, heated
+from validation.benchmarks.systems import CASES
 from validation.systems import ARGON_EPSILON, ARGON_SIGMA
 
 POTENTIALS = {
@@ -47,7 +47,6 @@ def main() -> None:
     parser.add_argument("--largest", type=int, default=3_000_000, help="atoms")
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--settle", type=int, default=2_000, help="steps before the first timed one")
-    parser.add_argument("--heat", type=float, default=2.0, help=HEAT)
     parser.add_argument("--folder", type=Path, help="where inputs and outputs of GPUMD stay")
     parser.add_argument("--out", type=Path, default=common.RESULTS / "gpumd_beside.json")
     options = parser.parse_args()
@@ -68,7 +67,7 @@ def main() -> None:
 
 def measure(case: str, n_atoms: int, options: argparse.Namespace) -> dict[str, Any]:
     """Microseconds a step of both programs, in turn, and their temperatures at the end."""
-    system = heated(CASES[case].system(n_atoms), options.heat)
+    system = CASES[case].benchmark(n_atoms)
     steps = int(min(MOST, max(FEWEST, ATOM_STEPS / n_atoms)))
     engine = warm_engine(system, options.settle)
     ours: list[float] = []
