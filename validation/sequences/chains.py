@@ -5,7 +5,7 @@
     python -m validation.sequences.chains mdanalysistests-2.11.0/MDAnalysisTests/data/dssp
 
 The folder holds coordinates of the chains (PDB entries, CC0). Its own labels, by another program, are not
-used: `validation.sequences.mkdssp` compares them.
+used.
 """
 
 from dataclasses import replace
