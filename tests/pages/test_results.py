@@ -25,7 +25,6 @@ TO_MEASURE_AGAIN = {
     "random_runs_emulated",
     "reaxff_dissociation",
     "reaxff_drift_puremd",
-    "reaxff_lammps",
     "reaxff_light_heavy",
     "triples_dynamics_cpu",
     "two_commits",
