@@ -12,7 +12,6 @@ pytestmark = pytest.mark.once
 
 FILES = sorted((ROOT / "validation" / "results").glob("*.json"))
 TO_MEASURE_AGAIN = {
-    "batches_cpu",
     "benchmarks_host_loops_h100",
     "benchmarks_h100",
     "ensemble_bits_cpu",
